@@ -47,7 +47,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// What the command writes.
+    /// Returns the output form of the command.
     pub fn writes(&self) -> Writes {
         match self {
             Command::Merge(_)

@@ -1,4 +1,4 @@
-//! What the command tells its caller.
+//! Exit codes.
 //!
 //! | Code | Meaning |
 //! |---|---|
@@ -42,8 +42,8 @@ pub enum Writes {
     Generated,
 }
 
-/// Prints the error on stderr, with a remedy where there is one, and chooses the exit code. With
-/// `as_json`, stdout gets it as well.
+/// Prints the error on stderr, with a remedy if there is one, and chooses the exit code. With `as_json`, stdout gets
+/// it as well.
 pub fn report(error: &anyhow::Error, writes: Writes, as_json: bool) -> ExitCode {
     let ours = error.downcast_ref::<compactor::Error>();
     let code = ours.map_or(1, of);
@@ -63,8 +63,8 @@ pub fn report(error: &anyhow::Error, writes: Writes, as_json: bool) -> ExitCode 
     ExitCode::from(code)
 }
 
-/// Prints what is wrong with the options, or the help that they ask for, and chooses the exit code.
-/// Stdout gets the error as well if some option asks for JSON.
+/// Prints errors in the options, or the requested help, and chooses the exit code. Stdout gets the error as well if
+/// some option asks for JSON.
 pub fn of_usage(error: &clap::Error) -> ExitCode {
     // Nobody may be listening.
     let _ = error.print();
@@ -84,14 +84,14 @@ fn asks_for_json(arguments: impl Iterator<Item = OsString>) -> bool {
     in_two || options.iter().any(|option| option == "--format=json")
 }
 
-/// Prints what to do about an error, where there is something.
+/// Prints the remedy of an error, if there is one.
 pub fn say_remedy(error: &compactor::Error, writes: Writes) {
     for line in advice(error, writes) {
         say(format_args!("  {line}"));
     }
 }
 
-/// Which file is at fault where two do not fit one another, and what to do.
+/// Returns which of two contradicting files is faulty, and the remedy.
 fn advice(error: &compactor::Error, writes: Writes) -> Vec<String> {
     let rewrites = matches!(writes, Writes::Rewritten | Writes::InParts);
     let verdict = rewrites.then(|| of_digest(error)).flatten();
@@ -132,13 +132,13 @@ fn of_digest(error: &compactor::Error) -> Option<String> {
     }
 }
 
-/// How an SSTable is mended, by what of it is damaged.
+/// Repair of an SSTable, by its damaged components.
 enum Repair {
-    /// What is left of its rows is saved.
+    /// Its remaining rows are salvaged.
     Salvage,
-    /// All rows are there; files beside them are made anew.
+    /// All rows are intact; the sidecar components are rebuilt.
     Rebuild,
-    /// Nothing can be read without the file, and nothing else has what is in it.
+    /// The file is required and cannot be rebuilt.
     Restore,
 }
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::output::print;
 
-/// What stdout gets in place of a result.
+/// Output on stdout in place of a result.
 #[derive(Debug, Serialize)]
 struct Document<'a> {
     error: &'a Failure<'a>,
@@ -20,7 +20,7 @@ pub struct Failure<'a> {
     kind: &'static str,
     /// As on stderr.
     message: String,
-    /// Likewise: which file is at fault where two do not fit one another, and what to do.
+    /// Likewise: which of two contradicting files is faulty, and the remedy.
     advice: Vec<String>,
     /// The file that it is about, if it is about one. Bytes that are not UTF-8 are replaced.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -29,7 +29,7 @@ pub struct Failure<'a> {
     damage: Option<Damage<'a>>,
 }
 
-/// What is damaged in that file.
+/// Damaged structure of that file.
 #[derive(Debug, Serialize)]
 struct Damage<'a> {
     structure: &'a str,
@@ -81,7 +81,7 @@ impl<'a> Failure<'a> {
         }
     }
 
-    /// Prints it on stdout, where nobody may be listening.
+    /// Prints it on stdout, ignoring a closed pipe.
     pub fn print(&self) {
         let document = Document { error: self };
         if let Ok(text) = serde_json::to_string_pretty(&document) {

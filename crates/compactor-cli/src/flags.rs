@@ -1,4 +1,4 @@
-//! Values of options: sizes such as `16KiB`, and what is common to commands.
+//! Option values: sizes such as `16KiB`, and values common to several commands.
 
 use std::fmt;
 use std::str::FromStr;

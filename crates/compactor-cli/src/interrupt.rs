@@ -16,7 +16,7 @@ use signal_hook::{flag, low_level};
 use crate::exit_code::INTERRUPTED;
 use crate::output::say;
 
-/// How often it is looked whether a signal has come.
+/// Polling interval for signals.
 const LOOK: Duration = Duration::from_millis(50);
 /// How long a job may take to end, in [`LOOK`]s: counted, so that it has longer on a machine that is busy.
 const LOOKS: u32 = 16;

@@ -46,8 +46,7 @@ pub struct IoArgs {
     )]
     readahead: Option<ByteSize>,
 
-    /// Threads that do the work, 1 to 1024; what is written is the same for any number. Default: one per
-    /// processor.
+    /// Worker threads, 1 to 1024; the output is the same for any number. Default: one per processor.
     #[arg(
         long,
         help_heading = "Input and output",
@@ -73,7 +72,7 @@ pub struct IoArgs {
 }
 
 impl IoArgs {
-    /// Refuses what cannot work together, before anything is opened.
+    /// Refuses incompatible options before anything is opened.
     pub fn check(&self) -> Result<(), Error> {
         refuse_uring_with_dontcache(
             self.backend,
@@ -90,7 +89,7 @@ impl IoArgs {
             .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
     }
 
-    /// Bytes of `--memory` that are left beside the program itself.
+    /// Returns the bytes of `--memory` that remain after the program itself.
     fn memory_bytes(&self) -> usize {
         beside_program(self.memory)
     }

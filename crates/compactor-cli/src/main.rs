@@ -29,9 +29,9 @@ use compactor_lab::text_table;
 
 /// Merge Apache Cassandra SSTables outside the JVM.
 ///
-/// Reads what a node or a snapshot holds, reconciles rows as Cassandra's compaction does, and writes
-/// SSTables that Cassandra opens. Inputs are never modified. Exit codes: 0 done, 1 failed, 2 wrong
-/// usage or not supported, 3 damaged input, 4 refused for safety, 130 interrupted.
+/// Reads the SSTables of a node or a snapshot, reconciles rows as Cassandra's compaction does, and writes SSTables
+/// that Cassandra opens. Inputs are never modified. Exit codes: 0 done, 1 failed, 2 wrong usage or not supported, 3
+/// damaged input, 4 refused for safety, 130 interrupted.
 ///
 /// Sizes are bytes, or have a unit: 16KiB, 64MiB, 1.5GiB are binary, 64KB, 50MB, 1GB decimal (1MB is
 /// 1,000,000 bytes). Rates are sizes per second: 64MiB/s, 50MB/s.
@@ -42,7 +42,7 @@ struct Cli {
     command: cmd::Command,
 }
 
-/// What is refused for want of memory ends the process in order, with exit code 1.
+/// A failed allocation ends the process orderly, with exit code 1.
 #[global_allocator]
 static ALLOCATOR: ExitingAllocator = ExitingAllocator::new(
     "compactor: out of memory. Lower --memory or --threads, or raise the limit (`ulimit -v`, or the memory \

@@ -1,7 +1,7 @@
-//! Values of options that are numbers: which are accepted, and what is said of the others.
+//! Numeric option values: accepted ranges and error texts.
 //!
-//! An option of a number also takes `allow_negative_numbers`, and one of a size
-//! `allow_hyphen_values`, so that `-1` is refused as a value and not as an option that nobody knows.
+//! An option of a number also takes `allow_negative_numbers`, and one of a size `allow_hyphen_values`, so that `-1`
+//! is refused as a value and not as an unknown option.
 
 use std::fmt::Display;
 use std::num::NonZeroU64;
@@ -28,14 +28,14 @@ pub const CONCURRENT: RangeInclusive<usize> = 1..=256;
 /// Bytes of `--memory` that may be asked for: below, an input has no room for a block.
 pub const MEMORY: RangeInclusive<ByteSize> = ByteSize(1 << 20)..=ByteSize(1 << 40);
 
-/// `--memory` where it is not said.
+/// Default of `--memory`.
 pub const DEFAULT_MEMORY: &str = "80MiB";
 
 /// What the program takes beside buffers: 10 MiB where there is next to nothing to merge, and some for
 /// stacks of threads and what the allocator cannot give back.
 const PROGRAM_BYTES: usize = 16 << 20;
 
-/// Bytes of `--memory` that are left beside the program itself, half of them at least.
+/// Returns the bytes of `--memory` that remain after the program itself, at least half of them.
 pub fn beside_program(memory: ByteSize) -> usize {
     let memory = usize::try_from(memory.0).unwrap_or(usize::MAX);
     memory - PROGRAM_BYTES.min(memory / 2)
@@ -75,7 +75,7 @@ pub fn throughput(text: &str) -> Result<ByteRate, String> {
     }
 }
 
-/// Parses a value and checks that it lies in a range.
+/// Parses a value and checks that it is in a range.
 pub fn within<T>(
     range: RangeInclusive<T>,
 ) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static
@@ -145,7 +145,7 @@ mod tests {
             let said = memory(text).unwrap_err();
             assert!(said.starts_with("expected 1MiB to 1TiB"), "{text}: {said}");
         }
-        // What is wrong with the form of a value is said, too.
+        // The error includes the parse error of the value.
         assert!(memory("1MX").unwrap_err().contains("512MiB"));
         assert_eq!(memory("64MB"), Ok(ByteSize(64_000_000)));
         assert!(memory("1MB").is_err(), "1,000,000 bytes are less than 1MiB");

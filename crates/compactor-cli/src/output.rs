@@ -44,14 +44,14 @@ pub fn say(line: std::fmt::Arguments<'_>) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }
 
-/// Sentences on what was decided, on stderr.
+/// Prints notes on decisions on stderr.
 pub fn say_notes(notes: &[String]) {
     for note in notes {
         say(format_args!("note: {note}"));
     }
 }
 
-/// Sentences on what may not be as intended, on stderr.
+/// Prints warnings on stderr.
 pub fn say_warnings(warnings: &[String]) {
     for warning in warnings {
         say(format_args!("warning: {warning}"));

@@ -8,7 +8,7 @@ use compactor::ExistingOutput;
 use compactor::table::NextSteps;
 use serde::Serialize;
 
-/// Where outputs go.
+/// Output options.
 #[derive(Debug, clap::Args)]
 pub struct OutputArgs {
     /// Directory of the outputs, in which they go to KEYSPACE/TABLE, where `nodetool import` finds them, if
@@ -28,7 +28,7 @@ pub struct OutputArgs {
 }
 
 impl OutputArgs {
-    /// What happens to SSTables that are in the output directory.
+    /// Handling of existing SSTables in the output directory.
     pub fn existing(&self) -> ExistingOutput {
         match self.replace_output {
             true => ExistingOutput::Replace,

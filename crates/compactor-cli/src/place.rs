@@ -1,4 +1,4 @@
-//! Where a demonstration or an experiment takes place: on a real disk, if there is one.
+//! Directory of a demonstration or an experiment: on a real disk, if there is one.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use compactor::Error;
 use compactor::io::probe;
 use serde::Serialize;
 
-/// A directory and what it is on.
+/// A directory and its file system.
 #[derive(Clone, Debug, Serialize)]
 pub struct Place {
     /// The directory.
@@ -106,7 +106,7 @@ fn usual_directories() -> Vec<PathBuf> {
     directories
 }
 
-/// What is known of a directory that can be written to, or why it cannot.
+/// Returns the facts about a writable directory, or why it is not writable.
 fn try_directory(directory: &Path) -> Result<Place, String> {
     let found = probe(directory).map_err(|e| e.to_string())?;
     if !found.writable.works() {

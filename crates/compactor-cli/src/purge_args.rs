@@ -6,7 +6,7 @@ use compactor::{Purging, Scope};
 
 use crate::numbers::{GC_GRACE_SECONDS, moment, moment_or_before_1970, within};
 
-/// What may be purged.
+/// Purge options.
 #[derive(Debug, clap::Args)]
 pub struct PurgeArgs {
     /// The inputs are all that the table has on this node, so tombstones may be purged: a snapshot, which

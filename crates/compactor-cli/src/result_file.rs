@@ -1,4 +1,4 @@
-//! A file that somebody wants a result in: it gets all of it, or stays as it was.
+//! Result file, written completely or left unchanged.
 
 use std::fs::{File, Permissions};
 use std::io::{self, Write};
@@ -65,7 +65,7 @@ fn beside(path: &Path) -> io::Result<NamedTempFile> {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
-    // As any new file, less what the umask takes.
+    // As for any new file, subject to the umask.
     tempfile::Builder::new()
         .prefix(".compactor-")
         .permissions(Permissions::from_mode(0o666))

@@ -7,7 +7,7 @@ use compactor::concurrent::SharedObserver;
 
 use crate::progress::Progress;
 
-/// Adds up what each merge has done, and shows that.
+/// Shows the total progress of all merges.
 pub struct SharedProgress {
     state: Mutex<State>,
 }

@@ -1,12 +1,12 @@
 //! A table's SSTables compacted until its strategy finds nothing more to do, or all at once.
 //!
-//! What is made on the way stays in a staging directory. Only what is left at the end appears, all or
-//! nothing: the output directory never holds an SSTable beside what it was made from, which would bring
-//! back what was purged since. Each final SSTable names those that it replaces.
+//! Intermediate SSTables stay in a staging directory. Only the final ones are published, all or nothing: the output
+//! directory never holds an SSTable together with its sources, which would resurrect purged data. Each final SSTable
+//! names those that it replaces.
 //!
-//! Compactions run in rounds: a round takes all that can run at once, and its outputs are candidates of
-//! the next. A node asks again whenever one ends; then what is merged with what depends on which was
-//! faster. In rounds it does not: one compactor or sixteen leave the same SSTables.
+//! Compactions run in rounds: a round runs all that can run concurrently, and its outputs are candidates of the next.
+//! A node selects again whenever a compaction ends, so its selection depends on timing. Rounds are deterministic: one
+//! compactor or sixteen produce the same SSTables.
 
 mod report;
 mod table;
@@ -34,7 +34,7 @@ pub use report::{
 };
 use table::{Job, TableState};
 
-/// Which SSTables are compacted with which.
+/// Selection of the SSTables to compact together.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Plan {
     /// Those of like size, as long as there are enough of them.
@@ -43,24 +43,24 @@ pub enum Plan {
     Major,
 }
 
-/// What to compact and how.
+/// Options of a compaction.
 #[derive(Clone, Debug)]
 pub struct CompactRequest {
-    /// What each merge is asked for. Its inputs are the SSTables of the table, its scope is what the
-    /// table has besides, its output directory is that of the final SSTables. Threads, memory,
-    /// descriptors and the rate of reading are shared by the merges that run at once.
+    /// Options of each merge. Its inputs are the SSTables of the table, its scope is what the table has besides, its
+    /// output directory is that of the final SSTables. Threads, memory, descriptors and the rate of reading are
+    /// shared by the merges that run at once.
     pub merges: MergeRequest,
-    /// Which SSTables are compacted with which.
+    /// Selection of the SSTables to compact together.
     pub plan: Plan,
     /// Merges that run at once, at most; no more than there are threads for.
     pub concurrent: usize,
-    /// What of the inputs is checked while they are merged.
+    /// Checks of the inputs during the merges.
     pub check: InputCheck,
     /// Leaves a record of what was read and written, which [`swap`](crate::swap) needs.
     pub recorder: Option<Recorder>,
 }
 
-/// A table whose SSTables were looked at, and what to do with them.
+/// Opened table with its planned compactions.
 #[derive(Debug)]
 pub struct Compaction {
     io: Io,
@@ -69,13 +69,12 @@ pub struct Compaction {
     at_open: InputsAtOpen,
 }
 
-/// What a compaction came to.
+/// Result of a compaction.
 #[derive(Debug)]
 pub struct Compacted {
-    /// What was done. It is true of an interrupted or failed compaction as well: what is named in it is
-    /// in place.
+    /// Report, also of an interrupted or failed compaction: the SSTables in it are in place.
     pub report: CompactReport,
-    /// The first thing that went wrong.
+    /// First error.
     pub error: Option<Error>,
 }
 
@@ -101,18 +100,18 @@ impl Compaction {
         })
     }
 
-    /// What will be compacted. The first round is exact; the sizes of later ones, and so what they take,
-    /// are what they are if no merge shrinks anything.
+    /// Lists the planned compactions. The first round is exact; the sizes of later ones, and so what they take, are
+    /// what they are if no merge shrinks anything.
     pub fn plan(&self) -> Vec<PlannedCompaction> {
         self.table.simulate(&self.request.plan)
     }
 
-    /// SSTables that cannot be read, and why: nothing is made of them.
+    /// Returns the unreadable SSTables, which are not compacted, with the reasons.
     pub fn unreadable(&self) -> &[FailedCompaction] {
         self.table.failed()
     }
 
-    /// What is wrong with the first of those that cannot be read.
+    /// Returns the error of the first unreadable SSTable.
     pub fn first_error(&self) -> Option<&Error> {
         self.table.first_error()
     }
@@ -125,15 +124,13 @@ impl Compaction {
             .sum()
     }
 
-    /// Compacts, and publishes what is left at the end. Merges are told to the observer by consecutive
-    /// numbers over all rounds.
+    /// Compacts, and publishes the final SSTables. The observer gets consecutive merge numbers over all rounds.
     ///
     /// # Errors
-    /// A failure before the first merge, inputs that were replaced meanwhile, or a failure to publish: then
-    /// there is no output. What goes wrong
-    /// with merges is in the outcome: those that have ended count, and the others' SSTables stay as they
-    /// are. A damaged or unsupported SSTable is left out; anything else, or an interruption, ends it all
-    /// after the merges under way.
+    /// A failure before the first merge, inputs that were replaced meanwhile, or a failure to publish: then there is
+    /// no output. Errors of merges are in the outcome: those that have ended count, and the others' SSTables stay as
+    /// they are. A damaged or unsupported SSTable is left out; anything else, or an interruption, ends it all after
+    /// the merges under way.
     pub fn run(mut self, observer: &dyn SharedObserver) -> Result<Compacted> {
         let started = Instant::now();
         let merges = &mut self.request.merges;
@@ -259,11 +256,10 @@ impl Compaction {
         ))
     }
 
-    /// To a merge of some of the SSTables the others are what the table has besides: what is made of
-    /// them meanwhile holds nothing that they do not.
+    /// Returns the scope of a job: all other SSTables of the table. Concurrent merges of those add no data.
     fn scope(&self, job: &Job) -> Scope {
         let merges = &self.request.merges;
-        // Nobody asks what may be purged if nothing may.
+        // Needed only if purging is allowed.
         let known = match (&merges.scope, merges.gc_before_s) {
             (Scope::Unknown, _) | (_, None) => return Scope::Unknown,
             (Scope::Complete, _) => &[][..],
@@ -280,7 +276,7 @@ impl Compaction {
         }
     }
 
-    /// Moves what is left from the staging directory to where it belongs, all or nothing.
+    /// Publishes the final SSTables from the staging directory, all or nothing.
     fn publish(&mut self, claim: &Arc<OutputClaim>, output: &Path) -> Result<()> {
         let finals: Vec<Descriptor> = self.table.outputs().filter_map(descriptor_of).collect();
         let staging = Arc::new(Staging::create(claim)?);
@@ -328,7 +324,7 @@ impl Compaction {
         Ok(())
     }
 
-    /// Behind everything that lies around the inputs. `None` where ids are UUIDs, which every merge
+    /// First id after all existing ones in the inputs' directories. `None` where ids are UUIDs, which every merge
     /// makes for itself.
     fn first_id(&self) -> Result<Option<SstableId>> {
         let merges = &self.request.merges;

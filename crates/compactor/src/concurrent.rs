@@ -1,5 +1,4 @@
-//! Several merges at once, each of its own inputs into its own output: what Cassandra's
-//! `concurrent_compactors` is to a node.
+//! Concurrent merges, each with its own inputs and output, like Cassandra's `concurrent_compactors`.
 
 use std::path::Path;
 use std::sync::Mutex;
@@ -21,12 +20,12 @@ const MIN_MEMORY: usize = 8 << 20;
 /// Descriptors that a merge takes beside its inputs: components of the output and of an input being
 /// checked, directories, locks. Estimated, and more than was seen.
 const FILES_BESIDE_INPUTS: u64 = 24;
-/// Descriptors for the inputs of a merge that does not go alone.
+/// Minimum descriptors for the inputs of each of several concurrent merges.
 const LEAST_FILES_OF_INPUTS: u64 = 16;
 
 /// Watches several merges at once. Called from their threads.
 pub trait SharedObserver: Sync {
-    /// True asks all merges to stop.
+    /// Returns true to stop all merges.
     fn is_cancelled(&self) -> bool;
     /// As [`Observer::progress`], with the merge's place in the list of requests.
     fn progress(&self, merge: usize, read_bytes: u64, rows: u64, partitions: u64);
@@ -58,8 +57,8 @@ pub fn merges_at_once(
         .clamp(1, jobs.max(1))
 }
 
-/// Descriptors for the inputs of each of `concurrent` merges, of `open_files` that all may have. What a merge
-/// that goes alone takes beside them is set aside already.
+/// Descriptors for the inputs of each of `concurrent` merges, of `open_files` that all may have. The other
+/// descriptors of a single merge are already subtracted.
 pub fn files_of_each(open_files: u64, concurrent: usize) -> u64 {
     let of_each = open_files / concurrent.max(1) as u64;
     match concurrent {
@@ -68,9 +67,8 @@ pub fn files_of_each(open_files: u64, concurrent: usize) -> u64 {
     }
 }
 
-/// Runs so many merges, `concurrent` at a time, over one I/O layer. Returns what became of each, in their
-/// order; `None` if it was not begun. `request_of` is asked for each when it begins: a request may
-/// name the whole table.
+/// Runs `merges` merges, `concurrent` at a time, over one I/O layer. Returns the result of each, in order; `None` if
+/// it was not begun. `request_of` is asked for each when it begins: a request may name the whole table.
 ///
 /// Each request's `threads` and `memory_bytes` are its own: together they are `concurrent` times as
 /// much. A damaged or unsupported input ends its own merge only; after any other error none is begun.

@@ -1,4 +1,4 @@
-//! The rows of an SSTable as JSON lines: what `sstabledump -l` prints.
+//! Prints the rows of an SSTable as JSON lines, as `sstabledump -l` does.
 //!
 //! One partition per line. A partition is written while it is read, unfiltered by unfiltered, so
 //! that its size does not matter. Field names, their order and the form of values are those of
@@ -25,7 +25,7 @@ use crate::error::Result;
 use index_keys::IndexKeys;
 use partition_json::PartitionJson;
 
-/// What to print and how.
+/// Options of a dump.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DumpOptions {
     /// Print only partitions with one of these keys; all if empty. A key is given as Cassandra
@@ -58,7 +58,7 @@ impl DumpOptions {
     }
 }
 
-/// What was printed.
+/// Counts of a dump.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DumpSummary {
     /// Lines.
@@ -93,7 +93,7 @@ pub fn dump(
         }
         Ok(())
     })();
-    // What was read before the damage may be what somebody is looking for.
+    // The rows before the damage are still useful.
     let flushed = json.flush(out);
     printed.and(flushed)?;
     summary.missing_keys = selection.into_missing();

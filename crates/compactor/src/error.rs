@@ -1,4 +1,4 @@
-//! One error, and what a caller can do about it.
+//! Error type, with a kind that tells a caller how to react.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[error(transparent)]
 pub struct Error(#[from] EngineError);
 
-/// What a caller can do about an [`Error`].
+/// Kind of an [`Error`], by the possible reaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -37,13 +37,13 @@ pub enum ErrorKind {
 }
 
 impl Error {
-    /// What a caller can do about it.
+    /// Kind of the error.
     pub fn kind(&self) -> ErrorKind {
         match &self.0 {
             EngineError::Format(FormatError::Corrupt(_)) => ErrorKind::Corrupt,
             EngineError::Format(_) => ErrorKind::Unsupported,
             EngineError::Io(e) if e.is_no_space() => ErrorKind::NoSpace,
-            // An input shorter than its metadata says is damaged, whoever noticed.
+            // An input shorter than stated in its metadata is damaged, whichever layer detected it.
             EngineError::Io(e) if e.kind() == IoErrorKind::UnexpectedEof => ErrorKind::Corrupt,
             EngineError::Io(_) | EngineError::File { .. } | EngineError::Thread { .. } => {
                 ErrorKind::Io
@@ -88,7 +88,7 @@ impl Error {
         Error(EngineError::Refused(message.into()))
     }
 
-    /// What the engine says.
+    /// Error of the engine.
     pub(crate) fn into_engine(self) -> EngineError {
         self.0
     }
@@ -98,7 +98,7 @@ impl Error {
         Error(EngineError::Cancelled)
     }
 
-    /// What is damaged, and where.
+    /// Damage and its location.
     pub fn corruption(&self) -> Option<&Corruption> {
         match &self.0 {
             EngineError::Format(FormatError::Corrupt(corruption)) => Some(corruption),

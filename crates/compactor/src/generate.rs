@@ -87,7 +87,7 @@ const SSTABLE_INTERVAL_US: i64 = 2 * 3600 * SECOND_US;
 /// False positive chance of the Bloom filters: Cassandra's default.
 const BLOOM_FILTER_FP_CHANCE: f64 = 0.01;
 
-/// What the data looks like.
+/// Shape of the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Shape {
     /// `(id bigint PRIMARY KEY, value blob)`: one row per partition.
@@ -130,7 +130,7 @@ impl Shape {
     }
 }
 
-/// How much goes into each SSTable.
+/// Amount of data per SSTable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Amount {
     /// About this many bytes of uncompressed `Data.db`, in whole partitions.
@@ -139,10 +139,10 @@ pub enum Amount {
     Rows(u64),
 }
 
-/// What to generate.
+/// Options of a generation.
 #[derive(Clone, Debug)]
 pub struct GenerateOptions {
-    /// What the data looks like.
+    /// Shape of the data.
     pub shape: Shape,
     /// `<keyspace>/<table>-<id>` is made in it.
     pub output_directory: PathBuf,
@@ -152,7 +152,7 @@ pub struct GenerateOptions {
     pub table: String,
     /// Number of SSTables.
     pub sstables: u32,
-    /// How much goes into each.
+    /// Amount of data per SSTable.
     pub amount: Amount,
     /// Share of an SSTable's partitions that all the others have as well; with several rows per
     /// partition also the share of the rows of such a partition that all others have. The last
@@ -468,7 +468,7 @@ impl Job<'_> {
             write_key(number, &mut key);
             content.write_partition(number, number < shared, &key, &mut out)
         });
-        // Blocks that are still queued after a failure have nobody to work for.
+        // Blocks still queued after a failure are obsolete.
         cancelled.store(result.is_err(), Ordering::Relaxed);
         result?;
         match writer.finish(partitions, |path| observer.before_publish(path))? {

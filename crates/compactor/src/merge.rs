@@ -1,4 +1,4 @@
-//! The main thing: SSTables in, one SSTable out, and a report.
+//! Merges SSTables into one and reports what was read, written and purged.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -28,11 +28,11 @@ use crate::verify::sidecar_components::{self, Sidecars};
 use crate::verify::statistics_consistency::{self, RowsSeen};
 use crate::verify::{Finding, Severity};
 
-/// What to merge and how; see [`MergeOptions`] for the fields.
+/// Options of a merge; see [`MergeOptions`] for the fields.
 pub type MergeRequest = MergeOptions;
 
-/// What of the inputs is checked while they are merged, beyond what is read anyway: every chunk,
-/// row and order of `Data.db`, `Statistics.db`, `CompressionInfo.db` or `CRC.db`, and `TOC.txt`.
+/// Checks of the inputs during a merge, beyond the components that are read in any case: every chunk, row and order
+/// of `Data.db`, `Statistics.db`, `CompressionInfo.db` or `CRC.db`, and `TOC.txt`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum InputCheck {
     /// `Index.db`, `Summary.db`, `Filter.db` and `Digest.crc32` too, beside the merge, and whether
@@ -49,7 +49,7 @@ pub enum InputCheck {
     DataOnly,
 }
 
-/// Watches nothing and never stops a merge.
+/// Observer that ignores all events and never stops a merge.
 #[derive(Clone, Copy, Debug)]
 pub struct NoObserver;
 
@@ -191,7 +191,7 @@ fn because_replaced(error: Error, inputs: Option<&InputsAtOpen>) -> Error {
     }
 }
 
-/// What merges have come to together.
+/// Progress of several merges together.
 #[derive(Clone, Copy, Default)]
 struct Progressed {
     read_bytes: u64,
@@ -199,7 +199,7 @@ struct Progressed {
     partitions: u64,
 }
 
-/// Adds what the merges before have come to.
+/// Adds the progress of the previous merges.
 struct AfterOthers<'a> {
     inner: &'a mut dyn Observer,
     done: Progressed,
@@ -235,8 +235,7 @@ impl Observer for AfterOthers<'_> {
     }
 }
 
-/// Runs a merge up to its publication. Returns what is damaged in its inputs that it goes on without, too, in
-/// sentences.
+/// Runs a merge up to its publication. Also returns sentences on input damage that does not stop it.
 fn stage(
     job: MergeJob,
     check: InputCheck,
@@ -262,7 +261,7 @@ fn stage(
                 let mut threads = vec![started.map_err(refused)?];
                 let mut feeds = Feeds::default();
                 if !inputs.tries.is_empty() {
-                    let (ours, theirs) = bti_sidecar_components::line(&inputs.tries);
+                    let (ours, theirs) = bti_sidecar_components::channel(&inputs.tries);
                     let follow = move || inputs.follow(io, &theirs, stop, failed);
                     let started = Builder::new().spawn_scoped(scope, follow);
                     threads.push(started.map_err(refused)?);
@@ -306,7 +305,7 @@ struct InputsToCheck {
     /// Those of the BTI format, and the compression ratios that their statistics should tell.
     tries: Vec<TrieInput>,
     trie_ratios: Vec<f64>,
-    /// Those of the BTI format that are looked at but not merged.
+    /// Those of the BTI format that are checked but not merged.
     unread_tries: Vec<Arc<OverlappingSstable>>,
     mode: ReadMode,
 }
@@ -338,10 +337,10 @@ struct CheckedInput {
     sidecars: Sidecars,
 }
 
-/// What a thread has looked at, and the damage that the merge goes on without.
+/// Inputs that a thread has checked, and the damage that does not stop the merge.
 type Checked = Result<(Vec<CheckedInput>, Vec<Finding>)>;
 
-/// Damage that a merge goes on without, a sentence for each file.
+/// Formats the damage that does not stop a merge, a sentence per file.
 fn sentences(ignored: Vec<Finding>) -> Vec<String> {
     let mut by_file: BTreeMap<PathBuf, (Finding, usize)> = BTreeMap::new();
     for finding in ignored {
@@ -369,13 +368,13 @@ const CHECKED_AT_ONCE: usize = 4;
 /// Of inputs with more uncompressed bytes it is not waiting for reads that takes long.
 const SMALL_INPUT_BYTES: u64 = 4 << 20;
 
-/// How often a merge that waits for the check looks around.
+/// Polling interval of a merge that waits for the check.
 const POLL: Duration = Duration::from_millis(1);
 
 impl InputsToCheck {
     fn of(job: &MergeJob) -> InputsToCheck {
-        // Those that are dropped unread are believed on the word of their statistics, and of what says where
-        // they lie: all the more reason to hold these against something.
+        // Those that are dropped unread are trusted by their statistics, and by the index that says where they lie:
+        // all the more reason to hold these against something.
         let read = job.inputs().iter().map(|input| (input, true));
         let unread = job.fully_expired().iter().map(|input| (input, false));
         let (big, bti): (Vec<_>, Vec<_>) = read
@@ -413,7 +412,7 @@ impl InputsToCheck {
             unread_tries: Vec::new(),
             mode: job.options().read_mode,
         };
-        // What overlaps is believed, too: a filter or a range of keys that hides a key lets tombstones go
+        // Overlapping SSTables are trusted, too: a filter or key range that hides a key lets tombstones be purged
         // that still shadow it.
         for sstable in job.overlapping() {
             to_check.add_unread(sstable);
@@ -488,7 +487,7 @@ impl InputsToCheck {
         Ok((checked, ignored))
     }
 
-    /// Those of the BTI format, all at once, as the merge goes on.
+    /// Checks all BTI inputs at once, concurrently with the merge.
     fn follow(
         &self,
         io: &Io,
@@ -521,7 +520,7 @@ impl InputsToCheck {
         Ok((checked, ignored))
     }
 
-    /// The promoted indexes of those of the BIG format, as the merge goes on.
+    /// Checks the promoted indexes of BIG inputs concurrently with the merge.
     fn read_indexes(
         &self,
         io: &Io,
@@ -550,8 +549,8 @@ struct Feeds {
     indexed: Option<IndexedFeed>,
 }
 
-/// Passes everything on to the caller's observer, and holds the inputs' components against what the
-/// merge read of their data before anything is published.
+/// Forwards events to the caller's observer, and validates the inputs' components against the data read before
+/// anything is published.
 struct Checking<'a, 'scope> {
     inner: &'a mut dyn Observer,
     threads: Vec<ScopedJoinHandle<'scope, Checked>>,
@@ -559,7 +558,7 @@ struct Checking<'a, 'scope> {
     stop: &'a AtomicBool,
     failed: &'a AtomicBool,
     error: Option<crate::Error>,
-    /// Damage that the merge goes on without.
+    /// Damage that does not stop the merge.
     ignored: Vec<Finding>,
 }
 
@@ -570,7 +569,7 @@ impl Checking<'_, '_> {
         self.feeds = Feeds::default();
         let mut all = Vec::new();
         for thread in std::mem::take(&mut self.threads) {
-            // It may have long to go, and nobody else looks now whether it still has to.
+            // It may take long, and only this loop checks for cancellation now.
             while !thread.is_finished() {
                 if self.inner.is_cancelled() {
                     self.stop.store(true, Ordering::Relaxed);
@@ -650,7 +649,7 @@ fn is_cancelled(error: &crate::Error) -> bool {
     error.kind() == ErrorKind::Cancelled
 }
 
-/// What the other components say of `Data.db` against what it was.
+/// Compares the facts that the other components state about `Data.db` with the data read.
 fn agree(input: &CheckedInput, read: &InputRead) -> Result<(), FormatError> {
     let CheckedInput {
         data_path: path,

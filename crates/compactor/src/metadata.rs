@@ -37,7 +37,7 @@ pub use stats::{
 
 use crate::error::{ErrorKind, Result};
 
-/// What is asked besides the files.
+/// Options of reading metadata.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MetadataOptions {
     /// Seconds that a tombstone must be old before it counts as droppable.
@@ -59,7 +59,7 @@ impl MetadataOptions {
     }
 }
 
-/// What an SSTable says of itself.
+/// Metadata of an SSTable.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct SstableMetadata {
@@ -106,12 +106,11 @@ pub struct SstableMetadata {
     pub components: Vec<ComponentFile>,
     /// Bytes of all components.
     pub total_bytes: u64,
-    /// What could not be told, and why, in sentences.
+    /// Notes on information that is unavailable, with reasons.
     pub notes: Vec<String>,
 }
 
-/// Reads what the SSTable that `path` belongs to says of itself. `path` names its `Data.db` or any
-/// other component.
+/// Reads the metadata of the SSTable that `path` belongs to. `path` names its `Data.db` or any other component.
 ///
 /// # Errors
 /// A name that is not a component's, a failed read, damage in a component that is read.
@@ -250,7 +249,7 @@ impl Files<'_> {
         error.with_file(&self.descriptor.path(component), component)
     }
 
-    /// Notes damage in what a node makes anew or does without.
+    /// Notes damage in components that a node rebuilds or does not need.
     fn note_damage(&self, error: FormatError, component: Component, notes: &mut Vec<String>) {
         notes.push(self.at(error, component).to_string());
     }

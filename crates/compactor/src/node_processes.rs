@@ -213,7 +213,7 @@ mod tests {
             Some(&*data.canonicalize().unwrap())
         );
 
-        // A node goes on reading what it has removed.
+        // A node may still read removed files.
         fs::remove_file(&data).unwrap();
         assert_eq!(Users::of(&live).unwrap().processes.len(), 1);
         drop(node);

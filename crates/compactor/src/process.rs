@@ -1,4 +1,4 @@
-//! What this process has used so far.
+//! Resource usage of this process.
 
 use std::fs;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What a merge did, in numbers that were measured.
+//! Measured results of a merge.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use crate::process::Usage;
 
-/// What a merge did.
+/// Report of a merge.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct MergeReport {
@@ -24,7 +24,7 @@ pub struct MergeReport {
     pub inputs: Vec<SstableReport>,
     /// SSTables that were dropped unread, since all that they hold is past its grace.
     pub fully_expired: Vec<SstableReport>,
-    /// What repair had come to for the inputs, and so for the output.
+    /// Repair state of the inputs, and so of the output.
     pub repair: RepairReport,
     /// The outputs in the order of their partitions: none if nothing was left to write, and one unless
     /// a greatest size was asked for.
@@ -51,17 +51,17 @@ pub struct MergeReport {
     pub rows_written: u64,
     /// Range tombstone markers of all inputs.
     pub range_tombstone_markers_read: u64,
-    /// How many partitions came from 1, 2, 3, ... inputs; left out where there are several passes.
+    /// Number of partitions merged from 1, 2, 3, ... inputs; absent if there are several passes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub merge_counts: Option<Vec<u64>>,
-    /// What was left out since it is past its grace.
+    /// Data purged after its grace period.
     pub purged: PurgedReport,
     /// Passes that the inputs went through: one, unless there were more than memory or descriptors
     /// allow.
     pub passes: usize,
-    /// Ranges of partitions that it was cut into, some of which were merged at a time; one if it was not.
+    /// Number of ranges of partitions that the merge was split into; one if it was not split.
     pub ranges: usize,
-    /// What one thread did at a time.
+    /// Time spent in serial phases.
     pub serial: SerialReport,
     /// Seconds from the first read to the last sync.
     pub elapsed_s: f64,
@@ -71,17 +71,17 @@ pub struct MergeReport {
     pub cpu_s: f64,
     /// Largest resident set of the process up to now, bytes.
     pub peak_rss_bytes: u64,
-    /// Most bytes that I/O buffers took, in use and pooled.
+    /// Peak bytes of I/O buffers, in use and pooled.
     pub peak_io_buffer_bytes: u64,
-    /// Ways of input and output that were really used.
+    /// I/O modes actually used.
     pub io: IoReport,
     /// Pages of inputs and output left in the page cache.
     pub page_cache: PageCacheReport,
-    /// What a person should know besides.
+    /// Warnings for the operator.
     pub warnings: Vec<String>,
 }
 
-/// What repair has come to. Data of different states is never mixed.
+/// Repair state. Data of different states is never mixed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RepairReport {
     /// `unrepaired`, `repaired`, or `in pending repair` and the session; `transient, ` before it where
@@ -132,7 +132,7 @@ pub fn lossy<S: serde::Serializer>(path: &Path, serializer: S) -> Result<S::Ok, 
     serializer.collect_str(&path.display())
 }
 
-/// What was purged.
+/// Counts of purged data.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct PurgedReport {
     /// Partition deletions.
@@ -155,7 +155,7 @@ pub struct PurgedReport {
     pub shadowed: u64,
 }
 
-/// Ways of input and output.
+/// I/O modes.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct IoReport {
     /// Mode that inputs were read in.
@@ -215,7 +215,7 @@ fn component_notes<'a>(inputs: impl Iterator<Item = &'a InputSstable>) -> Vec<St
 }
 
 impl MergeReport {
-    /// What is known before the merge.
+    /// Creates a report of the facts known before the merge.
     pub(crate) fn before(job: &MergeJob) -> MergeReport {
         let settings = job.settings();
         let (input_pages, input_pages_resident_before) =
@@ -303,7 +303,7 @@ impl MergeReport {
         }
     }
 
-    /// Adds what the merge brought.
+    /// Adds the results of the merge.
     pub(crate) fn complete(
         &mut self,
         io: &Io,
@@ -369,14 +369,14 @@ impl MergeReport {
     }
 }
 
-/// Seconds in which one thread did what others could not have helped it with.
+/// Seconds spent in phases that cannot be parallelized.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct SerialReport {
-    /// Where to cut was decided, inputs and outputs were opened.
+    /// Choosing split points, and opening inputs and outputs.
     pub planning_s: f64,
-    /// What ranges came to was added to the outputs, in their order.
+    /// Appending the results of ranges to the outputs, in order.
     pub order_s: f64,
-    /// Outputs were completed, synced and published.
+    /// Completing, syncing and publishing the outputs.
     pub publication_s: f64,
 }
 

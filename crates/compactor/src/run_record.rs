@@ -1,8 +1,8 @@
-//! The record of a run: what it read and what it wrote, as `compactor-run.json` beside the outputs.
+//! Record of the inputs and outputs of a run, stored as `compactor-run.json` alongside the outputs.
 //!
-//! [`swap`](crate::swap) reads it to put exactly these outputs into the place of exactly these inputs. It is
-//! written before the outputs are published, so that there are no outputs without it. A record whose run did
-//! not finish names outputs that are not there, or other files of their names: nobody acts on it.
+//! [`swap`](crate::swap) reads it to put exactly these outputs into the place of exactly these inputs. It is written
+//! before the outputs are published, so that there are no outputs without it. A record whose run did not finish lists
+//! outputs that do not exist or are other files of the same name, and is ignored.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -22,14 +22,14 @@ use crate::{Scope, TombstoneOption};
 
 /// Name of the record's file.
 pub const FILE_NAME: &str = RUN_RECORD;
-/// Its name while it is written.
+/// Temporary name while it is written.
 const TMP_NAME: &str = "compactor-run.json.tmp";
 /// Version of the format.
 const FORMAT: u32 = 2;
-/// Longest record that is read: room for two hundred thousand SSTables.
+/// Maximum length of a record: room for two hundred thousand SSTables.
 const MAX_BYTES: u64 = 128 << 20;
 
-/// What a run read and wrote.
+/// Inputs and outputs of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RunRecord {
@@ -39,14 +39,14 @@ pub struct RunRecord {
     pub compactor: String,
     /// `merge` or `compact`.
     pub command: String,
-    /// True if tombstones or expired data may have been purged because the inputs and `overlapping` were
-    /// said to be all that the table has.
+    /// True if tombstones or expired data may have been purged because the inputs and `overlapping` were declared to
+    /// be all SSTables of the table.
     pub may_have_purged: bool,
     /// True if `overlapping` removed what it shadows: it must stay in the table as long as the outputs.
     pub overlapping_removed_data: bool,
-    /// SSTables that the table was said to have besides the inputs.
+    /// SSTables of the table besides the inputs, as declared.
     pub overlapping: Vec<RecordedInput>,
-    /// SSTables that were looked at and stay as they are.
+    /// SSTables that were considered and stay unchanged.
     pub untouched: Vec<RecordedInput>,
     /// SSTables that the outputs replace.
     pub inputs: Vec<RecordedInput>,
@@ -57,7 +57,7 @@ pub struct RunRecord {
 /// An SSTable as it was before it was opened.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordedInput {
-    /// Its `Data.db` as it was named. Bytes that are not UTF-8 are replaced.
+    /// Its `Data.db` as given. Bytes that are not UTF-8 are replaced.
     pub data_path: String,
     /// Identity of `Data.db`.
     pub data: RecordedFile,
@@ -65,7 +65,7 @@ pub struct RecordedInput {
     pub statistics: Option<RecordedFile>,
 }
 
-/// What tells a file from another one of its name.
+/// Identity of a file, to distinguish it from another of the same name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordedFile {
     /// Length in bytes.
@@ -77,7 +77,7 @@ pub struct RecordedFile {
 /// An output.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordedOutput {
-    /// File name of its `Data.db`, which lies beside the record.
+    /// File name of its `Data.db`, in the record's directory.
     pub data_file: String,
     /// CRC-32 of `Data.db` as `Digest.crc32` has it.
     pub digest: Option<String>,
@@ -90,13 +90,13 @@ pub struct RecordedOutput {
 pub struct OutputFile {
     /// Last part of its name, such as `Data.db`.
     pub component: String,
-    /// What tells it from one that was changed later.
+    /// Its identity.
     pub file: RecordedFile,
 }
 
 impl RecordedFile {
-    /// True if a file is this one, or a copy that kept the time of its last change, as `cp -p` and
-    /// `rsync -t` make them.
+    /// Returns true if a file is this one, or a copy that kept the time of its last change, as `cp -p` and `rsync -t`
+    /// make them.
     pub fn is(&self, file: &FileIdentity) -> bool {
         (self.bytes, self.modified_ns) == (file.bytes, file.modified_ns)
     }
@@ -243,10 +243,10 @@ pub(crate) struct WrittenRecord {
 }
 
 impl WrittenRecord {
-    /// The outputs were not published: puts back what was there before.
+    /// Restores the previous record, since the outputs were not published.
     pub(crate) fn undo(self) {
         let _ = fs::remove_file(self.path.with_file_name(TMP_NAME));
-        // What cannot be put back is a record of outputs that are not there, which harms nobody.
+        // If restoring fails, the record lists outputs that do not exist, which is harmless.
         let _ = match self.previous {
             Some(previous) => fs::write(&self.path, previous),
             None => fs::remove_file(&self.path),
@@ -254,7 +254,7 @@ impl WrittenRecord {
     }
 }
 
-/// Makes a directory and what is missing above it, durably.
+/// Creates a directory and its missing parents, durably.
 pub(crate) fn make_directory(directory: &Path) -> Result<()> {
     let missing: Vec<&Path> = directory
         .ancestors()
@@ -267,7 +267,7 @@ pub(crate) fn make_directory(directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Writes a JSON file, replacing what has its name. It is durable, and never there in part.
+/// Writes a JSON file durably and atomically, replacing an existing one.
 pub(crate) fn write_json(
     directory: &Path,
     name: &str,
@@ -290,7 +290,7 @@ pub(crate) fn write_json(
     Ok(sync_directory(directory)?)
 }
 
-/// Bytes of a regular file of at most `max` bytes; `None` if there is none.
+/// Reads a regular file of at most `max` bytes; `None` if there is none.
 pub(crate) fn read_small(path: &Path, max: u64) -> Result<Option<Vec<u8>>> {
     let metadata = match fs::symlink_metadata(path) {
         Ok(metadata) => metadata,
@@ -307,7 +307,7 @@ pub(crate) fn read_small(path: &Path, max: u64) -> Result<Option<Vec<u8>>> {
 }
 
 impl RunRecord {
-    /// Reads the record of a directory; `None` if it has none.
+    /// Reads the record of a directory; `None` if there is none.
     ///
     /// # Errors
     /// A file that cannot be read, that is no record, or one of a later format.

@@ -5,10 +5,10 @@
 //! own writer, from a source that leaves the damage out (`splice`). So nothing is written before
 //! it is known what is lost, and the output is made, staged and published as a merge's is.
 //!
-//! What Cassandra's scrub gives up and this keeps: the rows of a partition before damage, and those
-//! behind it from the next block of the partition's index on; partitions behind damage where
-//! `Index.db` is missing or damaged too. The tries of the BTI format are not asked: they hold no whole
-//! keys, so that partitions of that format are looked for as if there were no index.
+//! Unlike Cassandra's scrub, this keeps the rows of a partition before damage, and those after it from the next block
+//! of the partition's index on; partitions behind damage where `Index.db` is missing or damaged too. The tries of the
+//! BTI format are not asked: they hold no whole keys, so that partitions of that format are looked for as if there
+//! were no index.
 //!
 //! ```no_run
 //! # fn main() -> Result<(), compactor::Error> {
@@ -66,18 +66,18 @@ use stored::Stored;
 /// That of all SSTables that are scrubbed: others are refused when they are opened.
 const PARTITIONER: Partitioner = Partitioner::Murmur3;
 
-/// How to scrub.
+/// Scrub options.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ScrubOptions {
     /// Where the output goes and what it is like, how files are read and written. Of the merge's
     /// other options none is used: nothing is purged.
     pub output: MergeRequest,
-    /// Go on where data of counters is lost, although that makes them count less.
+    /// Continue if counter data is lost, although the counters then have lower values.
     pub skip_corrupted: bool,
     /// Hold every value against its type, and leave out rows with one that is invalid.
     pub validate: bool,
-    /// Only find out what is lost.
+    /// Only determine the losses, without writing.
     pub dry_run: bool,
     /// Losses that are listed; beyond, they are only counted.
     pub max_losses: usize,
@@ -96,7 +96,7 @@ impl ScrubOptions {
     }
 }
 
-/// What was salvaged of one SSTable, and what was not.
+/// Report of the rows salvaged and lost from one SSTable.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct ScrubReport {
@@ -115,15 +115,15 @@ pub struct ScrubReport {
     pub partitions_cut: u64,
     /// Partitions lost, as far as the index tells.
     pub partitions_lost: u64,
-    /// Partitions that did not sort behind the one before them, and are in order now.
+    /// Number of partitions that were out of order and have been reordered.
     pub partitions_out_of_order: u64,
-    /// Partitions with rows that did not sort behind those before them, and are in order now.
+    /// Number of partitions with out-of-order rows that have been reordered.
     pub partitions_with_rows_out_of_order: u64,
     /// Rows kept, static rows that are not empty included.
     pub rows_good: u64,
     /// Uncompressed bytes that were not carried over.
     pub bytes_lost: u64,
-    /// Places where something was lost, listed or not.
+    /// Number of losses, listed or not.
     pub loss_count: u64,
     /// The first of them, in the order of the data.
     pub losses: Vec<Loss>,
@@ -132,7 +132,7 @@ pub struct ScrubReport {
     pub is_doubtful: bool,
     /// The SSTable was repaired and the new one is not, since something was lost.
     pub is_repair_state_reset: bool,
-    /// What is wrong with the files.
+    /// Findings on the files.
     pub findings: Vec<Finding>,
     /// Seconds.
     pub elapsed_s: f64,
@@ -236,7 +236,7 @@ pub fn scrub(
     Ok(report)
 }
 
-/// What the first reading came to.
+/// Result of the first pass.
 struct Found {
     runs: Runs,
     losses: Losses,

@@ -1,17 +1,16 @@
-//! Swaps the outputs of a run into the place of exactly the inputs that it read, in the directory of a
-//! table whose node is stopped.
+//! Replaces exactly the inputs of a run by its outputs, in the directory of a table whose node is stopped.
 //!
-//! All old or all new at any crash. Cassandra's own transaction log is what makes it so: a node that starts
-//! acts on it as it does on those of its compactions, and so does the next [`swap()`] of the same output.
+//! Atomic under a crash at any time, by Cassandra's own transaction log: a starting node applies it as it does those
+//! of its compactions, and so does the next [`swap()`] of the same output.
 //!
-//! 1. A note in the output's directory names the log, and where everything goes.
+//! 1. A note in the output's directory records the log and the destinations.
 //! 2. The inputs are linked, or copied, to a directory that the caller names.
 //! 3. The log is written with an ADD record for each output.
 //! 4. The outputs are linked, or copied, into the table's directory.
-//! 5. The log gets a REMOVE record for each input, and COMMIT. Without it, the outputs are deleted by
-//!    whoever finds the log; with it, the inputs are.
-//! 6. The inputs are removed from the table's directory, and the log after them; then the outputs from
-//!    where the run left them.
+//! 5. The log gets a REMOVE record for each input, and COMMIT. Recovery deletes the outputs without COMMIT, and the
+//!    inputs with it.
+//! 6. The inputs are removed from the table's directory, and the log after them; then the outputs from the run's
+//!    output directory.
 //!
 //! Source: `LogTransaction`, `LogFile`.
 
@@ -35,18 +34,18 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::node_processes::Users;
 use crate::report::lossy;
 use crate::run_record::make_directory;
-use place::{Placing, Way};
+use place::{Placement, Placing};
 use plan::Plan;
 use unfinished::{Note, Unfinished};
 
-/// What to swap.
+/// Swap to perform.
 #[derive(Clone, Debug)]
 pub struct SwapRequest {
     /// Directory that a run was asked to write to, or the one below it that has its record.
     pub output: PathBuf,
     /// The table's own directory, of a node that is stopped.
     pub table_directory: PathBuf,
-    /// Where the inputs go; made if missing.
+    /// Directory that receives the inputs; created if missing.
     pub inputs_to: PathBuf,
 }
 
@@ -73,7 +72,7 @@ pub enum Step {
     InputsRemoved,
 }
 
-/// What a swap did, or would do.
+/// Result of a swap or of its plan.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct SwapReport {
@@ -87,13 +86,13 @@ pub struct SwapReport {
     pub inputs: Vec<String>,
     /// The outputs.
     pub outputs: Vec<SwappedOutput>,
-    /// What was there to do.
+    /// State that the swap found.
     pub state: SwapState,
-    /// What an operator should know besides.
+    /// Notes for the operator.
     pub notes: Vec<String>,
 }
 
-/// What a swap found to do.
+/// State of a swap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SwapState {
@@ -101,7 +100,7 @@ pub enum SwapState {
     Planned,
     /// It was done.
     Done,
-    /// One that was cut off after its COMMIT was finished.
+    /// A swap interrupted after its COMMIT was completed.
     Finished,
     /// It had been done before.
     AlreadyDone,
@@ -118,7 +117,7 @@ pub struct SwappedOutput {
     pub to: PathBuf,
 }
 
-/// Reports what [`swap()`] would do, and refuses what it would refuse. Nothing is changed.
+/// Reports the actions of [`swap()`], with the same refusals, without changing anything.
 ///
 /// # Errors
 /// As [`swap()`].
@@ -143,9 +142,8 @@ pub fn plan_swap(request: &SwapRequest) -> Result<SwapReport> {
     }
 }
 
-/// Puts the outputs of a run in the place of its inputs. `reached` is called after each step; an error of
-/// its before [`Step::Committed`] undoes everything, later ones leave the rest to the next swap or to the
-/// node's start.
+/// Replaces the inputs of a run by its outputs. `reached` is called after each step; its error before
+/// [`Step::Committed`] undoes everything, later ones leave the rest to the next swap or to the node's start.
 ///
 /// # Errors
 /// [`Refused`](crate::ErrorKind::Refused) if the table's directory has other SSTables than the run knew,
@@ -195,7 +193,7 @@ fn done_before(request: &SwapRequest, table: &Path) -> Result<Option<Note>> {
     Ok(note.filter(|note| note.is_done(&request.output, table)))
 }
 
-/// Refuses a directory that a running node may use. Returns what could not be looked at, in a sentence.
+/// Refuses a directory that a running node may use. Returns a sentence on what could not be checked.
 pub(crate) fn refuse_node(table: &Path) -> Result<Option<String>> {
     let users = Users::of(table)?;
     if let Some(user) = users.processes.first() {
@@ -222,7 +220,7 @@ pub(crate) fn refuse_node(table: &Path) -> Result<Option<String>> {
     }))
 }
 
-/// What has to be taken back if a swap fails before its COMMIT.
+/// Changes to undo if a swap fails before its COMMIT.
 #[derive(Default)]
 struct Taken {
     kept: Vec<PathBuf>,
@@ -232,7 +230,7 @@ struct Taken {
     log: Option<TransactionFile>,
 }
 
-/// Does it. Returns its note.
+/// Performs the swap. Returns its note.
 fn run(plan: &Plan, reached: &mut dyn FnMut(Step) -> Result<()>) -> Result<Note> {
     let mut taken = Taken::default();
     let cut_off = |error: Error, advice: &str| {
@@ -252,7 +250,7 @@ fn run(plan: &Plan, reached: &mut dyn FnMut(Step) -> Result<()>) -> Result<Note>
             ));
         }
         Err(error) => {
-            return Err(match take_back(plan, &taken) {
+            return Err(match undo(plan, &taken) {
                 Ok(()) => error,
                 Err(_) => cut_off(error, "What was put there is still to be removed"),
             });
@@ -284,7 +282,7 @@ fn commit(
 
     taken.is_made = !plan.inputs_to.exists();
     make_directory(&plan.inputs_to)?;
-    let keeping = Placing::new(&io, Way::Keeping);
+    let keeping = Placing::new(&io, Placement::Keeping);
     for old in &plan.inputs {
         for file in &old.files {
             let (from, to) = (plan.table.join(&file.name), plan.inputs_to.join(&file.name));
@@ -307,7 +305,7 @@ fn commit(
     taken.log = Some(TransactionFile::create(&plan.table, &name, &adds, own)?);
     reached(Step::Begun)?;
 
-    let placing = Placing::new(&io, Way::As(plan.owner));
+    let placing = Placing::new(&io, Placement::As(plan.owner));
     for new in &plan.outputs {
         for (component, _) in &new.components {
             let to = plan.table.join(new.to.file_name(*component));
@@ -332,13 +330,13 @@ fn commit(
 
     // A node may have been started meanwhile.
     refuse_node(&plan.table)?;
-    plan.look_again()?;
+    plan.recheck()?;
     log.append(&Record::commit().line())?;
     Ok((note, taken.log.take().ok_or_else(no_log)?))
 }
 
-/// Removes what a swap that failed had put anywhere; the log last.
-fn take_back(plan: &Plan, taken: &Taken) -> Result<()> {
+/// Removes all files that a failed swap created; the log last.
+fn undo(plan: &Plan, taken: &Taken) -> Result<()> {
     if let Some(log) = &taken.log {
         for path in &taken.placed {
             remove_if_exists(path)?;

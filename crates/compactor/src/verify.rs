@@ -1,9 +1,9 @@
 //! Verifying an SSTable: every checksum, every byte parsed, and every component against the others.
 //!
-//! More than `sstableverify -e` looks at: also the promoted index or row trie, the summary, the filter, and
-//! the statistics by which Cassandra decides what to skip and what to drop. Findings are collected; where
-//! it is possible, checking goes on behind damage. Files of any size take bounded memory, besides
-//! filter, summary, the tries of the BTI format and the promoted index of one partition.
+//! Checks more than `sstableverify -e`: also the promoted index or row trie, the summary, the filter, and the
+//! statistics by which Cassandra skips and drops SSTables. Findings are collected; where possible, checking continues
+//! after damage. Memory is bounded for files of any size, except for the filter, the summary, the tries of the BTI
+//! format and the promoted index of one partition.
 //!
 //! ```no_run
 //! # fn main() -> Result<(), compactor::Error> {
@@ -75,18 +75,18 @@ use lockstep::Lockstep;
 use partition_scan::PartitionScan;
 use statistics::StatisticsCheck;
 
-/// Bytes of a key or value that a finding shows.
+/// Maximum number of bytes of a key or value shown in a finding.
 const SHOWN_BYTES: usize = 32;
 
-/// What to verify, and how.
+/// Options of a verification.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct VerifyOptions {
     /// How files are read.
     pub read_mode: ReadMode,
-    /// Only what needs no understanding of the content: metadata, digest and chunk checksums.
+    /// Checks only metadata, digest and chunk checksums, without parsing rows.
     pub quick: bool,
-    /// Findings that are listed; beyond, they are only counted.
+    /// Maximum number of findings listed; further ones are only counted.
     pub max_findings: usize,
 }
 
@@ -100,7 +100,7 @@ impl Default for VerifyOptions {
     }
 }
 
-/// What a verification found, and how much it looked at.
+/// Result of a verification: findings, and how much was read.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct VerifyReport {
@@ -109,22 +109,22 @@ pub struct VerifyReport {
     pub data_path: PathBuf,
     /// Version of the SSTable.
     pub version: String,
-    /// Only metadata, digest and chunk checksums were looked at.
+    /// Whether only metadata, digest and chunk checksums were checked.
     pub quick: bool,
     /// Damage first, then notes, each in the order found.
     pub findings: Vec<Finding>,
-    /// Damage found, listed or not.
+    /// Number of damage findings, listed or not.
     pub damages: u64,
-    /// Notes found, listed or not.
+    /// Number of notes, listed or not.
     pub notes: u64,
-    /// A merge refuses the SSTable for some of the damage. It goes on without filter, summary and the like, and writes its
-    /// own.
+    /// Whether some of the damage makes a merge refuse the SSTable. A damaged filter, summary or the like does not: a
+    /// merge writes its own.
     pub stops_merge: bool,
-    /// Every partition was read from its first to its last byte; never if `quick`.
+    /// Whether every partition was read from its first to its last byte; never if `quick`.
     pub content_complete: bool,
     /// Partitions read.
     pub partitions: u64,
-    /// Partitions that the index names and that were not read, because of damage.
+    /// Partitions listed in the index that were not read because of damage.
     pub partitions_skipped: u64,
     /// Rows read, static rows that are not empty included.
     pub rows: u64,
@@ -134,25 +134,25 @@ pub struct VerifyReport {
     pub cells: u64,
     /// Chunks of `Data.db`, each checked against its checksum where there is one.
     pub chunks: u64,
-    /// Chunks that are damaged.
+    /// Damaged chunks.
     pub chunks_damaged: u64,
-    /// Bytes of all components.
+    /// Total bytes of all components.
     pub bytes: u64,
     /// Uncompressed bytes of `Data.db`.
     pub uncompressed_bytes: u64,
-    /// Mode that was really used to read.
+    /// Read mode actually used.
     pub read_mode: String,
-    /// Seconds.
+    /// Elapsed time, seconds.
     pub elapsed_s: f64,
 }
 
 impl VerifyReport {
-    /// True if anything is damaged.
+    /// Returns true if anything is damaged.
     pub fn is_damaged(&self) -> bool {
         self.damages > 0
     }
 
-    /// Damage and notes that were counted but not listed.
+    /// Number of findings that were counted but not listed.
     pub fn unlisted(&self) -> u64 {
         (self.damages + self.notes).saturating_sub(self.findings.len() as u64)
     }
@@ -161,8 +161,7 @@ impl VerifyReport {
 /// Verifies the SSTable whose `Data.db` is `data_path`. Damage is not an error: it is in the report.
 ///
 /// # Errors
-/// A path that names no SSTable, something valid that this release does not read, a failed read,
-/// cancellation.
+/// A path that is not an SSTable's, a valid format that this release does not read, a failed read, or cancellation.
 pub fn verify(
     io: &Io,
     data_path: &Path,
@@ -217,11 +216,11 @@ pub fn verify(
     Ok(report)
 }
 
-/// `Data.db` of every SSTable that a directory has any component of: also of those whose `Data.db`
-/// is missing, and of names that only [`verify`] can say something about.
+/// Lists the `Data.db` paths of all SSTables with any component in a directory, including those whose `Data.db` is
+/// missing and names that only [`verify`] can judge.
 ///
 /// # Errors
-/// If the directory cannot be listed, a node is at work in it, or it has none.
+/// The directory cannot be listed, is in use by a node, or has no SSTables.
 pub fn find_sstables(directory: &Path) -> Result<Vec<PathBuf>> {
     let mut found = BTreeSet::new();
     for entry in compactor_io::read_dir(directory).map_err(Error::file("list", directory))? {
@@ -254,10 +253,10 @@ struct Verification<'a> {
     findings: &'a Findings,
 }
 
-/// `Data.db`, and what is known of it before it is read.
+/// `Data.db`, with the facts known before it is read.
 struct OpenData<'a> {
     data: CheckedData<'a>,
-    /// Its bytes can be made sense of.
+    /// Whether its content can be parsed.
     is_understood: bool,
     compression_ratio: Option<f64>,
 }
@@ -317,7 +316,7 @@ impl<'a> Verification<'a> {
                     (read, step) = check.run(&mut open.data, observer)?;
                     content = Some(read);
                 }
-                // The index by itself, where the content cannot be read.
+                // The content cannot be read: check the index alone.
                 _ => {
                     while step.next_alone()? {
                         check_cancelled(observer)?;
@@ -461,7 +460,7 @@ impl<'a> Verification<'a> {
         }
     }
 
-    /// The form of a compressed file; plain bytes, to be digested only, if it is not known.
+    /// Storage form of a compressed file; if unknown, plain bytes that are only digested.
     fn compressed(&self, info: Option<CompressionInfo>, len: u64) -> Form {
         let Some(info) = info else {
             return Form::Plain { crc: None, len };
@@ -496,7 +495,7 @@ fn unsupported(descriptor: &Descriptor, what: String) -> Error {
         .into()
 }
 
-/// The first bytes in hexadecimal, with the number of bytes if there are more.
+/// Formats the first bytes in hexadecimal, with the total number if there are more.
 fn short_hex(bytes: &[u8]) -> String {
     match bytes.get(..SHOWN_BYTES) {
         Some(start) if bytes.len() > SHOWN_BYTES => {
@@ -507,7 +506,7 @@ fn short_hex(bytes: &[u8]) -> String {
     }
 }
 
-/// Types of the clustering columns, as far as they are known.
+/// Returns the types of the clustering columns, empty if unknown.
 fn clustering_types(statistics: Option<&Statistics>) -> Vec<CqlType> {
     let types = statistics.map(|s| &s.header.clustering_types[..]);
     let types = types.unwrap_or_default().iter();

@@ -26,18 +26,18 @@ use crate::shared_progress::SharedProgress;
 
 /// Compact a table's SSTables as Cassandra's size-tiered strategy would, until nothing is left to do.
 ///
-/// Buckets of SSTables of like size are merged, several at a time; what is made of them is merged on, as
-/// in a node. What is left at the end appears in the output directory, all or nothing, and the summary
-/// lists which of the table's SSTables each of them replaces: `compactor swap` puts it in their place,
-/// with the node stopped. Inputs are only read. Repaired, unrepaired and pending SSTables are never mixed.
+/// Buckets of SSTables of like size are merged, several at a time; their outputs are candidates for further merges,
+/// as in a node. The final SSTables appear in the output directory, all or nothing, and the summary lists which of
+/// the table's SSTables each of them replaces: `compactor swap` puts it in their place, with the node stopped. Inputs
+/// are only read. Repaired, unrepaired and pending SSTables are never mixed.
 ///
 /// Thresholds and sizes come from schema.cql where there is one; options take precedence. Compactions run in
 /// rounds of all that can run at once, so that the result is the same whatever --concurrent-compactors.
 ///
-/// An SSTable that is damaged is named and left out; the others are compacted, and the exit code is 3. If
-/// its metadata or filter is what is damaged, nothing can be purged beside it: say --no-purge.
-/// Interrupted, or after another failure, it publishes what is whole so far, and says what that replaces.
-/// A run that is killed leaves no SSTables behind.
+/// An SSTable that is damaged is named and left out; the others are compacted, and the exit code is 3. If its
+/// metadata or filter is what is damaged, nothing can be purged alongside it: use --no-purge. Interrupted, or after
+/// another failure, it publishes the SSTables completed so far, and lists the inputs that they replace. A run that is
+/// killed leaves no SSTables behind.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   What a size-tiered node would do with a snapshot, four compactions at a time:
@@ -142,8 +142,8 @@ pub struct Args {
     #[arg(long, help_heading = "Checking")]
     verify: bool,
 
-    /// Read every SSTable's statistics, say what would be compacted, and write nothing. What later
-    /// rounds take depends on what the first leave: they are planned as if nothing became smaller.
+    /// Read every SSTable's statistics, print the planned compactions, and write nothing. Later rounds depend on the
+    /// outputs of earlier ones: they are planned as if no merge reduced the size.
     #[arg(long)]
     dry_run: bool,
 
@@ -221,7 +221,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let result = opened.run(&progress);
     progress.finish();
     let (Compacted { report, error }, next_steps) = result?;
-    // Every compaction beside an SSTable that cannot be read fails for the same reason.
+    // Every compaction alongside an unreadable SSTable fails for the same reason.
     let mut told = BTreeSet::new();
     for failed in &report.failed {
         if told.insert(&failed.error) {
@@ -235,13 +235,13 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     if report.failed.iter().any(|failed| failed.beside.is_some()) {
         say(format_args!(
-            "  Beside an SSTable that cannot be read nothing can be purged: say --no-purge, or put a sound \
+            "  Nothing can be purged while an overlapping SSTable is unreadable: use --no-purge, or put a sound \
              copy in its place, from another replica, a backup or `compactor scrub`."
         ));
     }
     if report.interrupted {
         say(format_args!(
-            "compactor: interrupted; what was compacted until then is in place"
+            "compactor: interrupted; the SSTables compacted before that are in place"
         ));
     }
     let outputs: Vec<&Path> = report

@@ -1,4 +1,4 @@
-//! `compactor doctor`: what works in a directory, and what will be chosen there.
+//! `compactor doctor`: I/O modes that work in a directory, and the defaults chosen there.
 
 mod advice;
 mod findings;

@@ -111,8 +111,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The SSTables that `paths` name. A `Data.db` is taken as it is, whatever lies beside it: looking at
-/// a file harms nobody.
+/// Returns the SSTables given by `paths`. A `Data.db` is accepted whatever other files are in its directory, since it
+/// is only read.
 pub(super) fn sstables_of(paths: &[PathBuf]) -> Result<Vec<PathBuf>, compactor::Error> {
     let mut sstables = Vec::new();
     for path in paths {
@@ -130,7 +130,7 @@ pub(super) fn sstables_of(paths: &[PathBuf]) -> Result<Vec<PathBuf>, compactor::
 /// Whether a path names a directory of SSTables, and not one of them.
 ///
 /// # Errors
-/// It names nothing, or what cannot be reached.
+/// The path does not exist or is not accessible.
 pub(super) fn is_directory(path: &Path) -> Result<bool, compactor::Error> {
     match std::fs::metadata(path) {
         Ok(found) => Ok(found.is_dir()),

@@ -30,9 +30,9 @@ const TTL: RangeInclusive<Seconds> = Seconds(1)..=Seconds(20 * 365 * 86_400);
 
 /// Write SSTables of synthetic data, for trying things out and for measuring.
 ///
-/// The files are real: Cassandra loads them, every component is there, and schema.cql is written
-/// alongside. The same options give the same bytes every time; for shape timeseries, whose rows expire
-/// relative to the clock, say --now as well. Memory use does not grow with the amount.
+/// The files are real: Cassandra loads them, every component is there, and schema.cql is written alongside. The same
+/// options give the same bytes every time; for shape timeseries, whose rows expire relative to the clock, set --now
+/// as well. Memory use does not grow with the amount.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Shapes:
   kv           (id bigint PRIMARY KEY, value blob): one row per partition
@@ -68,7 +68,7 @@ pub struct Args {
     #[arg(long, value_name = "DIR")]
     output: PathBuf,
 
-    /// What the data looks like.
+    /// Shape of the data.
     #[arg(long, value_enum, default_value = "kv")]
     shape: ShapeName,
 
@@ -317,7 +317,7 @@ pub struct Args {
     pub format: Format,
 }
 
-/// What data looks like.
+/// Shape of the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum ShapeName {
     /// One row per partition.

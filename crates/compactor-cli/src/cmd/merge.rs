@@ -22,10 +22,10 @@ use crate::purge_args::PurgeArgs;
 
 /// Merge SSTables of one table into one, as Cassandra's compaction would.
 ///
-/// Inputs are only read. The output appears whole or not at all, in a directory that holds no SSTables. Repaired, unrepaired and pending
-/// inputs are not mixed: each kind gets an output of its own, and they appear all or none. Tombstones
-/// and expired data past gc_grace_seconds are purged only where that is safe: with --complete, or where
-/// --overlapping names what else the table has; otherwise every tombstone is kept.
+/// Inputs are only read. The output appears whole or not at all, in a directory that holds no SSTables. Repaired,
+/// unrepaired and pending inputs are not mixed: each kind gets an output of its own, and they appear all or none.
+/// Tombstones and expired data past gc_grace_seconds are purged only if that is safe: with --complete, or if
+/// --overlapping lists the table's other SSTables; otherwise every tombstone is kept.
 ///
 /// A schema.cql beside the inputs, as snapshots have, or one named by --schema supplies
 /// gc_grace_seconds, compression, the Bloom filter's chance and the summary's interval; options take
@@ -66,9 +66,9 @@ pub struct Args {
     #[command(flatten)]
     purge: PurgeArgs,
 
-    /// Drop from the output what tombstones of --overlapping SSTables shadow: they are read alongside the
-    /// inputs, and must stay in the table unchanged as long as the output. Copies of inputs among them
-    /// remove nothing. Default: what the table's compaction options in schema.cql say, otherwise none.
+    /// Drop data from the output that tombstones of --overlapping SSTables shadow: they are read alongside the
+    /// inputs, and must stay in the table unchanged as long as the output. Copies of inputs among them remove
+    /// nothing. Default: what the table's compaction options in schema.cql say, otherwise none.
     #[arg(
         long,
         help_heading = "Purging",
@@ -87,8 +87,7 @@ pub struct Args {
         allow_hyphen_values = true)]
     max_sstable_size: Option<ByteSize>,
 
-    /// Write so many outputs, of similar size and consecutive in the ring; they appear all or none.
-    /// Default: one.
+    /// Number of outputs, of similar size and consecutive in the ring; they appear all or none. Default: one.
     #[arg(
         long,
         help_heading = "Output",
@@ -113,11 +112,11 @@ pub struct Args {
     #[arg(long, help_heading = "Checking")]
     verify: bool,
 
-    /// What of the inputs is checked while they are merged.
+    /// Checks of the inputs during the merge.
     #[arg(long, help_heading = "Checking", value_enum, default_value = "all")]
     input_check: Check,
 
-    /// Open and check the inputs, say what would be done, and write nothing.
+    /// Open and check the inputs, print the plan, and write nothing.
     #[arg(long)]
     dry_run: bool,
 
@@ -130,24 +129,24 @@ pub struct Args {
     pub format: Format,
 }
 
-/// What of the inputs is checked while they are merged.
+/// Checks of the inputs during the merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Check {
     /// Data, metadata, index, summary, filter and digest, as `compactor verify` does. Only that one, or
     /// --verify, finds values that are not of their type, which a merge copies as Cassandra does.
     All,
-    /// Data and metadata, which is what a merge reads.
+    /// Only data and metadata, which a merge reads in any case.
     Data,
 }
 
-/// What overlapping SSTables remove from the output.
+/// Data that overlapping SSTables remove from the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Provided {
     /// Nothing; they only keep tombstones from being purged.
     None,
-    /// What their deletions of partitions, ranges and rows cover, as nodetool garbagecollect -g ROW.
+    /// Data covered by their deletions of partitions, ranges and rows, as nodetool garbagecollect -g ROW.
     Row,
-    /// Also what their newer cells and deletions of cells shadow, as nodetool garbagecollect -g CELL.
+    /// Also cells shadowed by their newer cells and cell deletions, as nodetool garbagecollect -g CELL.
     Cell,
 }
 

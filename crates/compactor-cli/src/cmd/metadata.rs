@@ -1,4 +1,4 @@
-//! `compactor metadata`: what SSTables say of themselves.
+//! `compactor metadata`: prints the metadata of SSTables.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -13,10 +13,10 @@ use crate::output::print;
 
 /// Print SSTable metadata without reading Data.db.
 ///
-/// Everything that `sstablemetadata` tells: timestamps, TTLs and deletion times from the smallest to
-/// the greatest, tokens, clusterings, repair, commit log, histograms, columns and types. Besides, what
-/// an SSTable takes: bytes of each component, memory of Bloom filter, index summary and chunk offsets,
-/// and the compression ratio as `nodetool tablestats` defines it (compressed / uncompressed).
+/// The information of `sstablemetadata`: timestamps, TTLs and deletion times from the smallest to the greatest,
+/// tokens, clusterings, repair, commit log, histograms, columns and types. Besides, what an SSTable takes: bytes of
+/// each component, memory of Bloom filter, index summary and chunk offsets, and the compression ratio as `nodetool
+/// tablestats` defines it (compressed / uncompressed).
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   One SSTable, for people; times are in UTC:

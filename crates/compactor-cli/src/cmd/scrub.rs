@@ -1,4 +1,4 @@
-//! `compactor scrub`: what is readable of damaged SSTables, in new ones.
+//! `compactor scrub`: salvages the readable rows of damaged SSTables into new ones.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -22,12 +22,12 @@ use crate::text_table::{count, counted};
 
 /// Salvage the readable partitions and rows of damaged SSTables into new ones.
 ///
-/// What `nodetool scrub` and `sstablescrub` do, outside the node, and more: of a partition with damage
-/// in it, the rows before it are kept, and those after it from the next block of its index on; without
-/// Index.db, which SSTables of the BTI format do not have, reading goes on at the next place that is a
-/// partition beyond doubt. Index, summary, filter, digest and statistics are rebuilt; partitions and
-/// rows that were out of order are brought in order. Each place where something is lost is listed,
-/// with its position in the uncompressed data, the chunk's offset in the file, bytes, key and token.
+/// What `nodetool scrub` and `sstablescrub` do, outside the node, and more: of a partition with damage in it, the
+/// rows before it are kept, and those after it from the next block of its index on; without Index.db, which SSTables
+/// of the BTI format do not have, reading continues at the next position that is a partition beyond doubt. Index,
+/// summary, filter, digest and statistics are rebuilt; partitions and rows that were out of order are brought in
+/// order. Each loss is listed, with its position in the uncompressed data, the chunk's offset in the file, bytes, key
+/// and token.
 ///
 /// A range tombstone that damage cuts ends with the last row before it. If anything is lost of an
 /// SSTable that was repaired, the new one is not, so that a repair brings it back from other replicas.
@@ -79,7 +79,7 @@ pub struct Args {
     #[arg(long, help_heading = "Checking")]
     verify: bool,
 
-    /// Say what would be lost, and write nothing.
+    /// Print what would be lost, and write nothing.
     #[arg(long)]
     dry_run: bool,
 
@@ -92,7 +92,7 @@ pub struct Args {
     pub format: Format,
 }
 
-/// What `--format json` prints.
+/// JSON output.
 #[derive(Serialize)]
 struct Document<'a> {
     dry_run: bool,

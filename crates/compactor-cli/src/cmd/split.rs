@@ -63,7 +63,7 @@ pub struct Args {
     #[arg(long, help_heading = "Checking")]
     verify: bool,
 
-    /// Open the inputs, say what would be done, and write nothing.
+    /// Open the inputs, print the plan, and write nothing.
     #[arg(long)]
     dry_run: bool,
 
@@ -135,7 +135,7 @@ impl<'a> Skipped<'a> {
     }
 }
 
-/// What would be done.
+/// Plan of a split.
 #[derive(Debug, Serialize)]
 struct Plan<'a> {
     dry_run: bool,
@@ -195,7 +195,7 @@ fn plan(
     Ok(text)
 }
 
-/// What was split.
+/// Result of a split.
 #[derive(Debug, Serialize)]
 struct Summary<'a> {
     split: Vec<Split<'a>>,
@@ -204,7 +204,7 @@ struct Summary<'a> {
     totals: Totals<'a>,
 }
 
-/// One SSTable, and what it became.
+/// An SSTable and its outputs.
 #[derive(Debug, Serialize)]
 struct Split<'a> {
     input: &'a SstableReport,

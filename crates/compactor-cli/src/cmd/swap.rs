@@ -16,11 +16,10 @@ use crate::output::print;
 
 /// Put the outputs of a merge or compact into the place of its inputs, with the node stopped.
 ///
-/// Moves exactly the SSTables that the run read out of the table's directory, to a directory that you name,
-/// and puts the run's outputs there, under ids that are free and with owner, group and mode of the inputs.
-/// All old or all new: a transaction log as Cassandra's compactions write it lies in the table's directory
-/// meanwhile. After a crash or kill -9 run the same command again, or start the node, which undoes or
-/// finishes it by the log.
+/// Moves exactly the SSTables that the run read out of the table's directory, to a directory that you name, and puts
+/// the run's outputs there, under ids that are free and with owner, group and mode of the inputs. Atomic: a
+/// transaction log as Cassandra's compactions write it is in the table's directory meanwhile. After a crash or kill
+/// -9 run the same command again, or start the node, which undoes or finishes it by the log.
 ///
 /// Refused (exit code 4), with nothing changed: if a process has SSTables of the table open; if inputs are
 /// gone or have changed; if the run may have purged tombstones and the table has SSTables that it did not
@@ -53,7 +52,7 @@ pub struct Args {
     #[arg(long, value_name = "DIR")]
     inputs_to: PathBuf,
 
-    /// Check everything, say what would be done, and change nothing.
+    /// Check everything, print the plan, and change nothing.
     #[arg(long)]
     dry_run: bool,
 

@@ -101,7 +101,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     Ok(rewrite_summary::exit_code(&outcome))
 }
 
-/// What was rewritten.
+/// Result of an upgrade.
 #[derive(Debug, Serialize)]
 struct Summary<'a> {
     upgraded: Vec<Upgraded<'a>>,

@@ -1,4 +1,4 @@
-//! `compactor verify`: is an SSTable what it was when it was written, and does it fit together?
+//! `compactor verify`: checks the integrity and consistency of SSTables.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -51,7 +51,7 @@ pub struct Args {
     #[arg(required = true, value_name = "TABLE_DIR|SNAPSHOT_DIR|Data.db")]
     inputs: Vec<PathBuf>,
 
-    /// Only what needs no understanding of rows: metadata, digest and chunk checksums.
+    /// Check only metadata, digest and chunk checksums, without parsing rows.
     #[arg(long)]
     quick: bool,
 
@@ -72,7 +72,7 @@ pub struct Args {
     pub format: Format,
 }
 
-/// What `--format json` prints.
+/// JSON output.
 #[derive(Serialize)]
 struct Document<'a> {
     damaged: usize,
@@ -80,7 +80,7 @@ struct Document<'a> {
     unreadable: &'a [Unreadable],
 }
 
-/// An SSTable of which nothing can be said.
+/// An SSTable that could not be verified.
 #[derive(Serialize)]
 struct Unreadable {
     data_path: String,
@@ -146,7 +146,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }))
 }
 
-/// The SSTables that are named. What one of them is worth does not depend on what lies beside it.
+/// Returns the given SSTables. They are verified independently of other SSTables in their directory.
 fn paths(inputs: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
     let mut paths = BTreeSet::new();
     for input in inputs {
@@ -207,7 +207,7 @@ fn text(report: &VerifyReport) -> String {
     out
 }
 
-/// Stops where the person asks to.
+/// Stops on an interrupt.
 struct Interrupted(Arc<AtomicBool>);
 
 impl Observer for Interrupted {

@@ -3,7 +3,7 @@
 use console::Term;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// Columns where a terminal does not say how many it has.
+/// Default number of columns, for terminals that do not report theirs.
 const DEFAULT_COLUMNS: u16 = 80;
 /// Draws per second.
 const DRAWS_PER_S: u8 = 5;
@@ -158,7 +158,7 @@ mod tests {
                 ..Screen::default()
             };
             let target = ProgressDrawTarget::term_like(Box::new(screen.clone()));
-            // The longest texts: numbers of five digits before and behind the point.
+            // The longest texts: numbers of five digits before and after the point.
             let total = (1023 << 40) + (1 << 39);
             let mut bar = Bar::new(total, target, Box::new(move || columns));
             for share in 0..=20 {

@@ -328,7 +328,7 @@ fn nothing_is_purged_beside_one_that_cannot_be_read() {
     let beside = |failed: &&Value| failed["beside"] == damaged.to_str().unwrap();
     assert!(failed.iter().filter(beside).count() > 1, "{report}");
     assert_eq!(stderr.matches("corrupt sstable").count(), 1, "{stderr}");
-    assert!(stderr.contains("say --no-purge"), "{stderr}");
+    assert!(stderr.contains("use --no-purge"), "{stderr}");
 
     let (report, stderr) = compact("others", &["--no-purge"]);
     assert_eq!(paths(&report["failed"][0]["inputs"]), [&*damaged]);

@@ -1,4 +1,4 @@
-//! What a compaction did, or would do.
+//! Report of a compaction, or of its plan.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::report::{MergeReport, SstableReport};
 
-/// What a compaction did.
+/// Report of a compaction.
 #[derive(Clone, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct CompactReport {
@@ -25,13 +25,13 @@ pub struct CompactReport {
     pub sstables_after: usize,
     /// The final SSTables, and what each replaces.
     pub outputs: Vec<CompactedSstable>,
-    /// `Data.db` of inputs of which nothing is left: all was purged. Nothing replaces them.
+    /// `Data.db` of inputs that were purged completely. Nothing replaces them.
     #[serde(serialize_with = "lossy")]
     pub gone: Vec<PathBuf>,
     /// `Data.db` of inputs that stay as they are.
     #[serde(serialize_with = "lossy")]
     pub untouched: Vec<PathBuf>,
-    /// What could not be merged.
+    /// Failed merges.
     pub failed: Vec<FailedCompaction>,
     /// It was cancelled before there was nothing left to do.
     pub interrupted: bool,
@@ -51,7 +51,7 @@ pub struct CompactReport {
     pub purged: u64,
     /// Seconds from the first read to the last sync.
     pub elapsed_s: f64,
-    /// What a person should know besides.
+    /// Warnings for the operator.
     pub warnings: BTreeSet<String>,
 }
 
@@ -61,7 +61,7 @@ pub struct CompactedSstable {
     /// The SSTable.
     #[serde(flatten)]
     pub sstable: SstableReport,
-    /// What repair has come to for it.
+    /// Its repair state.
     pub repair: String,
     /// `Data.db` of the inputs in whose place it is to be.
     #[serde(serialize_with = "lossy")]
@@ -81,16 +81,16 @@ pub struct FailedCompaction {
     pub beside: Option<PathBuf>,
 }
 
-/// A compaction to come.
+/// Planned compaction.
 #[derive(Clone, Debug, Serialize)]
 pub struct PlannedCompaction {
     /// Its number, from 1.
     pub number: usize,
     /// Its round, from 1. Compactions of a round can run at once.
     pub round: usize,
-    /// What repair has come to for its SSTables.
+    /// Repair state of its SSTables.
     pub repair: String,
-    /// What it merges.
+    /// Inputs.
     pub inputs: Vec<PlannedInput>,
     /// Bytes of `Data.db` of these; in rounds after the first at most.
     pub data_bytes: u64,
@@ -98,14 +98,14 @@ pub struct PlannedCompaction {
     pub uncompressed_bytes: u64,
 }
 
-/// What a compaction to come merges.
+/// Input of a planned compaction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PlannedInput {
-    /// `Data.db` of an SSTable that there is.
+    /// `Data.db` of an existing SSTable.
     #[serde(serialize_with = "crate::report::lossy")]
     Sstable(PathBuf),
-    /// What the compaction of this number leaves.
+    /// Output of the compaction with this number.
     OutputOf(usize),
 }
 

@@ -1,4 +1,4 @@
-//! The SSTables that a table has at a moment of its compaction.
+//! Current SSTables of a table during its compaction.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -30,19 +30,19 @@ struct Live {
     uncompressed_bytes: u64,
     /// The input SSTables that it was made of; none for an input.
     replaces: Vec<PathBuf>,
-    /// What its merge said of it.
+    /// Report of the merge that wrote it.
     output: Option<SstableReport>,
     /// It is damaged, or cannot be read by this release: nothing is made of it.
     is_suspect: bool,
 }
 
-/// SSTables to be merged into one: places in the table.
+/// SSTables to be merged into one, as indices into the table.
 #[derive(Clone, Debug)]
 pub(super) struct Job {
     members: Vec<usize>,
 }
 
-/// The SSTables of a table, and what became of those before.
+/// SSTables of a table, and the ones already replaced.
 #[derive(Debug)]
 pub(super) struct TableState {
     live: Vec<Live>,
@@ -111,7 +111,7 @@ impl TableState {
         self.error.as_ref()
     }
 
-    /// What went wrong with an SSTable that could not be opened.
+    /// Takes the error of an SSTable that could not be opened.
     pub(super) fn take_error(&mut self) -> Option<Error> {
         self.error.take()
     }
@@ -240,7 +240,7 @@ impl TableState {
         });
     }
 
-    /// Something is left to do, and nobody will.
+    /// Notes that the compaction ended before all work was done.
     pub(super) fn note_interruption(&mut self) {
         self.report.interrupted = true;
     }
@@ -294,7 +294,7 @@ impl TableState {
         }
     }
 
-    /// What will be merged if no merge makes anything smaller.
+    /// Plans all merges, assuming that no merge reduces the size.
     pub(super) fn simulate(&self, plan: &Plan) -> Vec<PlannedCompaction> {
         let mut state = TableState {
             live: self.live.clone(),
@@ -351,7 +351,7 @@ impl TableState {
         planned
     }
 
-    /// What was done.
+    /// Creates the report.
     pub(super) fn report(&self, plan: &Plan, elapsed: Duration) -> CompactReport {
         let mut report = self.report.clone();
         report.strategy = match plan {

@@ -32,7 +32,7 @@ pub(super) struct PartitionJson<'a> {
     regular_names: Vec<String>,
     table_kind: &'static str,
     options: &'a DumpOptions,
-    /// What is not written yet.
+    /// Output not written yet.
     line: String,
 }
 
@@ -150,7 +150,7 @@ impl<'a> PartitionJson<'a> {
         }
     }
 
-    /// Writes what was collected.
+    /// Writes the collected output.
     pub(super) fn flush(&mut self, out: &mut dyn Write) -> Result<()> {
         out.write_all(self.line.as_bytes())
             .map_err(Error::file("write", "dump output"))?;

@@ -1,4 +1,4 @@
-//! What was made goes again unless all of it was made.
+//! Guard that removes created files unless all were created.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -16,7 +16,7 @@ const STEPS_PER_REPORT: u32 = 1024;
 /// Columns that any of the tables has.
 const MOST_COLUMNS: usize = 8;
 
-/// What a generator writes to.
+/// Output of a generator.
 pub(super) struct Output<'a, B, I> {
     writer: &'a mut PartitionWriter<B, I>,
     observer: &'a mut dyn Observer,
@@ -102,7 +102,7 @@ impl RowBuffer {
         self.clustering.clear();
     }
 
-    /// Makes what was appended to the values since the last call the cell of `column`.
+    /// Makes the bytes appended to the values since the last call the cell of `column`.
     pub(super) fn end_cell(&mut self, column: u32) {
         self.end_cell_at(column, CellTimes::OfRow);
     }

@@ -1,4 +1,4 @@
-//! What was generated.
+//! Report of generated data.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use super::GenerateOptions;
 use crate::process::Usage;
 use crate::report::CompressionReport;
 
-/// What was generated.
+/// Report of generated data.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct GenerateReport {

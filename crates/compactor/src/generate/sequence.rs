@@ -27,7 +27,7 @@ pub(super) fn columns(static_columns: Vec<Column>, regular_columns: Vec<Column>)
     }
 }
 
-/// What a shape puts into its rows.
+/// Row content of a shape.
 pub(super) trait Rows {
     /// Adds the cells of a partition's static row. False if the table has none.
     fn put_static(&mut self, random: &mut Random, timestamp: i64, row: &mut RowBuffer) -> bool;
@@ -42,7 +42,7 @@ pub(super) trait Rows {
     ) -> WrittenBy;
 }
 
-/// Where a row is.
+/// Position of a row.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     pub(super) partition: u64,

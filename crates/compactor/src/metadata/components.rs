@@ -1,4 +1,4 @@
-//! Components of an SSTable: their sizes, and what they take in a node's memory.
+//! Components of an SSTable: sizes on disk and in a node's memory.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -43,7 +43,7 @@ pub struct CompressionMetadata {
     /// Number of chunks without content at the end of `Data.db`, as compactions that opened their output early leave
     /// them.
     pub empty_chunks: u64,
-    /// Bytes of `Data.db`, the checksum behind each chunk included.
+    /// Bytes of `Data.db`, including the checksum after each chunk.
     pub compressed_bytes: u64,
     /// Bytes of its content.
     pub uncompressed_bytes: u64,

@@ -29,7 +29,7 @@ pub fn render(metadata: &SstableMetadata) -> String {
     text.out
 }
 
-/// Several SSTables, with sums behind them if there is more than one.
+/// Formats several SSTables, followed by totals if there is more than one.
 pub fn render_all(all: &[SstableMetadata]) -> String {
     let mut sections: Vec<String> = all.iter().map(render).collect();
     if all.len() > 1 {
@@ -187,7 +187,7 @@ fn header(text: &mut Text, metadata: &SstableMetadata) {
     text.field("IsTransient", metadata.stats.is_transient);
 }
 
-/// What `sstablemetadata` does not tell.
+/// Information that `sstablemetadata` does not print.
 fn storage(text: &mut Text, metadata: &SstableMetadata) {
     let stats = &metadata.stats;
     text.field("Partitions", stats.partitions);
@@ -242,7 +242,7 @@ fn storage(text: &mut Text, metadata: &SstableMetadata) {
     }
 }
 
-/// What SSTables take in a node's memory, in the words of `nodetool tablestats`.
+/// Memory use of SSTables in a node, in the terms of `nodetool tablestats`.
 fn memory(text: &mut Text, all: &[SstableMetadata]) {
     let filters = all
         .iter()

@@ -1,4 +1,4 @@
-//! The partition being read, and what is kept of it.
+//! Current partition and its salvaged rows.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub(super) struct Current {
     run: Option<usize>,
     /// The row or marker that was kept last, in this run.
     last: Option<Last>,
-    /// The deletion that is open behind it.
+    /// Deletion open after it.
     pub(super) open: DeletionTime,
     is_cut: bool,
     is_out_of_order: bool,

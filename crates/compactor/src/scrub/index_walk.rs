@@ -1,6 +1,6 @@
-//! `Index.db` as a guide to places behind damage.
+//! `Index.db` as a guide to positions after damage.
 //!
-//! It is not believed where the data speaks for itself: it has no checksum of its own.
+//! It is not trusted where the data is readable: it has no checksum of its own.
 
 use std::ops::Range;
 
@@ -21,7 +21,7 @@ pub(super) struct IndexWalk<'a> {
     scan: IndexScan<'a>,
     data_len: u64,
     here: Option<Here>,
-    /// Entries of partitions behind the end of the data.
+    /// Entries of partitions beyond the end of the data.
     pub(super) beyond: Vec<(Vec<u8>, i64, u64)>,
     /// How many there are.
     pub(super) beyond_count: u64,
@@ -48,7 +48,7 @@ pub(super) struct BlockStart {
     pub(super) open: Option<(DeletionTime, Name)>,
 }
 
-/// Entries behind the end of the data that are listed.
+/// Maximum number of entries beyond the end of the data that are listed.
 const BEYOND_LISTED: usize = 1000;
 
 impl<'a> IndexWalk<'a> {
@@ -73,12 +73,12 @@ impl<'a> IndexWalk<'a> {
         Ok(())
     }
 
-    /// The entry that the walk has come to.
+    /// Current entry.
     pub(super) fn here(&self) -> Option<&Here> {
         self.here.as_ref()
     }
 
-    /// The one behind it.
+    /// Next entry.
     pub(super) fn next(&self) -> Option<&Entry> {
         self.scan.entry()
     }
@@ -96,7 +96,7 @@ impl<'a> IndexWalk<'a> {
         self.set_beyond_apart()
     }
 
-    /// Entries that lead behind the data help nobody.
+    /// Entries that point beyond the data are useless.
     fn set_beyond_apart(&mut self) -> Result<(), IoError> {
         while let Some(entry) = self.scan.entry()
             && entry.position >= self.data_len
@@ -187,7 +187,7 @@ fn covered_from(place: &Name, layout: &Layout, last: Option<&Name>) -> Option<Na
     }
 }
 
-/// True if `name` sorts behind `last`.
+/// Returns true if `name` sorts after `last`.
 pub(super) fn sorts_behind(name: &Name, last: &Name, layout: &Layout) -> bool {
     let compared = last.with(layout, |a| {
         name.with(layout, |b| layout.clustering.compare(a, b).is_lt())

@@ -1,4 +1,4 @@
-//! What could not be carried over, place by place.
+//! Losses of a scrub, by position.
 
 use std::fmt;
 use std::ops::Range;
@@ -10,12 +10,12 @@ use serde::Serialize;
 
 use crate::dump::key_argument;
 
-/// What kind of thing was lost.
+/// Kind of a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum LossKind {
-    /// Bytes of which it is not known what they held: partitions, or the rest of one.
+    /// Bytes of unknown content: partitions, or the rest of one.
     Bytes,
     /// A whole partition whose key the index tells.
     Partition,
@@ -47,7 +47,7 @@ impl LossKind {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Loss {
-    /// What it is.
+    /// Kind.
     pub kind: LossKind,
     /// Where it begins in the uncompressed content of `Data.db`.
     pub position: u64,
@@ -100,7 +100,7 @@ impl Losses {
         }
     }
 
-    /// Enters what lay at `range`.
+    /// Records the loss of `range`.
     pub(super) fn add(
         &mut self,
         kind: LossKind,
@@ -138,7 +138,7 @@ impl Losses {
     }
 }
 
-/// A word of a shell, in quotes where it needs them.
+/// Quotes a shell word if needed.
 fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.:+/@,".contains(c);
     match word.chars().all(is_plain) && !word.starts_with('-') {

@@ -1,4 +1,4 @@
-//! Where reading goes on behind damage.
+//! Choice of the position at which reading continues after damage.
 //!
 //! 1. At the next block of the partition that its promoted index names, with the range tombstone that
 //!    the index says is open there.
@@ -20,7 +20,7 @@ use crate::error::Result;
 use crate::verify::chunks::CheckedData;
 
 impl<'a> Scan<'a> {
-    /// Enters what is lost, and says where the next stretch begins; `None` if nowhere.
+    /// Records the loss, and returns the start of the next stretch; `None` if there is none.
     pub(super) fn resume(
         &mut self,
         data: &mut CheckedData<'a>,
@@ -183,8 +183,8 @@ impl<'a> Scan<'a> {
         })
     }
 
-    /// True if a key of the index may be one of this SSTable: the index has no checksum, and rows
-    /// must not be salvaged under a key that nobody wrote.
+    /// True if a key of the index may be one of this SSTable: the index has no checksum, and rows must not be
+    /// salvaged under a key that was never written.
     fn is_valid(&self, key: &[u8]) -> bool {
         let hash = PARTITIONER.hash_key(key);
         !key.is_empty()

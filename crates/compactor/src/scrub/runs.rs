@@ -1,4 +1,4 @@
-//! What is kept, in as many ascending runs as its order asks for.
+//! Salvaged data, in as many ascending runs as its order requires.
 //!
 //! Nearly always that is one. Partitions or rows that do not sort behind those before them go to
 //! further runs, and merging the runs brings everything in order; rows and partitions that are there
@@ -29,7 +29,7 @@ impl Run {
             .is_none_or(|(last_token, last)| (*last_token, &last[..]) < (token, key))
     }
 
-    /// Adds old bytes behind what the run holds.
+    /// Appends original bytes to the run.
     pub(super) fn keep(&mut self, range: Range<u64>) {
         if range.is_empty() {
             return;

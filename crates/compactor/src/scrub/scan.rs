@@ -1,4 +1,4 @@
-//! Reading what can be read, and deciding what of it is kept.
+//! First pass: reads all readable data and decides which of it is kept.
 //!
 //! `Data.db` is read in stretches, each from a partition or a block of one up to the end or to
 //! damage. What was read before the damage stays, with range tombstones closed where the partition
@@ -40,27 +40,27 @@ const UNFILTEREDS_PER_CHECK: u64 = 1 << 14;
 /// Stretches after which the rest is given up: each may read a piece of the file again.
 const MAX_STRETCHES: u64 = 20_000;
 
-/// What was found.
+/// Result of the scan.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Counts {
     /// Partitions read from their first to their last byte.
     pub(super) whole: u64,
     /// Partitions of which a part is kept.
     pub(super) cut: u64,
-    /// Partitions that do not sort behind the one before them.
+    /// Number of partitions out of order.
     pub(super) out_of_order: u64,
-    /// Partitions with rows that do not sort behind those before them.
+    /// Number of partitions with rows out of order.
     pub(super) with_rows_out_of_order: u64,
     /// Rows kept.
     pub(super) rows: u64,
 }
 
-/// Where a stretch begins.
+/// Start of a stretch.
 #[derive(Debug)]
 pub(super) struct Start {
-    /// Bytes that stand in front of what is read.
+    /// Bytes prepended to the data read.
     pub(super) prefix: Vec<u8>,
-    /// Where reading begins.
+    /// Start of reading.
     pub(super) position: u64,
     /// The prefix is already in the run: the current partition goes on.
     pub(super) continues: bool,
@@ -89,7 +89,7 @@ impl Start {
 /// Damage.
 #[derive(Debug)]
 pub(super) struct Stop {
-    /// Where what is lost begins.
+    /// Start of the loss.
     pub(super) position: u64,
     /// Nothing before this can be read.
     pub(super) from: u64,
@@ -114,7 +114,7 @@ pub(super) struct Scan<'a> {
     pub(super) stats: &'a StatsMetadata,
     pub(super) filter: Option<&'a BloomFilter>,
     pub(super) descriptor: &'a Descriptor,
-    /// Values are held against their types.
+    /// Whether values are validated against their types.
     pub(super) validate: bool,
     /// Chunks of the data have checksums, and those that are read match them.
     pub(super) is_checksummed: bool,
@@ -126,7 +126,7 @@ pub(super) struct Scan<'a> {
     pub(super) counts: Counts,
     pub(super) current: Option<Current>,
     pub(super) search: Search<'a>,
-    /// What checks of one row find.
+    /// Findings of the checks of one row.
     scratch: Findings,
     collector: MetadataCollector,
     unfiltereds: u64,
@@ -229,7 +229,7 @@ impl<'a> Scan<'a> {
     ) -> Result<Flow> {
         check_cancelled(observer)?;
         let head_before = cursor.places();
-        // Behind a partition the cursor stands on its end byte.
+        // After a partition the cursor is positioned at its end byte.
         let begin = cursor.position() + u64::from(cursor.has_partition());
         let mut found = damage(cursor.next_partition())?;
         if let Err(c) = &found

@@ -1,4 +1,4 @@
-//! The next partition where no index leads to one.
+//! Search for the next partition without an index.
 //!
 //! Each position is tried: a partition's head whose key is a value of the key's type and sorts behind
 //! the last partition's, whose deletion is none or of a sensible time, and behind which the static
@@ -21,7 +21,7 @@ use super::splice::{Piece, Spliced};
 use crate::error::Result;
 use crate::verify::chunks::CheckedData;
 
-/// Rows or markers after which a place is believed to be a partition's.
+/// Number of valid rows or markers after which a position is accepted as a partition's start.
 const ENOUGH: usize = 8;
 /// Bytes that a try looks at.
 const TRY_LEN: usize = 64 << 10;
@@ -49,7 +49,7 @@ impl<'h> Search<'h> {
         }
     }
 
-    /// The first position in `range` at which a partition behind `last` seems to begin.
+    /// Returns the first position in `range` at which a partition after `last` appears to begin.
     pub(super) fn next<'a>(
         &mut self,
         data: &mut CheckedData<'a>,

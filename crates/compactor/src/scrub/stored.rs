@@ -1,4 +1,4 @@
-//! The SSTable as it lies on disk, opened as far as it can be.
+//! SSTable as stored on disk, opened as far as possible.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::verify::chunks::Form;
 use crate::verify::files::Files;
 use crate::verify::finding::Findings;
 
-/// What is needed to read `Data.db`.
+/// State needed to read `Data.db`.
 #[derive(Debug)]
 pub(super) struct Stored {
     pub(super) descriptor: Descriptor,
@@ -38,7 +38,7 @@ pub(super) struct Stored {
 }
 
 impl Stored {
-    /// Opens what there is. What is wrong with components that are not needed is a finding.
+    /// Opens the existing components. Damage in components that are not needed becomes a finding.
     pub(super) fn open(
         io: &Io,
         mode: ReadMode,
@@ -111,7 +111,7 @@ impl Stored {
         })
     }
 
-    /// How `Data.db` is stored.
+    /// Storage form of `Data.db`.
     pub(super) fn form(&self) -> Form {
         match &self.compressed {
             Some((info, decompressor)) => Form::Compressed {

@@ -1,4 +1,4 @@
-//! The second reading: what is kept is merged into the output, with nothing purged.
+//! Second pass: merges the salvaged data into the output, without purging.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -52,7 +52,7 @@ pub(super) fn write(
         cancelled: &cancelled,
     }
     .run(runs, settings, observer);
-    // Tasks still queued after a failure have nobody to work for.
+    // Tasks still queued after a failure are obsolete.
     cancelled.store(written.is_err(), Ordering::Relaxed);
     drop(workers);
     Ok(written?.as_ref().map(SstableReport::of_output))

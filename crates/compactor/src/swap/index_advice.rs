@@ -1,4 +1,4 @@
-//! What becomes of the table's secondary indexes when SSTables are swapped.
+//! Advice on the table's secondary indexes when SSTables are swapped.
 //!
 //! A table's SSTables carry the components of storage-attached and SASI indexes; outputs have none. A node
 //! that starts builds what is missing (`StorageAttachedIndex.startInitialBuild`, `SASIIndex`). Older
@@ -15,7 +15,7 @@ use crate::table::data_files;
 
 use super::new_names::entries;
 
-/// Sentences on the indexes of a table, some of whose SSTables, with these files, are replaced.
+/// Returns advice on the indexes of a table whose SSTables with these files are replaced.
 pub(super) fn index_advice<'a>(
     table: &Path,
     replaced: impl Iterator<Item = &'a str>,

@@ -1,8 +1,8 @@
 //! Names for outputs that no other SSTable of the table has, had, or will get.
 //!
-//! A node that starts counts on from the greatest id in the table's directory and its backups
-//! (`Directories.getUIDGenerator`, `SequenceBasedSSTableId`); ids of UUIDs are unique by themselves. Ids of
-//! snapshots are left alone too, so that nothing is overwritten when one is restored.
+//! A starting node continues from the greatest id in the table's directory and its backups
+//! (`Directories.getUIDGenerator`, `SequenceBasedSSTableId`); UUID ids are unique. Ids of snapshots are left alone
+//! too, so that nothing is overwritten when one is restored.
 
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
@@ -14,7 +14,8 @@ use compactor_sstable::sstable_id::SstableId;
 
 use crate::error::{Error, Result};
 
-/// Where an output goes: its own id if that is behind all of the table's, otherwise the next.
+/// Returns the new descriptor of each output: its own id if it is after all of the table's, otherwise the next free
+/// one.
 pub(super) fn new_names(table: &Path, outputs: &[Descriptor]) -> Result<Vec<Descriptor>> {
     let mut taken = ids_of_table(table)?;
     let mut names = Vec::with_capacity(outputs.len());
@@ -34,7 +35,7 @@ pub(super) fn new_names(table: &Path, outputs: &[Descriptor]) -> Result<Vec<Desc
     Ok(names)
 }
 
-/// Ids in the table's directory, its backups and its snapshots.
+/// Returns the ids in the table's directory, its backups and its snapshots.
 fn ids_of_table(table: &Path) -> Result<BTreeSet<SstableId>> {
     let mut ids = BTreeSet::new();
     add_ids(table, &mut ids)?;
@@ -55,7 +56,7 @@ fn add_ids(directory: &Path, ids: &mut BTreeSet<SstableId>) -> Result<()> {
     Ok(())
 }
 
-/// Paths in a directory; none if there is none.
+/// Returns the paths in a directory; none if it does not exist.
 pub(super) fn entries(directory: &Path) -> Result<Vec<std::path::PathBuf>> {
     let list = || Error::file("list", directory);
     let entries = match compactor_io::read_dir(directory) {

@@ -1,4 +1,4 @@
-//! The outputs of a run where it left them, and whether they are still what it wrote.
+//! Outputs of a run in its output directory, with a check that they are unchanged.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use crate::verify::{VerifyOptions, verify};
 /// directory, where `merge` and `compact` write.
 ///
 /// # Errors
-/// None has one, or a directory whose name tells no table has several below it.
+/// No directory has a record, or several do and the table is unknown from the directory's name.
 pub(super) fn directory_of_record(named: &Path, table: &Path) -> Result<PathBuf> {
     let has_record = |directory: &Path| {
         let record = directory.join(FILE_NAME);
@@ -58,11 +58,11 @@ pub(super) fn directory_of_record(named: &Path, table: &Path) -> Result<PathBuf>
     }
 }
 
-/// An output where the run left it.
+/// Output in the run's output directory.
 #[derive(Debug)]
 pub(super) struct Source {
     pub(super) descriptor: Descriptor,
-    /// Its components and their lengths, `Data.db` last: that is what makes it an SSTable.
+    /// Its components and their lengths, `Data.db` last, since an SSTable without it is ignored.
     pub(super) components: Vec<(Component, u64)>,
 }
 
@@ -118,7 +118,7 @@ impl Source {
         Ok(source)
     }
 
-    /// The record is to name every file, or an SSTable would be put in place without some.
+    /// Refuses files that are not in the record, since the SSTable would be placed without them.
     fn refuse_other_files(&self) -> Result<()> {
         let prefix = format!("{}-", self.descriptor.base_name());
         let is_recorded = |name: &str| {

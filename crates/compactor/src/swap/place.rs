@@ -1,4 +1,4 @@
-//! Gives files a second name in another directory: a hard link, or a copy where that cannot be.
+//! Places files in another directory: by hard link, or by copy if linking fails.
 
 use std::fs::{self, File, FileTimes, Metadata, Permissions};
 use std::io::ErrorKind;
@@ -31,7 +31,7 @@ impl Owner {
         }
     }
 
-    /// Gives a file to this owner, as far as it is not his.
+    /// Sets owner, group and mode of a file where they differ.
     pub(super) fn take(&self, path: &Path) -> std::io::Result<()> {
         let has = Owner::of(&fs::metadata(path)?);
         if (has.user, has.group) != (self.user, self.group) {
@@ -45,27 +45,27 @@ impl Owner {
     }
 }
 
-/// How files are placed.
+/// Mode of placing files.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Way {
-    /// As they are; one that is there already is kept if it is the same file or a copy.
+pub(super) enum Placement {
+    /// Unchanged; an existing file is kept if it is the same file or a copy.
     Keeping,
-    /// With this owner, and none may be there.
+    /// With this owner; the file must not exist.
     As(Owner),
 }
 
 /// Places files, each durable but for its name.
 pub(super) struct Placing<'a> {
     io: &'a Io,
-    way: Way,
+    placement: Placement,
 }
 
 impl Placing<'_> {
-    pub(super) fn new(io: &Io, way: Way) -> Placing<'_> {
-        Placing { io, way }
+    pub(super) fn new(io: &Io, placement: Placement) -> Placing<'_> {
+        Placing { io, placement }
     }
 
-    /// Gives `from` the name `to`. False if it is there already. Durable after the directory's sync.
+    /// Places `from` at `to`. Returns false if it exists already. Durable after the directory's sync.
     ///
     /// # Errors
     /// Another file of that name, or a failed file operation; `to` is as it was before then.
@@ -88,7 +88,8 @@ impl Placing<'_> {
         let of = |path: &Path| FileIdentity::of(path).map_err(Error::file("look up", path));
         let (wanted, there) = (of(from)?, of(to)?);
         let is_copy = (wanted.bytes, wanted.modified_ns) == (there.bytes, there.modified_ns);
-        if matches!(self.way, Way::Keeping) && (wanted.is_same_file(&there) || is_copy) {
+        if matches!(self.placement, Placement::Keeping) && (wanted.is_same_file(&there) || is_copy)
+        {
             return Ok(false);
         }
         Err(Error::refused(format!(
@@ -127,14 +128,14 @@ impl Placing<'_> {
         Ok(())
     }
 
-    /// Owner, mode and, of a copy, the time of the last change.
+    /// Sets owner, mode and, for a copy, the modification time.
     fn own(&self, from: &Path, to: &Path, is_copy: bool) -> Result<()> {
         let result = fs::metadata(from).and_then(|metadata| {
-            match self.way {
-                Way::As(owner) => owner.take(to)?,
-                // An input that another user owned is kept all the same.
-                Way::Keeping if is_copy => drop(Owner::of(&metadata).take(to)),
-                Way::Keeping => {}
+            match self.placement {
+                Placement::As(owner) => owner.take(to)?,
+                // An input of another user is kept in any case.
+                Placement::Keeping if is_copy => drop(Owner::of(&metadata).take(to)),
+                Placement::Keeping => {}
             }
             let file = File::open(to)?;
             if is_copy {
@@ -159,10 +160,10 @@ mod tests {
         let io = Io::new(IoOptions::default()).unwrap();
         let owner = Owner::of(&fs::metadata(&from).unwrap());
         let (keeping, placing) = (
-            Placing::new(&io, Way::Keeping),
+            Placing::new(&io, Placement::Keeping),
             Placing::new(
                 &io,
-                Way::As(Owner {
+                Placement::As(Owner {
                     mode: 0o640,
                     ..owner
                 }),
@@ -195,14 +196,14 @@ mod tests {
             mode: 0o600,
             ..Owner::of(&fs::metadata(&from).unwrap())
         };
-        let placing = Placing::new(&io, Way::As(owner));
+        let placing = Placing::new(&io, Placement::As(owner));
         placing.copy(&from, &to).unwrap();
         assert_eq!(fs::read(&to).unwrap(), bytes);
         let metadata = fs::metadata(&to).unwrap();
         assert_eq!(metadata.modified().unwrap(), old);
         assert_eq!(Owner::of(&metadata), owner);
         assert!(!temp.path().join("b.tmp").exists());
-        let keeping = Placing::new(&io, Way::Keeping);
+        let keeping = Placing::new(&io, Placement::Keeping);
         assert!(!keeping.place(&from, &to).unwrap(), "a copy of it is there");
     }
 }

@@ -1,4 +1,4 @@
-//! What a swap is to do, and why it must not be done.
+//! Plan of a swap, and the reasons to refuse it.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -21,7 +21,7 @@ use crate::table::table_directory_above;
 /// An SSTable that is replaced.
 #[derive(Debug)]
 pub(super) struct OldSstable {
-    /// How the names of its files begin, up to and with the last `-`.
+    /// Prefix of its file names, up to and including the last `-`.
     pub(super) prefix: String,
     /// All of its files, those of indexes included.
     pub(super) files: Vec<OldFile>,
@@ -43,7 +43,7 @@ pub(super) struct NewSstable {
     pub(super) components: Vec<(Component, u64)>,
 }
 
-/// What a swap is to do.
+/// Plan of a swap.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) table: PathBuf,
@@ -98,7 +98,7 @@ pub(super) fn table_directory(request: &SwapRequest) -> Result<PathBuf> {
 }
 
 impl Plan {
-    /// Looks at everything that a swap rests on.
+    /// Checks all preconditions of a swap and creates its plan.
     pub(super) fn make(request: &SwapRequest, table: &Path) -> Result<Plan> {
         let record = RunRecord::read(&request.output)?.ok_or_else(|| {
             Error::invalid(format!(
@@ -163,7 +163,7 @@ impl Plan {
         })
     }
 
-    /// Files that are to be removed from the table's directory.
+    /// Returns the files to remove from the table's directory.
     pub(super) fn old_files(&self) -> Vec<(FileIdentity, PathBuf)> {
         let files = self.inputs.iter().flat_map(|old| &old.files);
         files
@@ -171,7 +171,7 @@ impl Plan {
             .collect()
     }
 
-    /// What the note of this swap says.
+    /// Returns the note of this swap.
     pub(super) fn note(&self, log: &str) -> Note {
         let outputs = self.outputs.iter().map(|new| NotedOutput {
             from: new
@@ -199,8 +199,8 @@ impl Plan {
         )
     }
 
-    /// Compares the inputs, and what else the table's directory has, with what they were.
-    pub(super) fn look_again(&self) -> Result<()> {
+    /// Checks that the inputs and the rest of the table's directory are unchanged.
+    pub(super) fn recheck(&self) -> Result<()> {
         let changed = |what: &Path| {
             Error::refused(format!(
                 "{} has changed meanwhile: is the node running? Stop it, and run the same command again",
@@ -248,7 +248,7 @@ impl OldSstable {
         format!("{}{}", self.prefix, Component::Data.file_suffix())
     }
 
-    /// When the newest of its files was last changed, as Cassandra reckons: milliseconds, and without
+    /// Returns the modification time of the newest of its files, as Cassandra computes it: milliseconds, without
     /// `Statistics.db` (`LogRecord.make`).
     pub(super) fn update_time_ms(&self) -> i64 {
         update_time_ms(self.files.iter().map(|f| (f.name.as_str(), &f.identity)))
@@ -265,7 +265,7 @@ pub(super) fn update_time_ms<'a>(files: impl Iterator<Item = (&'a str, &'a FileI
 }
 
 impl NewSstable {
-    /// How the names of its files begin, up to and with the last `-`.
+    /// Prefix of its file names, up to and including the last `-`.
     pub(super) fn prefix(&self) -> String {
         format!("{}-", self.to.base_name())
     }
@@ -429,13 +429,13 @@ impl<'a> TableFiles<'a> {
 enum Found {
     /// The same file.
     Same(OldSstable),
-    /// None of its name.
+    /// No file of that name.
     Missing,
-    /// Another one, and why it is taken for that.
+    /// A different file, with the reason.
     Changed(String),
 }
 
-/// Where the inputs go: a directory that has no other SSTables.
+/// Returns the directory that receives the inputs, which must have no other SSTables.
 fn inputs_directory(named: &Path, table: &Path, inputs: &[OldSstable]) -> Result<PathBuf> {
     let refuse = |why: &str| {
         Err(Error::invalid(format!(

@@ -1,7 +1,7 @@
-//! A swap that was cut off: what its note and its transaction log say, and how it is undone or finished.
+//! Interrupted swap: reads its note and its transaction log, and undoes or completes it.
 //!
-//! The note is `compactor-swap.json` beside the record of the run. It stays when the swap is done, so that
-//! doing it again is no error.
+//! The note is `compactor-swap.json` alongside the record of the run. It remains after the swap, so that a repeated
+//! swap is no error.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -24,10 +24,10 @@ use crate::run_record::{self, read_small, write_json};
 const FILE_NAME: &str = "compactor-swap.json";
 /// Its name while it is written.
 const TMP_NAME: &str = "compactor-swap.json.tmp";
-/// Longest note or log that is read: room for two hundred thousand SSTables.
+/// Maximum length of a note or log: room for two hundred thousand SSTables.
 const MAX_BYTES: u64 = 64 << 20;
 
-/// What a swap is about to do, or has done.
+/// Note of a planned or completed swap.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Note {
     table_directory: String,
@@ -130,20 +130,20 @@ impl Note {
         Ok(Some(note))
     }
 
-    /// True if it is about this table's directory.
+    /// Returns true if it concerns this table's directory.
     pub(super) fn is_of(&self, table: &Path) -> bool {
         Path::new(&self.table_directory) == table
     }
 
-    /// True if all is as it is to be: the outputs of the record that `output` has now are there, and the
-    /// inputs are not.
+    /// Returns true if the swap is complete: the outputs of the current record in `output` exist in the table's
+    /// directory, and the inputs do not.
     pub(super) fn is_done(&self, output: &Path, table: &Path) -> bool {
         Note::crc_of_record(output).is_ok_and(|crc| crc == self.record_crc)
             && self.incomplete(table).is_none()
             && !self.inputs.iter().any(|name| table.join(name).exists())
     }
 
-    /// A file of an output that is not in the table's directory as it was put there.
+    /// Returns a file of an output that is missing or changed in the table's directory.
     fn incomplete(&self, table: &Path) -> Option<PathBuf> {
         let outputs = self.outputs.iter();
         let mut files = outputs.flat_map(|output| output.files_beside(&table.join(&output.to)));
@@ -153,8 +153,7 @@ impl Note {
         missing.map(|(path, _)| path)
     }
 
-    /// Removes the outputs from where the run left them, now that they are in the table's directory.
-    /// Returns what a person should know if one stays.
+    /// Removes the outputs from the run's output directory. Returns a note for the operator if one remains.
     pub(super) fn remove_sources(&self) -> Option<String> {
         let outputs = self.outputs.iter();
         let files = outputs.flat_map(|output| output.files_beside(Path::new(&output.from)));
@@ -180,7 +179,7 @@ impl Note {
     }
 }
 
-/// A swap whose transaction log is still there.
+/// Interrupted swap with an existing transaction log.
 #[derive(Debug)]
 pub(super) struct Unfinished {
     note: Note,
@@ -190,7 +189,7 @@ pub(super) struct Unfinished {
 }
 
 impl Unfinished {
-    /// Finds the log that the note of `output` names.
+    /// Finds the transaction log given in the note of `output`.
     pub(super) fn find(output: &Path, table: &Path) -> Result<Option<Unfinished>> {
         let Some(note) = Note::read(output)? else {
             return Ok(None);
@@ -224,7 +223,7 @@ impl Unfinished {
         Ok(Some(unfinished))
     }
 
-    /// The log is to be about what the note is about.
+    /// Checks that the log matches the note.
     fn check_records(&self) -> Result<()> {
         let prefix = |name: &str| {
             name.trim_end_matches(Component::Data.file_suffix())
@@ -267,7 +266,7 @@ impl Unfinished {
         table.iter().filter(is_of).cloned().collect()
     }
 
-    /// Removes outputs, in whole or in part, and then the log.
+    /// Removes complete and partial outputs, and then the log.
     pub(super) fn undo(&self, table: &Path) -> Result<()> {
         TransactionFile::make_durable(&self.log_path, &self.log_bytes)?;
         let files = entries(table)?;

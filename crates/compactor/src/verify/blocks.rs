@@ -1,9 +1,9 @@
-//! A promoted index without the data: what its blocks say of one another, of the partition's head
-//! and of its length.
+//! Checks of a promoted index without the data: its blocks against one another, the partition's header and its
+//! length.
 //!
-//! A merge holds every promoted index to this, also those of SSTables whose rows it does not read.
-//! What only the rows can tell, whether the names, the deletions and the places between the first and
-//! the last block are theirs, [`super::promoted`] checks beside the rows.
+//! A merge runs these checks on every promoted index, including those of SSTables whose rows it does not read. Names,
+//! deletions and positions between the first and the last block can only be validated against the rows;
+//! [`super::promoted`] does that.
 
 use std::cmp::Ordering;
 
@@ -29,7 +29,7 @@ pub(super) struct BlocksCheck<'a> {
     current: Name,
 }
 
-/// The clustering of a row or marker.
+/// Clustering of a row or marker.
 #[derive(Debug, Default)]
 struct Name {
     bytes: Vec<u8>,
@@ -38,7 +38,7 @@ struct Name {
 }
 
 impl Name {
-    /// Takes `bytes` over; they were parsed before.
+    /// Copies `bytes`, which were parsed before.
     fn set(&mut self, bytes: &[u8], comparator: &ClusteringComparator) -> Result<(), FormatError> {
         self.bytes.clear();
         self.bytes.extend_from_slice(bytes);
@@ -77,7 +77,7 @@ impl<'a> BlocksCheck<'a> {
         }
     }
 
-    /// The entry of a partition that takes `partition_len` bytes, if it has a promoted index.
+    /// Checks the promoted index, if any, of a partition of `partition_len` bytes.
     pub(super) fn entry(&mut self, entry: &Entry, partition_len: u64) {
         if entry.promoted.is_empty() {
             return;
@@ -102,7 +102,7 @@ impl<'a> BlocksCheck<'a> {
             .damage(place, structure, expected.to_string(), found.to_string());
     }
 
-    /// Key and deletion, and a static row where there may be one.
+    /// Checks the key, the deletion, and the static row where there may be one.
     fn head(&self, entry: &Entry, index: &PromotedIndex<'_>) {
         let mut deletion = Vec::new();
         index.deletion.write(&mut deletion, self.version);
@@ -117,8 +117,8 @@ impl<'a> BlocksCheck<'a> {
         }
     }
 
-    /// Each block begins where the one before ends, and names ascend. The first contradiction ends
-    /// it: what follows looks wrong as well.
+    /// Checks that each block begins where the previous one ends, and that names ascend. Stops at the first
+    /// contradiction, since it makes all later blocks look wrong.
     fn chain(
         &mut self,
         entry: &Entry,
@@ -131,14 +131,14 @@ impl<'a> BlocksCheck<'a> {
         for number in 0..index.block_count() {
             let block = index.block(number, comparator, &mut self.spans)?;
             if block.offset != end {
-                let expected = format!("block {number} at {end}, behind what comes before");
+                let expected = format!("block {number} at {end}, after the previous block");
                 self.wrong(entry, "index_info.offset", expected, block.offset);
                 return Ok(());
             }
             end = end.saturating_add(block.width);
             self.current.set(block.first, comparator)?;
             if number > 0 && !self.ascends() {
-                let expected = format!("block {number} to begin behind {}", self.name_before());
+                let expected = format!("block {number} to begin after {}", self.name_before());
                 self.wrong(
                     entry,
                     "index_info.first_name",
@@ -162,7 +162,7 @@ impl<'a> BlocksCheck<'a> {
             std::mem::swap(&mut self.previous, &mut self.current);
             self.current.set(block.last, comparator)?;
             if block.first != block.last && !self.ascends() {
-                let expected = format!("block {number} to end behind {}", self.name_before());
+                let expected = format!("block {number} to end after {}", self.name_before());
                 self.wrong(
                     entry,
                     "index_info.last_name",
@@ -201,7 +201,7 @@ impl<'a> BlocksCheck<'a> {
         Ok(())
     }
 
-    /// The current name sorts behind the previous one.
+    /// Returns true if the current name sorts after the previous one.
     fn ascends(&self) -> bool {
         let (Some(previous), Some(current)) = (self.previous.prefix(), self.current.prefix())
         else {

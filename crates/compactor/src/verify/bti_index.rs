@@ -1,11 +1,10 @@
-//! `Partitions.db` and `Rows.db`, partition by partition, in step with `Data.db`.
+//! Checks of `Partitions.db` and `Rows.db`, partition by partition, in lockstep with `Data.db`.
 //!
-//! The tries have no whole keys in them: that an entry is one of a key is seen by looking the key up,
-//! as Cassandra does. Where blocks of rows begin depends on the writer's `column_index_size`, which no
-//! component tells, and a partition may have no row index for the same reason; what is there must be
-//! right in every field.
+//! The tries do not hold complete keys: an entry is matched to a key by looking the key up, as Cassandra does. Block
+//! boundaries depend on the writer's `column_index_size`, which no component records, and a partition may have no row
+//! index for the same reason; blocks that exist must be correct in every field.
 //!
-//! Both files are held in memory: some ten bytes per partition, and some twenty per block of rows.
+//! Both files are held in memory: about ten bytes per partition, and twenty per block of rows.
 
 use compactor_engine::input::TrieFiles;
 use compactor_sstable::Component;
@@ -20,20 +19,20 @@ use compactor_sstable::types::CqlType;
 use super::finding::{Findings, Place};
 use super::short_hex;
 
-/// What an entry of the partition trie leads to.
+/// Target of an entry of the partition trie.
 #[derive(Clone, Debug)]
 pub(super) struct TrieEntry<'a> {
-    /// Where the partition begins in the uncompressed data.
+    /// Start of the partition in the uncompressed data.
     pub(super) position: u64,
-    /// Its row index, if it has one, and where the entry of that is in `Rows.db`.
+    /// Offset of the row index entry in `Rows.db`, and the row index, if there is one.
     rows: Option<(u64, RowIndex<'a>)>,
     target: PartitionPosition,
-    /// What stands for the key in the trie.
+    /// Prefix that represents the key in the trie.
     prefix: Vec<u8>,
 }
 
 impl TrieEntry<'_> {
-    /// Where it is, for messages.
+    /// Returns its location, for messages.
     pub(super) fn place(&self) -> Place {
         let place = match &self.rows {
             Some((offset, _)) => Place::offset(Component::Rows, *offset),
@@ -42,7 +41,7 @@ impl TrieEntry<'_> {
         place.in_partition(self.describe())
     }
 
-    /// The key, or what the trie has of it.
+    /// Describes the key, or the prefix stored in the trie.
     pub(super) fn describe(&self) -> String {
         match &self.rows {
             Some((_, rows)) => short_hex(rows.key),
@@ -50,23 +49,23 @@ impl TrieEntry<'_> {
         }
     }
 
-    /// The key, where `Rows.db` has it.
+    /// Returns the key, if `Rows.db` has it.
     pub(super) fn key(&self) -> Option<&[u8]> {
         self.rows.as_ref().map(|(_, rows)| rows.key)
     }
 }
 
-/// What the files have been found to be so far.
+/// State of a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Reading,
     /// Read to the end.
     Ended,
-    /// Not understood beyond some place.
+    /// Unreadable beyond some position.
     Broken,
 }
 
-/// Walks over the partition trie and checks what its entries say of one another.
+/// Walks the partition trie and checks its entries against one another.
 #[derive(Debug)]
 pub(super) struct TrieScan<'a> {
     findings: &'a Findings,
@@ -78,14 +77,14 @@ pub(super) struct TrieScan<'a> {
     state: State,
     entry: Option<TrieEntry<'a>>,
     count: u64,
-    /// Position of the entry before.
+    /// Position of the previous entry.
     previous: Option<u64>,
-    /// Where the row index before ends in `Rows.db`.
+    /// End of the previous row index in `Rows.db`.
     rows_end: u64,
 }
 
 impl<'a> TrieScan<'a> {
-    /// Starts before the first partition. `data_len` is the length of the uncompressed data, if
+    /// Opens a scan positioned before the first partition. `data_len` is the length of the uncompressed data, if
     /// known; `types` are those of the clustering columns.
     pub(super) fn open(
         findings: &'a Findings,
@@ -114,28 +113,28 @@ impl<'a> TrieScan<'a> {
         }
     }
 
-    /// The entry that the scan stands on.
+    /// Returns the current entry.
     pub(super) fn entry(&self) -> Option<&TrieEntry<'a>> {
         self.entry.as_ref()
     }
 
-    /// True if every entry was read.
+    /// Returns true if every entry was read.
     pub(super) fn is_complete(&self) -> bool {
         self.state == State::Ended
     }
 
-    /// Number of entries read.
+    /// Returns the number of entries read.
     pub(super) fn count(&self) -> u64 {
         self.count
     }
 
-    /// Key of the first and of the last partition, as the footer has them, once all have been read.
+    /// Returns the first and last partition keys from the footer, once all entries have been read.
     pub(super) fn ends(&self) -> Option<(&[u8], &[u8])> {
         let index = self.index.as_ref().filter(|_| self.is_complete())?;
         (self.count > 0).then_some((index.first_key, index.last_key))
     }
 
-    /// Moves to the next entry; false at the end, or where the files cannot be understood any more.
+    /// Advances to the next entry; false at the end, or where the files become unreadable.
     pub(super) fn advance(&mut self) -> bool {
         self.entry = None;
         if self.state != State::Reading {
@@ -198,14 +197,14 @@ impl<'a> TrieScan<'a> {
         }
     }
 
-    /// Row indexes follow one another, and nothing follows the last. Nobody reads what does.
+    /// Checks that nothing follows the last row index. No reader would read such bytes.
     fn check_end_of_rows(&self) {
         let surplus = (self.files.rows.len() as u64).saturating_sub(self.rows_end);
         if surplus > 0 {
             self.findings.note(
                 Place::offset(Component::Rows, self.rows_end),
                 "row_index.end",
-                "the end of the file behind the last row index",
+                "the end of the file after the last row index",
                 format!("{surplus} bytes more"),
             );
         }
@@ -223,11 +222,11 @@ impl<'a> TrieScan<'a> {
         let expected = match self.previous {
             None if entry.position != 0 => Some("0 for the first partition".to_owned()),
             Some(previous) if entry.position <= previous => Some(format!(
-                "a position behind that of the partition before, {previous}"
+                "a position after that of the previous partition, {previous}"
             )),
             _ => match self.data_len {
                 Some(data_len) if entry.position >= data_len => {
-                    // Those behind it can only lie further out.
+                    // Later entries can only be further beyond the end.
                     self.data_len = None;
                     Some(format!(
                         "a position below {data_len}, the length of the uncompressed data"
@@ -246,7 +245,7 @@ impl<'a> TrieScan<'a> {
         }
     }
 
-    /// True if a read of this key comes to the current entry.
+    /// Returns true if a lookup of this key leads to the current entry.
     pub(super) fn leads_here(&self, key: &[u8], hash: &KeyHash) -> bool {
         let (Some(index), Some(entry)) = (&self.index, &self.entry) else {
             return false;
@@ -264,8 +263,8 @@ impl<'a> TrieScan<'a> {
         }
     }
 
-    /// Where the current entry is not that of this key, and what is found there: a row index of another key, or a
-    /// trie that does not lead to it.
+    /// Locates and describes the mismatch of the current entry with this key: a row index of another key, or a trie
+    /// that does not lead to the entry.
     pub(super) fn other_key(&self, key: &[u8]) -> (Place, String) {
         match &self.entry {
             Some(entry) if entry.key().is_some_and(|found| found != key) => {
@@ -285,7 +284,7 @@ impl<'a> TrieScan<'a> {
         }
     }
 
-    /// Once all partitions were read: the keys in the footer.
+    /// Checks the keys in the footer, once all partitions were read.
     pub(super) fn check_ends(&self, first: &[u8], last: &[u8]) {
         let Some((found_first, found_last)) = self.ends() else {
             return;
@@ -305,8 +304,8 @@ impl<'a> TrieScan<'a> {
         }
     }
 
-    /// Walks the blocks of the current partition's row index, without its rows. Returns where the
-    /// partition's end byte is, from its start; `None` where there is no row index, or a damaged one.
+    /// Walks the blocks of the current partition's row index, without its rows. Returns the offset of the partition's
+    /// end byte from its start; `None` if there is no row index or it is damaged.
     pub(super) fn walk_blocks(&self) -> Option<u64> {
         let (_, rows) = self.entry.as_ref()?.rows?;
         let mut blocks = rows.blocks();
@@ -362,24 +361,24 @@ impl<'a> TrieScan<'a> {
     }
 }
 
-/// Walks the blocks of a row index beside the unfiltereds.
+/// Walks the blocks of a row index alongside the unfiltereds.
 #[derive(Debug)]
 pub(super) struct TrieBlockCheck<'a> {
     findings: &'a Findings,
     comparator: &'a ClusteringComparator,
     types: &'a [CqlType],
     place: Place,
-    /// `None` once it is not understood any more.
+    /// `None` once it is unreadable.
     blocks: Option<Blocks<'a>>,
-    /// The block that begins at or behind the next unfiltered.
+    /// Block that begins at or after the next unfiltered.
     next: Option<Block>,
-    /// Blocks before it.
+    /// Number of blocks before it.
     number: u64,
-    /// Kind and serialized prefix of the unfiltered before.
+    /// Kind and serialized prefix of the previous unfiltered.
     last: Vec<u8>,
-    /// Deletion open behind it.
+    /// Deletion open after it.
     open: DeletionTime,
-    /// Of the block before.
+    /// Separator of the previous block.
     separator: Vec<u8>,
     spans: Vec<ValueSpan>,
 }
@@ -391,7 +390,7 @@ impl TrieBlockCheck<'_> {
             .damage(place, structure, expected.to_string(), found.to_string());
     }
 
-    /// One wrong block makes all later ones look wrong.
+    /// Reports damage and stops, since one wrong block makes all later ones look wrong.
     fn give_up(&mut self, structure: &str, expected: impl ToString, found: impl ToString) {
         self.wrong(structure, expected, found);
         self.blocks = None;
@@ -412,8 +411,8 @@ impl TrieBlockCheck<'_> {
         }
     }
 
-    /// A row or marker that begins at `start` of the partition; `name` is its serialized prefix
-    /// without the kind, `open` the deletion that is open behind it.
+    /// Checks a row or marker that begins at offset `start` of the partition; `name` is its serialized prefix without
+    /// the kind, `open` the deletion that is open after it.
     #[inline]
     pub(super) fn unfiltered(&mut self, start: u64, kind: Kind, name: &[u8], open: &DeletionTime) {
         if self.blocks.is_none() {
@@ -427,7 +426,7 @@ impl TrieBlockCheck<'_> {
                     .next
                     .map_or("no more".to_owned(), |b| b.offset.to_string());
                 let expected = format!(
-                    "block {} to begin with the row at {start} or behind it",
+                    "block {} to begin at or after the row at {start}",
                     self.number
                 );
                 return self.give_up("row_index.block.offset", expected, found);
@@ -467,9 +466,8 @@ impl TrieBlockCheck<'_> {
         }
     }
 
-    /// The separator must send reads of the last row before it to the block before, and those of the
-    /// first row behind it to its own. Cassandra takes the shortest that does; one that could not be
-    /// computed is what no writer would have written.
+    /// Checks that the separator sorts after the last row before it and not after the first row of its block.
+    /// Cassandra writes the shortest such separator; if none can be computed, no writer would have written one.
     fn check_separator(&mut self, expected: Option<Vec<u8>>) {
         let found = self.blocks.as_ref().map(Blocks::separator);
         let found = found.unwrap_or_default().to_vec();
@@ -494,7 +492,7 @@ impl TrieBlockCheck<'_> {
         encoded
     }
 
-    /// The byte-comparable form of a name, if it has one.
+    /// Returns the byte-comparable form of a name, if it has one.
     fn encode(&mut self, name: &[u8]) -> Option<Vec<u8>> {
         // The cursor has parsed it already.
         let prefix = self.comparator.parse_name(name, &mut self.spans).ok()?;
@@ -503,7 +501,7 @@ impl TrieBlockCheck<'_> {
         Some(comparable)
     }
 
-    /// The partition's end byte is at `end`.
+    /// Ends the check of a partition whose end byte is at `end`.
     pub(super) fn finish(mut self, end: u64) {
         if self.blocks.is_none() {
             return;
@@ -517,12 +515,12 @@ impl TrieBlockCheck<'_> {
                     let result = nudge(&max, &self.separator, &mut expected);
                     self.check_separator(result.is_ok().then_some(expected));
                 }
-                // Behind the end of the partition there is nothing.
+                // No block begins after the end of the partition.
                 self.step();
                 if let Some(block) = self.next {
                     self.wrong(
                         "row_index.block_count",
-                        "no block behind the rows",
+                        "no block after the rows",
                         block.offset,
                     );
                 }
@@ -532,7 +530,7 @@ impl TrieBlockCheck<'_> {
                 self.wrong(
                     "row_index.block.offset",
                     format!(
-                        "{end}, the end of the partition, behind {} blocks",
+                        "{end}, the end of the partition, after {} blocks",
                         self.number
                     ),
                     found,

@@ -1,8 +1,7 @@
-//! `Partitions.db`, `Rows.db` and `Filter.db` of BTI inputs against the partitions that a merge reads.
+//! Checks of `Partitions.db`, `Rows.db` and `Filter.db` of BTI inputs against the partitions that a merge reads.
 //!
-//! The tries list no whole keys, so they say little without the data: the merge passes on what it
-//! comes to, in batches, and a thread beside it looks each key up and holds each block of rows against
-//! its rows.
+//! The tries do not hold complete keys, so little can be checked without the data. The merge sends the keys and rows
+//! it reads in batches to a concurrent thread, which looks up each key and validates each block of rows.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -30,7 +29,7 @@ use super::sidecar_components::{Sidecars, first_damage, same_ends, same_sizes};
 use super::statistics_consistency::{self, StatisticsConsistency};
 use crate::error::Result;
 
-/// Batches under way between the merge and the check.
+/// Capacity of the channel between the merge and the check, batches.
 const BATCHES: usize = 64;
 
 /// An input to check.
@@ -38,15 +37,15 @@ const BATCHES: usize = 64;
 pub(crate) struct TrieInput {
     /// Its `Data.db`.
     pub(crate) data_path: PathBuf,
-    /// Bytes of its content.
+    /// Uncompressed bytes of its content.
     pub(crate) data_len: u64,
-    /// Whether the merge reads it; otherwise only what its files say of one another is checked.
+    /// Whether the merge reads it; otherwise its files are only checked against one another.
     pub(crate) is_read: bool,
-    /// That the merge may have read as well.
+    /// Tries shared with the merge.
     pub(crate) tries: SharedTries,
 }
 
-/// What came next in the data of one input.
+/// Consecutive events in the data of one input.
 #[derive(Debug)]
 struct Batch {
     input: usize,
@@ -54,20 +53,20 @@ struct Batch {
     is_last: bool,
 }
 
-/// The merge's end of the line.
+/// Sending side, used by the merge.
 #[derive(Debug)]
 pub(crate) struct TrieFeed {
-    /// Numbers of the inputs by their `Data.db`.
+    /// Indices of the inputs by `Data.db` path.
     inputs: HashMap<PathBuf, usize>,
     sender: SyncSender<Batch>,
 }
 
-/// The check's end of the line.
+/// Receiving side, used by the check.
 #[derive(Debug)]
 pub(crate) struct TrieBatches(Receiver<Batch>);
 
-/// Makes a line for these inputs.
-pub(crate) fn line(inputs: &[TrieInput]) -> (TrieFeed, TrieBatches) {
+/// Creates the channel for these inputs.
+pub(crate) fn channel(inputs: &[TrieInput]) -> (TrieFeed, TrieBatches) {
     let (sender, receiver) = sync_channel(BATCHES);
     let paths = inputs.iter().map(|input| input.data_path.clone());
     let inputs = paths.zip(0..).collect();
@@ -75,7 +74,7 @@ pub(crate) fn line(inputs: &[TrieInput]) -> (TrieFeed, TrieBatches) {
 }
 
 impl TrieFeed {
-    /// Where the partitions of an input go; `None` for an input that is not to be checked.
+    /// Returns the trace that sends the partitions of an input; `None` for an input that is not checked.
     pub(crate) fn trace(&self, data_path: &Path) -> Option<Box<dyn DataTrace>> {
         let input = *self.inputs.get(data_path)?;
         let sender = self.sender.clone();
@@ -85,7 +84,7 @@ impl TrieFeed {
                 told,
                 is_last,
             };
-            // If nobody listens any more, the check has failed and stops the merge.
+            // Sending fails only if the check has failed, which stops the merge.
             let _ = sender.send(batch);
         };
         Some(Box::new(BatchedTrace::new(hand_over)))
@@ -141,11 +140,11 @@ struct TrieCheck<'a> {
     filter: Option<FilterCheck>,
     first_key: Option<Vec<u8>>,
     last_key: Vec<u8>,
-    /// Deletion of the current partition if it has a row index and no row of it has come yet.
+    /// Deletion of the current partition if it has a row index and none of its rows has arrived yet.
     begun: Option<DeletionTime>,
     version: Version,
     data_len: u64,
-    /// Where the partition before begins, and sizes of those before it.
+    /// Start of the previous partition, and sizes of those before it.
     previous: Option<u64>,
     sizes: Option<EstimatedHistogram>,
     blocks: Option<TrieBlockCheck<'a>>,
@@ -197,7 +196,7 @@ impl TrieCheck<'_> {
         }
     }
 
-    /// Without the data: what the tries say of one another.
+    /// Checks the tries against one another, without the data.
     fn walk(&mut self, cancelled: &AtomicBool) -> Result<()> {
         while self.scan.advance() {
             if cancelled.load(Ordering::Relaxed) {
@@ -213,7 +212,7 @@ impl TrieCheck<'_> {
         Ok(())
     }
 
-    /// The partition before ends at `end` of the data.
+    /// Adds the size of the previous partition, which ends at position `end` of the data.
     fn add_size(&mut self, end: u64) {
         if let (Some(start), Some(sizes)) = (self.previous, &mut self.sizes) {
             let len = end.saturating_sub(start);
@@ -236,7 +235,7 @@ impl TrieCheck<'_> {
         }
     }
 
-    /// True if the partition has a row index.
+    /// Checks the entry of a partition; returns true if it has a row index.
     fn partition(&mut self, key: &[u8], hash: &KeyHash, position: u64) -> bool {
         self.add_size(position);
         self.previous = Some(position);
@@ -247,7 +246,7 @@ impl TrieCheck<'_> {
             filter.key_unnamed(hash);
         }
         if !self.scan.advance() && !self.scan.is_complete() {
-            // What is wrong has been said.
+            // The damage was reported before.
             return false;
         }
         let found = match self.scan.entry() {
@@ -288,7 +287,7 @@ impl TrieCheck<'_> {
                 filter.finish(self.findings, true, fp_chance);
             }
         }
-        // Those in the footer nobody asks for, and they were held against these.
+        // The keys in the footer have no reader, and were compared with these.
         let ends = match (self.is_whole, &self.first_key) {
             (true, Some(first)) => Some((&first[..], &self.last_key[..])),
             _ => self.scan.ends(),
@@ -302,11 +301,11 @@ impl TrieCheck<'_> {
     }
 }
 
-/// Checks the components beside the `Data.db` of all these inputs, while their partitions come in. Returns the damage
-/// that a merge goes on without, too.
+/// Checks the sidecar components of all these inputs while their partitions arrive. Also returns the damage that does
+/// not stop a merge.
 ///
 /// # Errors
-/// The first damage found for which a merge stops, a failed read, or cancellation.
+/// The first damage found that stops a merge, a failed read, or cancellation.
 pub(crate) fn check(
     io: &Io,
     inputs: &[TrieInput],

@@ -1,21 +1,20 @@
-//! `Data.db` as it lies on disk: digest, chunk checksums, and chunks decoded for the cursor.
+//! Checks of `Data.db` as stored on disk: digest, chunk checksums, and chunks decoded for the cursor.
 //!
-//! One reading serves all three. Chunks are digested in file order, once; the content is decoded on
-//! the way, and when the cursor has to start again behind damage, the chunks in between are still
-//! digested and checked.
+//! One pass does all three. Chunks are digested once, in file order, while the content is decoded. When the cursor
+//! has to restart after damage, the chunks in between are still digested and checked.
 //!
-//! A chunk is decoded where a merge decodes it, in `compactor_sstable::compression`. What goes from chunk to
-//! chunk is not the engine's `DecodedBlocks`, which is to stop where the first thing is wrong:
+//! A chunk is decoded as in a merge, by `compactor_sstable::compression`. Iteration over chunks does not use the
+//! engine's `DecodedBlocks`, which stops at the first error:
 //!
-//! - A block of many chunks is sound or an error there. Here what is before a damaged chunk is handed over, and
-//!   what is behind it is read on.
-//! - Its digest is that of blocks that were decoded. Here it has every stored byte in it, once, also of chunks that
-//!   are damaged, are skipped, or are read again from another place.
-//! - It reads what `CompressionInfo.db` and the file agree on. Here a codec may be unknown, so that there are only
-//!   checksums to check, and chunks may lie behind the end of the file.
-//! - It sets memory aside for the content that `CompressionInfo.db` states. Here that is not believed, and memory is
-//!   limited by what the stored bytes can become.
-//! - It reads ahead of one range from its start. A scrub goes on from any place, and comes back.
+//! - There, a block of many chunks is either sound or an error. Here, content before a damaged chunk is returned, and
+//!   reading continues after it.
+//! - There, the digest covers decoded blocks. Here, it covers every stored byte once, including chunks that are
+//!   damaged, skipped, or read again from another position.
+//! - There, `CompressionInfo.db` and the file must agree. Here, a codec may be unknown, so that only checksums can be
+//!   checked, and chunks may be beyond the end of the file.
+//! - There, memory is allocated for the content length stated in `CompressionInfo.db`. Here, that length is not
+//!   trusted, and memory is limited by the maximum expansion of the stored bytes.
+//! - There, one range is read from its start. A scrub continues from any position, and goes back.
 
 use std::ops::Range;
 
@@ -31,18 +30,18 @@ use compactor_sstable::{Component, Error as FormatError};
 use super::finding::{Findings, Place};
 use super::stream::ByteStream;
 
-/// Uncompressed bytes that are handed to the cursor together, at least one chunk.
+/// Uncompressed bytes passed to the cursor at once, at least one chunk.
 const BLOCK_LEN: usize = 256 << 10;
-/// Unit of checking where there are no checksums.
+/// Unit of reading where there are no checksums.
 const PLAIN_UNIT: u64 = 64 << 10;
-/// Content that memory is set aside for without asking what the stored bytes can become.
+/// Content length for which memory is allocated without checking the maximum expansion of the stored bytes.
 const SMALL_CHUNK: u64 = 1 << 20;
-/// The most that LZ4 can expand: 255 bytes per byte of a match's length.
+/// Maximum expansion of LZ4: 255 bytes per byte of a match's length.
 const MAX_LZ4_EXPANSION: u64 = 256;
-/// More than Zstd can: 128 KiB per block of four bytes that says to repeat one.
+/// Upper bound of the expansion of any codec. Zstd reaches 128 KiB per four-byte RLE block.
 const MAX_EXPANSION: u64 = 1 << 16;
 
-/// How `Data.db` is stored.
+/// Storage form of `Data.db`.
 #[derive(Debug)]
 pub(crate) enum Form {
     /// Chunks with checksums; without a decompressor they are only checked.
@@ -50,7 +49,7 @@ pub(crate) enum Form {
         info: CompressionInfo,
         decompressor: Option<ChunkDecompressor>,
     },
-    /// Plain bytes, with the checksums of `CRC.db` if they can be used.
+    /// Uncompressed bytes, with the checksums of `CRC.db` if usable.
     Plain { crc: Option<CrcFile>, len: u64 },
 }
 
@@ -62,7 +61,7 @@ impl Form {
         }
     }
 
-    /// Uncompressed length of a chunk.
+    /// Returns the uncompressed length of a chunk.
     fn unit(&self) -> u64 {
         match self {
             Form::Compressed { info, .. } => u64::from(info.params.chunk_len),
@@ -78,7 +77,7 @@ impl Form {
         }
     }
 
-    /// Offset in the file and stored length of a chunk.
+    /// Returns the file offset and stored length of a chunk.
     fn stored(&self, index: u64) -> Option<(u64, u64)> {
         match self {
             Form::Compressed { info, .. } => {
@@ -100,18 +99,18 @@ pub(crate) struct CheckedData<'a> {
     file: InputFile,
     form: Form,
     stream: ByteStream,
-    /// Chunk that the stream comes to.
+    /// Next chunk of the stream.
     next: u64,
-    /// Chunks below this one are in the digest.
+    /// Number of chunks included in the digest.
     checked: u64,
     digest: crc32fast::Hasher,
     stored: Vec<u8>,
     spare: Option<Block>,
-    /// A chunk lay behind the end of the file.
+    /// Whether a chunk was beyond the end of the file.
     is_cut_off: bool,
-    /// Uncompressed bytes of the chunk that stopped the cursor, or will.
+    /// Uncompressed range of the chunk that stopped or will stop the cursor.
     damaged: Option<Range<u64>>,
-    /// Chunks whose checksum does not match or that cannot be decoded.
+    /// Number of chunks whose checksum does not match or that cannot be decoded.
     pub(crate) damaged_chunks: u64,
 }
 
@@ -133,12 +132,12 @@ impl<'a> CheckedData<'a> {
         }
     }
 
-    /// Length of the uncompressed content.
+    /// Returns the length of the uncompressed content.
     pub(crate) fn data_len(&self) -> u64 {
         self.form.data_len()
     }
 
-    /// Mode in which the file is read.
+    /// Returns the read mode of the file.
     pub(crate) fn read_mode(&self) -> ReadMode {
         self.file.mode()
     }
@@ -147,12 +146,12 @@ impl<'a> CheckedData<'a> {
         self.form.chunk_count()
     }
 
-    /// Uncompressed position up to which chunks were read.
+    /// Returns the uncompressed position up to which chunks were read.
     pub(crate) fn position(&self) -> u64 {
         (self.checked * self.form.unit()).min(self.data_len())
     }
 
-    /// Checks the next chunk without decoding it; false behind the last.
+    /// Checks the next chunk without decoding it; false after the last.
     pub(crate) fn skip_chunk(&mut self) -> Result<bool, IoError> {
         if self.next >= self.chunk_count() {
             return Ok(false);
@@ -161,22 +160,22 @@ impl<'a> CheckedData<'a> {
         Ok(true)
     }
 
-    /// True if the chunk at `position` has not been reached.
+    /// Returns true if the chunk at `position` has not been reached.
     pub(crate) fn is_before(&self, position: u64) -> bool {
         self.next < position / self.form.unit()
     }
 
-    /// CRC32 of the file, once all chunks have been read.
+    /// Returns the CRC32 of the file, once all chunks have been read.
     pub(crate) fn digest(&self) -> Option<u32> {
         (self.checked >= self.chunk_count()).then(|| self.digest.clone().finalize())
     }
 
-    /// The uncompressed bytes that the cursor could not get, if that is what stopped it.
+    /// Takes the range of uncompressed bytes that stopped the cursor, if any.
     pub(crate) fn take_damaged(&mut self) -> Option<Range<u64>> {
         self.damaged.take()
     }
 
-    /// A source for a cursor that starts at `position`; see [`is_before`](Self::is_before).
+    /// Returns a source for a cursor that starts at `position`; see [`is_before`](Self::is_before).
     pub(crate) fn segment(&mut self, position: u64) -> Segment<'_, 'a> {
         let unit = self.form.unit();
         let chunk = position / unit;
@@ -195,15 +194,15 @@ impl<'a> CheckedData<'a> {
         }
     }
 
-    /// Reads the next chunk, digests it if it is the first time, checks it, and appends its content
-    /// to `out`. False if it is damaged.
+    /// Reads the next chunk, digests it on the first read, checks it, and appends its content to `out`. Returns false
+    /// if it is damaged.
     fn read_chunk(&mut self, out: Option<&mut Vec<u8>>) -> Result<bool, IoError> {
         let index = self.next;
         let Some((offset, stored_len)) = self.form.stored(index) else {
             return Ok(false);
         };
         self.stored.clear();
-        // A chunk's stored length is bounded by its file and by what a codec may need.
+        // A chunk's stored length is bounded by its file and by the codec's maximum.
         self.stream.append(&mut self.stored, stored_len as usize)?;
         self.next += 1;
         let is_first = index >= self.checked;
@@ -242,7 +241,7 @@ impl<'a> CheckedData<'a> {
         self.damaged = Some(start..(start + unit).min(self.data_len()));
         if is_first {
             self.damaged_chunks += 1;
-            // Where the file ends early, the first chunk that is missing tells it all.
+            // If the file ends early, only the first missing chunk is reported.
             let is_missing = self.stored.is_empty();
             if !(is_missing && self.is_cut_off) {
                 self.report(index, offset, &error);
@@ -252,7 +251,7 @@ impl<'a> CheckedData<'a> {
         Ok(false)
     }
 
-    /// Adds to the digest the empty chunks that an output which was opened early ends with.
+    /// Adds to the digest the empty chunks at the end of an output that was opened early.
     fn digest_empty_chunks(&mut self) -> Result<(), IoError> {
         if let Form::Compressed { info, .. } = &self.form {
             // At most the length of a chunk.
@@ -293,7 +292,7 @@ impl<'a> CheckedData<'a> {
     }
 }
 
-/// Every finding about a chunk is of one kind, whoever checked it.
+/// Returns the structure of a finding about a chunk, the same for every check.
 fn chunk_structure(structure: &str) -> String {
     if structure.starts_with("chunk") {
         structure.to_owned()
@@ -302,7 +301,7 @@ fn chunk_structure(structure: &str) -> String {
     }
 }
 
-/// Memory is set aside only for what stored bytes can become.
+/// Returns the maximum uncompressed length of a chunk of `stored_len` bytes, which bounds memory.
 fn content_limit(info: &CompressionInfo, stored_len: u64) -> u64 {
     let expansion = match info.params.codec() {
         Ok(Codec::Lz4) => MAX_LZ4_EXPANSION,
@@ -338,12 +337,12 @@ fn decode(
     decoded.map(|_| ())
 }
 
-/// The content from a partition on, for one cursor.
+/// Content from a partition onwards, for one cursor.
 #[derive(Debug)]
 pub(crate) struct Segment<'s, 'a> {
     data: &'s mut CheckedData<'a>,
     base: u64,
-    /// Bytes of the first chunk that lie before the start.
+    /// Bytes of the first chunk before the start.
     skip: usize,
     is_damaged: bool,
 }

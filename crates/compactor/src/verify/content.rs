@@ -1,7 +1,6 @@
-//! The content of `Data.db`, partition by partition, with `Index.db` in step.
+//! Checks of the content of `Data.db`, partition by partition, in lockstep with `Index.db`.
 //!
-//! Where the content cannot be understood, reading goes on at the next partition that the index
-//! knows, so that several damaged places are all found.
+//! After damage, reading continues at the next partition listed in the index, so that every damaged range is found.
 
 use std::sync::Arc;
 
@@ -24,28 +23,28 @@ use super::rows::RowCheck;
 use super::short_hex;
 use crate::error::Result;
 
-/// Starts behind damage, after which the rest is only checked for its checksums: each may read a
-/// piece of the file again.
+/// Maximum number of restarts after damage; then only checksums are checked. Each restart may read part of the file
+/// again.
 const MAX_RESTARTS: u64 = 1000;
-/// Unfiltereds between two looks at the observer.
+/// Number of unfiltereds between two checks for cancellation.
 const UNFILTEREDS_PER_CHECK: u64 = 1 << 14;
 
-/// What the content turned out to be.
+/// Facts collected from the content.
 pub(super) struct Content {
     pub(super) collector: MetadataCollector,
     pub(super) partitions: u64,
     pub(super) rows: u64,
     pub(super) markers: u64,
     pub(super) cells: u64,
-    /// Least TTL of what expires.
+    /// Minimum TTL of expiring cells and rows.
     pub(super) least_ttl: Option<i32>,
     /// Rows with neither liveness nor deletion nor columns.
     pub(super) empty_rows: u64,
     /// Partitions of a table with static columns whose static row is empty.
     pub(super) empty_static_rows: u64,
-    /// Partitions in the index that were not read, since they are damaged.
+    /// Number of partitions in the index that were not read because of damage.
     pub(super) partitions_skipped: u64,
-    /// Every partition was read to its end.
+    /// Whether every partition was read to its end.
     pub(super) is_complete: bool,
     pub(super) first_key: Vec<u8>,
     pub(super) last_key: Vec<u8>,
@@ -62,15 +61,15 @@ pub(super) struct ContentCheck<'a> {
     partitioner: Partitioner,
     previous_position: Position,
     unfiltereds: u64,
-    /// Some partitions were not read to their end.
+    /// Whether some partitions were not read to their end.
     is_interrupted: bool,
 }
 
-/// Why a cursor was given up.
+/// Reason why a cursor was abandoned.
 enum Stop {
-    /// The content is damaged; a finding says so.
+    /// The content is damaged, and a finding was reported.
     Damaged {
-        /// Where the partition begins.
+        /// Start of the partition.
         start: u64,
         /// A chunk could not be decoded.
         by_chunk: bool,
@@ -127,7 +126,7 @@ impl<'a> ContentCheck<'a> {
         }
     }
 
-    /// Reads everything that can be read. The caller checks the chunks that are left.
+    /// Reads all content that is readable. The caller checks the remaining chunks.
     pub(super) fn run(
         mut self,
         data: &mut CheckedData<'a>,
@@ -169,7 +168,7 @@ impl<'a> ContentCheck<'a> {
                         self.findings.note(
                             Place::position(from),
                             "data.rest",
-                            "a place in Index.db from which to go on behind the damage",
+                            "an entry in Index.db from which to continue after the damage",
                             format!("none: up to {rest} bytes were checked by checksum only"),
                         );
                     }
@@ -187,7 +186,7 @@ impl<'a> ContentCheck<'a> {
         Ok((self.content, self.step))
     }
 
-    /// One partition; false at the end of the data.
+    /// Reads one partition; false at the end of the data.
     fn partition(
         &mut self,
         cursor: &mut DataCursor<'_, '_>,
@@ -195,7 +194,7 @@ impl<'a> ContentCheck<'a> {
         observer: &mut dyn Observer,
     ) -> Result<bool, Stop> {
         check_cancelled(observer)?;
-        // Behind a partition the cursor stands on its end byte.
+        // After a partition the cursor is positioned at its end byte.
         let start = base + cursor.position() + u64::from(cursor.has_partition());
         self.rows.partition.clear();
         match cursor.next_partition() {
@@ -246,7 +245,7 @@ impl<'a> ContentCheck<'a> {
         Ok(true)
     }
 
-    /// Rows and markers of the partition; the number of rows and the position of the end byte.
+    /// Reads the rows and markers of the partition. Returns the number of rows and the position of the end byte.
     fn unfiltereds(
         &mut self,
         cursor: &mut DataCursor<'_, '_>,
@@ -261,7 +260,7 @@ impl<'a> ContentCheck<'a> {
         let mut blocks: Option<RowBlocks<'_>> = None;
         let mut open = DeletionTime::LIVE;
         let mut rows = 0;
-        // Of the unfiltered before, in the partition: the first one counts from its start.
+        // Offset of the previous unfiltered; the first one counts from the partition's start.
         let mut previous = 0;
         loop {
             if let Err(error) = cursor.next_unfiltered() {
@@ -326,8 +325,8 @@ impl<'a> ContentCheck<'a> {
         }
     }
 
-    /// Size of the unfiltered before, which no reader uses: the cursor compaction of 6.0-alpha2
-    /// writes 0.
+    /// Checks the size of the previous unfiltered, which no reader uses: the cursor compaction of 6.0-alpha2 writes
+    /// 0.
     fn previous_size(&self, bytes: &[u8], sizes_at: usize, wanted: u64, position: u64) {
         let mut pos = sizes_at;
         let size = vint::read_unsigned(bytes, &mut pos);
@@ -344,7 +343,7 @@ impl<'a> ContentCheck<'a> {
         }
     }
 
-    /// The key itself, its place behind the one before, and the filter.
+    /// Checks a key, its order after the previous one, and the filter.
     fn key(&mut self, key: &[u8], hash: &KeyHash, start: u64) {
         let place = || Place::position(start).in_partition(self.rows.partition.clone());
         let key_type = &self.header.key_type.cql_type;
@@ -364,7 +363,7 @@ impl<'a> ContentCheck<'a> {
             self.findings.damage(
                 place(),
                 "partition.key",
-                format!("a partition behind {}", short_hex(&content.last_key)),
+                format!("a partition after {}", short_hex(&content.last_key)),
                 format!(
                     "token {} key {}",
                     self.partitioner.token_text(key),
@@ -378,7 +377,7 @@ impl<'a> ContentCheck<'a> {
         self.step.key(hash, &self.rows.partition);
     }
 
-    /// Sorts out why the cursor cannot go on.
+    /// Classifies the error that stopped the cursor.
     fn stop(&mut self, error: EngineError, base: u64, start: u64) -> Stop {
         match error {
             // A finding about the chunk has been made by the reader.
@@ -398,7 +397,7 @@ impl<'a> ContentCheck<'a> {
         }
     }
 
-    /// Enters what the cursor or the parser of a row says of the content.
+    /// Records an error of the cursor or row parser as a finding.
     fn report(&mut self, error: EngineError, base: u64, start: u64) -> Result<(), Stop> {
         let EngineError::Format(FormatError::Corrupt(c)) = error else {
             return Err(Stop::Failed(error.into()));

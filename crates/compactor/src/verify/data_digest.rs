@@ -1,4 +1,4 @@
-//! Which file is at fault when two do not fit one another: what `Digest.crc32` says of `Data.db`.
+//! Comparison of `Data.db` with `Digest.crc32`, to find the faulty one of two contradicting files.
 
 use std::path::{Path, PathBuf};
 
@@ -15,15 +15,15 @@ pub struct DataDigest {
     pub data_path: PathBuf,
     /// CRC32 of all its bytes.
     pub found: u32,
-    /// What `Digest.crc32` says.
+    /// CRC32 stated in `Digest.crc32`.
     pub stated: u32,
 }
 
-/// Reads the whole `Data.db` of the SSTable that `component` belongs to. `None` if there is nothing to
-/// compare: no SSTable, no `Data.db`, or no digest that can be read.
+/// Reads the whole `Data.db` of the SSTable that `component` belongs to. Returns `None` if there is no SSTable, no
+/// `Data.db`, or no readable digest.
 ///
 /// # Errors
-/// A failed read, or [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled) once `is_cancelled` says so.
+/// A failed read, or [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled) once `is_cancelled` returns true.
 pub fn digest_of_data(
     component: &Path,
     is_cancelled: impl Fn() -> bool,

@@ -1,4 +1,4 @@
-//! Which components there are, and the small ones among them, parsed.
+//! Existing components of an SSTable, and parsers of the small ones.
 
 use std::io;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub(crate) struct Files<'a> {
 }
 
 impl<'a> Files<'a> {
-    /// Looks which components exist.
+    /// Lists the existing components.
     pub(crate) fn list(
         io: &'a Io,
         mode: ReadMode,
@@ -46,8 +46,8 @@ impl<'a> Files<'a> {
         )
     }
 
-    /// As [`Files::list`], for who asks for files of ours alone: of tens of thousands of SSTables each
-    /// would have the whole directory listed otherwise. Not for [`Files::check_list`].
+    /// As [`Files::list`], but only for the components that this crate knows, without listing the directory, which
+    /// would be slow for tens of thousands of SSTables. Not usable with [`Files::check_list`].
     pub(crate) fn known(
         io: &'a Io,
         mode: ReadMode,
@@ -105,7 +105,7 @@ impl<'a> Files<'a> {
         )?))
     }
 
-    /// Reads and parses a component; what the parser says is a finding.
+    /// Reads and parses a component; a parser error becomes a finding.
     fn parse<T>(
         &self,
         component: Component,
@@ -123,8 +123,8 @@ impl<'a> Files<'a> {
         }
     }
 
-    /// The files there are against `TOC.txt` and against what no SSTable is without. `fp_chance` is that of
-    /// the filter, by `Statistics.db`.
+    /// Checks the existing files against `TOC.txt` and the required components. `fp_chance` is the filter's false
+    /// positive chance in `Statistics.db`.
     pub(crate) fn check_list(&self, fp_chance: Option<f64>) -> Result<()> {
         let toc = self.parse(Component::Toc, Toc::parse)?;
         for finding in self.list.check(self.descriptor, toc.as_ref(), fp_chance) {
@@ -147,7 +147,7 @@ impl<'a> Files<'a> {
         })
     }
 
-    /// The filter; `fp_chance` is that of the statistics.
+    /// Reads the filter; `fp_chance` is that of the statistics.
     pub(crate) fn filter(&self, fp_chance: Option<f64>) -> Result<Option<BloomFilter>> {
         let version = self.descriptor.version;
         let filter = self.parse(Component::Filter, |bytes| {
@@ -188,7 +188,7 @@ impl<'a> Files<'a> {
         Ok(summary)
     }
 
-    /// The tries of a BTI index, which others may have read; `None` for BIG, or if one is missing.
+    /// Reads the tries of a BTI index, which may be shared; `None` for BIG, or if one is missing.
     pub(super) fn tries(&self, shared: &SharedTries) -> Result<Option<Arc<TrieFiles>>> {
         let is_bti = self.descriptor.version.format() == Format::Bti;
         if !is_bti || !self.has(Component::Partitions) || !self.has(Component::Rows) {
@@ -233,7 +233,7 @@ impl<'a> Files<'a> {
             }
             Err(error) => error,
         };
-        // If all is well but for the length of Data.db, the chunks that are there can be checked.
+        // If only the length of Data.db is wrong, the existing chunks can still be checked.
         if let Some(needed) = end_of_last_chunk(&bytes).filter(|&needed| needed > data_file_len)
             && let Ok(info) = parse(needed)
         {
@@ -263,8 +263,7 @@ impl<'a> Files<'a> {
     }
 }
 
-/// The least length of Data.db for the last chunk offset in CompressionInfo.db: a byte and a
-/// checksum more.
+/// Returns the minimum length of Data.db: the last chunk offset in CompressionInfo.db plus a byte and a checksum.
 fn end_of_last_chunk(compression_info: &[u8]) -> Option<u64> {
     let offset = u64::from_be_bytes(*compression_info.last_chunk::<8>()?);
     offset.checked_add(1 + CRC_LEN as u64)

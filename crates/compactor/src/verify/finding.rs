@@ -1,4 +1,4 @@
-//! What a verification finds: places where an SSTable contradicts itself or the format.
+//! Findings of a verification: contradictions within an SSTable, or with the format.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -9,18 +9,18 @@ use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::{Component, Error as FormatError, Version};
 use serde::{Serialize, Serializer};
 
-/// Findings of one kind that are listed: what is wrong everywhere must not hide the rest.
+/// Maximum number of findings listed per structure, so that a common one does not hide the rest.
 const LISTED_PER_STRUCTURE: u64 = 20;
-/// Damaged chunks are listed as far as the total allows: each is a different place on the disk.
+/// Damaged chunks are limited only by the total: each is a different position on disk.
 const UNLIMITED_STRUCTURE: &str = "chunk";
 
-/// How bad a finding is.
+/// Severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// Data is lost, wrong or hidden from reads, or a file is not what was written.
+    /// Data is lost, wrong or hidden from reads, or a file differs from the one written.
     Damage,
-    /// Unusual, but nothing that Cassandra would lose data by.
+    /// Unusual, but no cause of data loss in Cassandra.
     Note,
 }
 
@@ -33,32 +33,32 @@ impl fmt::Display for Severity {
     }
 }
 
-/// One contradiction.
+/// A contradiction within an SSTable or with the format.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Finding {
-    /// How bad it is.
+    /// Severity.
     pub severity: Severity,
-    /// The component that is wrong, or that does not fit the others.
+    /// Component that is wrong or contradicts the others.
     #[serde(serialize_with = "as_text")]
     pub component: Component,
     /// Its file. In JSON, bytes that are not UTF-8 are replaced.
     #[serde(serialize_with = "crate::report::lossy")]
     pub path: PathBuf,
-    /// Byte offset in the file, where one is known.
+    /// Byte offset in the file, if known.
     pub offset: Option<u64>,
-    /// Position in the uncompressed content of `Data.db`, where one is known.
+    /// Position in the uncompressed content of `Data.db`, if known.
     pub position: Option<u64>,
     /// Dotted name of the structure, such as `index.position`.
     pub structure: String,
-    /// What the format or the other components ask for.
+    /// Value required by the format or the other components.
     pub expected: String,
-    /// What is there.
+    /// Value found.
     pub found: String,
-    /// Key of the partition, if it is one's.
+    /// Key of the partition, if the finding concerns one.
     pub partition: Option<String>,
-    /// A merge refuses the SSTable for it. It goes on without what only leads to rows, such as filter and
-    /// summary: it reads all of `Data.db`.
+    /// Whether a merge refuses the SSTable for it. Damage in components that only locate rows, such as filter and
+    /// summary, does not stop a merge, which reads all of `Data.db`.
     pub stops_merge: bool,
 }
 
@@ -67,7 +67,7 @@ fn as_text<S: Serializer>(component: &Component, serializer: S) -> Result<S::Ok,
 }
 
 impl Finding {
-    /// Place, structure, and what was expected and found.
+    /// Formats the location, the structure, and the expected and found values.
     pub(crate) fn statement(&self) -> String {
         let mut text = format!("{}: {}", self.path.display(), self.structure);
         if let Some(offset) = self.offset {
@@ -89,7 +89,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Where something was found.
+/// Location of a finding.
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
     component: Component,
@@ -99,7 +99,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Somewhere in, or about, a component.
+    /// Location of a component as a whole.
     pub(crate) fn of(component: Component) -> Place {
         Place {
             component,
@@ -109,7 +109,7 @@ impl Place {
         }
     }
 
-    /// At a byte offset of a component's file.
+    /// Location at a byte offset of a component's file.
     pub(crate) fn offset(component: Component, offset: u64) -> Place {
         Place {
             offset: Some(offset),
@@ -117,7 +117,7 @@ impl Place {
         }
     }
 
-    /// At a position of the uncompressed data.
+    /// Location at a position of the uncompressed data.
     pub(crate) fn position(position: u64) -> Place {
         Place {
             position: Some(position),
@@ -125,7 +125,7 @@ impl Place {
         }
     }
 
-    /// In the partition with this key.
+    /// Adds the key of the partition.
     pub(crate) fn in_partition(mut self, key: impl Into<String>) -> Place {
         self.partition = Some(key.into());
         self
@@ -147,21 +147,20 @@ struct State {
     damages: u64,
     notes: u64,
     damaged: Vec<Component>,
-    /// Damage for which a merge stops.
+    /// Number of damage findings that stop a merge.
     stopping: u64,
-    /// The first of it, listed or not.
+    /// First finding that stops a merge, listed or not.
     first_to_stop: Option<Finding>,
 }
 
-/// True if a merge refuses an SSTable for damage of this kind. It writes an index, a filter and a summary of its own,
-/// and reads none of the inputs' but to find out where an input may be cut, and before `oa` which partitions it is
-/// among.
+/// Returns true if a merge refuses an SSTable for damage of this kind. A merge writes its own index, filter and
+/// summary, and reads those of the inputs only for split points and, before `oa`, for the first and last partition.
 fn stops_merge(component: Component, structure: &str, version: Version) -> bool {
     match component {
-        // One without which there is no SSTable is missing.
+        // A required component is missing.
         _ if structure == "sstable" => true,
         Component::Filter | Component::Crc => false,
-        // Only reads of slices go by them.
+        // Used only by slice reads.
         Component::Statistics => ![
             "stats.covered_clustering.start",
             "stats.covered_clustering.end",
@@ -169,7 +168,7 @@ fn stops_merge(component: Component, structure: &str, version: Version) -> bool 
         ]
         .contains(&structure),
         Component::CompressionInfo => structure != "compression_info.max_compressed_length",
-        // A merge looks up no key. Nobody asks for the rest: since `da` the keys are in `Statistics.db` as well, and
+        // A merge looks up no key. The rest has no reader: since `da` the keys are in `Statistics.db` as well, and
         // the number is for estimates.
         Component::Partitions => ![
             "index.key",
@@ -182,7 +181,8 @@ fn stops_merge(component: Component, structure: &str, version: Version) -> bool 
             let is_key = ["summary.first_key", "summary.last_key"].contains(&structure);
             is_key && !version.has_key_range()
         }
-        // Of a partition's own index: entries, which say where partitions are, have names that begin with `index.`.
+        // Index entries, which locate partitions, have names that begin with `index.`; others are of promoted
+        // indexes.
         Component::Index => structure.starts_with("index."),
         Component::Rows => {
             let of_entry = [
@@ -206,12 +206,12 @@ impl Findings {
         }
     }
 
-    /// Path of a component.
+    /// Returns the path of a component.
     pub(crate) fn path(&self, component: Component) -> PathBuf {
         self.descriptor.path(component)
     }
 
-    /// Enters a finding.
+    /// Records a finding.
     pub(crate) fn add(
         &self,
         severity: Severity,
@@ -273,7 +273,7 @@ impl Findings {
         }
     }
 
-    /// Enters damage.
+    /// Records damage.
     pub(crate) fn damage(
         &self,
         place: Place,
@@ -284,7 +284,7 @@ impl Findings {
         self.add(Severity::Damage, place, structure, expected, found);
     }
 
-    /// Enters a note.
+    /// Records a note.
     pub(crate) fn note(
         &self,
         place: Place,
@@ -295,15 +295,15 @@ impl Findings {
         self.add(Severity::Note, place, structure, expected, found);
     }
 
-    /// Enters what a parser of a component's file said.
+    /// Records the error of a component's parser.
     pub(crate) fn parser(&self, component: Component, error: &FormatError) {
         match error {
             FormatError::Corrupt(c) => {
                 let place = Place::offset(component, c.offset);
                 let stops_merge = match component {
-                    // Instead of a summary that cannot be read the index is.
+                    // An unreadable summary is replaced by reading the index.
                     Component::Summary => false,
-                    // What a node reads, though it may not use it.
+                    // A node reads these, even if it does not use them.
                     Component::Partitions | Component::CompressionInfo => true,
                     _ => stops_merge(component, c.structure, self.descriptor.version),
                 };
@@ -323,27 +323,27 @@ impl Findings {
         }
     }
 
-    /// Damage found so far.
+    /// Returns the number of damage findings so far.
     pub(crate) fn damages(&self) -> u64 {
         self.state.borrow().damages
     }
 
-    /// True if damage was found in the component.
+    /// Returns true if damage was found in the component.
     pub(crate) fn is_damaged(&self, component: Component) -> bool {
         self.state.borrow().damaged.contains(&component)
     }
 
-    /// True if any damage was found for which a merge stops.
+    /// Returns true if any damage was found that stops a merge.
     pub(super) fn stop_merge(&self) -> bool {
         self.state.borrow().stopping > 0
     }
 
-    /// The first damage for which a merge stops.
+    /// Returns the first damage that stops a merge.
     pub(super) fn first_to_stop(&self) -> Option<Finding> {
         self.state.borrow().first_to_stop.clone()
     }
 
-    /// The findings listed, damage before notes, and the numbers of damages and notes found.
+    /// Returns the listed findings, damage before notes, and the numbers of damages and notes found.
     pub(crate) fn finish(self) -> (Vec<Finding>, u64, u64) {
         let mut state = self.state.into_inner();
         state.listed.sort_by_key(|finding| finding.severity);

@@ -1,4 +1,4 @@
-//! `Index.db`, entry by entry, in step with `Data.db`.
+//! Checks of `Index.db`, entry by entry, in lockstep with `Data.db`.
 
 use compactor_io::{InputFile, IoError};
 use compactor_sstable::partitioner::{KeyHash, Partitioner};
@@ -9,40 +9,40 @@ use super::keys::SummaryCheck;
 use super::short_hex;
 use super::stream::ByteStream;
 
-/// An entry, with bytes of its own.
+/// Index entry with owned bytes.
 #[derive(Debug, Default)]
 pub(crate) struct Entry {
     /// Partition key.
     pub(crate) key: Vec<u8>,
-    /// Where the partition begins in the uncompressed data.
+    /// Start of the partition in the uncompressed data.
     pub(crate) position: u64,
-    /// Serialized promoted index; empty where there is none.
+    /// Serialized promoted index; empty if there is none.
     pub(crate) promoted: Vec<u8>,
-    /// Where the entry begins in `Index.db`.
+    /// Offset of the entry in `Index.db`.
     pub(crate) offset: u64,
-    /// Where its promoted index begins there.
+    /// Offset of its promoted index in `Index.db`.
     pub(crate) promoted_offset: u64,
     hash: KeyHash,
 }
 
 impl Entry {
-    /// Memory that it takes, about.
+    /// Returns the approximate memory use, bytes.
     pub(crate) fn held_bytes(&self) -> usize {
         self.promoted.len() + self.key.len()
     }
 }
 
-/// What the file has been found to be so far.
+/// State of a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Reading,
     /// Read to its end.
     Ended,
-    /// Not understood beyond some place.
+    /// Unreadable beyond some position.
     Broken,
 }
 
-/// Reads entries and checks what they say of one another.
+/// Reads entries and checks them against one another.
 #[derive(Debug)]
 pub(crate) struct IndexScan<'a> {
     findings: &'a Findings,
@@ -51,7 +51,7 @@ pub(crate) struct IndexScan<'a> {
     data_len: Option<u64>,
     partitioner: Partitioner,
     state: State,
-    /// Bytes read and not yet taken apart.
+    /// Bytes read and not yet parsed.
     buffer: Vec<u8>,
     taken: usize,
     /// Offset in the file of `buffer[taken]`.
@@ -65,8 +65,8 @@ pub(crate) struct IndexScan<'a> {
 }
 
 impl<'a> IndexScan<'a> {
-    /// Starts before the first entry; they ascend by the tokens of `partitioner`. `data_len` is the length of
-    /// the uncompressed data, if known.
+    /// Opens a scan positioned before the first entry; entries ascend by the tokens of `partitioner`. `data_len` is
+    /// the length of the uncompressed data, if known.
     pub(crate) fn open(
         findings: &'a Findings,
         file: &InputFile,
@@ -78,7 +78,7 @@ impl<'a> IndexScan<'a> {
         IndexScan::over(findings, file, stream, data_len, partitioner, summary)
     }
 
-    /// As [`IndexScan::open`], with a stream of the caller's that stands at the start of the file.
+    /// As [`IndexScan::open`], over a given stream positioned at the start of the file.
     pub(super) fn over(
         findings: &'a Findings,
         file: &InputFile,
@@ -106,12 +106,12 @@ impl<'a> IndexScan<'a> {
         }
     }
 
-    /// The entry that the scan stands on.
+    /// Returns the current entry.
     pub(crate) fn entry(&self) -> Option<&Entry> {
         self.has_entry.then_some(&self.entry)
     }
 
-    /// The entry that the scan stands on, with its promoted index, which is gone then.
+    /// Takes the current entry with its promoted index.
     pub(super) fn take_entry(&mut self) -> Entry {
         Entry {
             key: self.entry.key.clone(),
@@ -120,22 +120,22 @@ impl<'a> IndexScan<'a> {
         }
     }
 
-    /// The entry before the one that the scan stands on.
+    /// Returns the entry before the current one.
     pub(super) fn previous(&self) -> Option<&Entry> {
         (self.count > u64::from(self.has_entry)).then_some(&self.previous)
     }
 
-    /// True if every entry was read.
+    /// Returns true if every entry was read.
     pub(crate) fn is_complete(&self) -> bool {
         self.state == State::Ended
     }
 
-    /// Key of the first and of the last entry, once all have been read.
+    /// Returns the keys of the first and last entry, once all have been read.
     pub(crate) fn ends(&self) -> Option<(&[u8], &[u8])> {
         (self.is_complete() && self.count > 0).then_some((&self.first_key, &self.previous.key))
     }
 
-    /// Moves to the next entry; false at the end, or where the file cannot be understood any more.
+    /// Advances to the next entry; false at the end, or where the file becomes unreadable.
     pub(crate) fn advance(&mut self) -> Result<bool, IoError> {
         if self.has_entry {
             std::mem::swap(&mut self.entry, &mut self.previous);
@@ -162,7 +162,7 @@ impl<'a> IndexScan<'a> {
         Ok(true)
     }
 
-    /// Hash of the current entry's key.
+    /// Returns the hash of the current entry's key.
     pub(crate) fn hash(&self) -> KeyHash {
         self.entry.hash
     }
@@ -189,7 +189,7 @@ impl<'a> IndexScan<'a> {
                 self.findings.damage(
                     place(),
                     "index.key",
-                    format!("a key behind {}", what(previous)),
+                    format!("a key after {}", what(previous)),
                     what(entry),
                 );
             }
@@ -198,7 +198,7 @@ impl<'a> IndexScan<'a> {
                     place(),
                     "index.position",
                     format!(
-                        "a position behind that of the entry before, {}",
+                        "a position after that of the previous entry, {}",
                         previous.position
                     ),
                     entry.position.to_string(),
@@ -214,12 +214,12 @@ impl<'a> IndexScan<'a> {
                 format!("a position below {data_len}, the length of the uncompressed data"),
                 entry.position.to_string(),
             );
-            // Those behind it can only lie further out.
+            // Later entries can only be further beyond the end.
             self.data_len = None;
         }
     }
 
-    /// Takes the next entry apart; false at the end of the file and where it is damaged.
+    /// Parses the next entry; false at the end of the file and where it is damaged.
     fn read_entry(&mut self) -> Result<bool, IoError> {
         loop {
             match self.head() {
@@ -285,7 +285,7 @@ impl<'a> IndexScan<'a> {
         }
     }
 
-    /// Takes the fixed part of the entry at the start of what was read apart.
+    /// Parses the fixed part of the entry at the start of the buffer.
     fn head(&self) -> Head {
         let bytes = &self.buffer[self.taken..];
         let Some(key_len) = bytes.first_chunk::<2>() else {
@@ -323,7 +323,7 @@ impl<'a> IndexScan<'a> {
         self.state = State::Broken;
     }
 
-    /// Forgets what was taken, so that the buffer stays as small as its longest entry.
+    /// Discards parsed bytes, so that the buffer stays as small as its longest entry.
     fn make_room(&mut self) {
         self.buffer.drain(..self.taken);
         self.taken = 0;
@@ -336,13 +336,13 @@ impl<'a> IndexScan<'a> {
         }
     }
 
-    /// Number of entries read.
+    /// Returns the number of entries read.
     pub(crate) fn count(&self) -> u64 {
         self.count
     }
 }
 
-/// The part of an entry before its promoted index.
+/// Part of an entry before its promoted index.
 enum Head {
     Whole {
         key_end: usize,

@@ -1,12 +1,11 @@
-//! The promoted indexes of BIG inputs against the rows that a merge reads.
+//! Checks of the promoted indexes of BIG inputs against the rows that a merge reads.
 //!
-//! Names, deletions and places in a promoted index can only be held against the rows, and a merge
-//! reads these once. A thread goes ahead of it in each `Index.db` and hands over the entries that have
-//! a promoted index; the merge takes them when it comes to their partitions. Any other partition
-//! costs it a comparison.
+//! Names, deletions and positions in a promoted index can only be validated against the rows, which a merge reads
+//! once. A thread reads ahead of it in each `Index.db` and queues the entries that have a promoted index; the merge
+//! takes them when it reaches their partitions. Any other partition costs one comparison.
 //!
-//! Neither side waits for the other at once: the thread waits only while every input has as much
-//! ahead as it may have, and the merge only for an input that has nothing ahead.
+//! They cannot deadlock: the thread waits only while the queues of all inputs are full, and the merge only for an
+//! input whose queue is empty.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -35,16 +34,15 @@ use super::sidecar_components::first_damage;
 use super::stream::ByteStream;
 use crate::error::Result;
 
-/// Entries read of one input before it is another's turn.
+/// Number of entries read of one input before switching to another.
 const ENTRIES_PER_TURN: usize = 1024;
-/// Requests of an `Index.db` under way: all inputs are read at once, and the index of partitions that are wide
-/// is short.
+/// Concurrent read requests per `Index.db`: all inputs are read at once, and the index of wide partitions is short.
 const REQUESTS: usize = 2;
-/// What is read ahead of an input is so many requests long: some are under way, others wait for the merge.
+/// Readahead of an input in requests: some in flight, others waiting for the merge.
 const PARTS_AHEAD: usize = 6;
-/// They are read in whole pages.
+/// Page size to which requests are rounded.
 const PAGE_BYTES: usize = 4096;
-/// How often the thread looks whether it should still wait for the merge.
+/// Interval at which the waiting thread checks for cancellation.
 const PATIENCE: Duration = Duration::from_millis(20);
 
 /// An input whose partitions may have promoted indexes.
@@ -52,30 +50,30 @@ const PATIENCE: Duration = Duration::from_millis(20);
 pub(crate) struct IndexedInput {
     /// Its `Data.db`.
     pub(crate) data_path: PathBuf,
-    /// Bytes of its content.
+    /// Uncompressed bytes of its content.
     pub(crate) data_len: u64,
     pub(crate) layout: Arc<Layout>,
     pub(crate) partitioner: Partitioner,
 }
 
-/// What was read ahead of the merge, of every input.
+/// Entries read ahead of the merge, for every input.
 #[derive(Debug)]
 struct Ahead {
     state: Mutex<State>,
     /// Bytes of a request.
     request_bytes: usize,
-    /// Something was read.
+    /// Signalled when entries were read.
     read: Condvar,
-    /// Something was taken, or nothing will be any more.
+    /// Signalled when entries were taken, or the merge has ended.
     taken: Condvar,
 }
 
 #[derive(Debug)]
 struct State {
     inputs: Vec<Waiting>,
-    /// What the merge found.
+    /// Damage found by the merge that stops it.
     damage: Option<crate::Error>,
-    /// And what it goes on without.
+    /// Damage found by the merge that does not stop it.
     ignored: Vec<Finding>,
     is_reader_gone: bool,
 }
@@ -84,16 +82,16 @@ struct State {
 struct Waiting {
     entries: VecDeque<Entry>,
     bytes: usize,
-    /// Partitions that begin before this have been handed over if they have a promoted index.
+    /// Entries with a promoted index have been queued for all partitions that begin before this position.
     known_below: u64,
     merge: MergeState,
-    /// What begins before this has been merged, and parts behind it: their ends by their starts.
+    /// Partitions that begin before this have been merged, and so have later parts: their ends by their starts.
     merged_below: u64,
     merged: BTreeMap<u64, u64>,
 }
 
 impl Waiting {
-    /// Takes the entries of a part of the data out.
+    /// Removes the entries of a part of the data.
     fn take(&mut self, part: &Range<u64>) -> VecDeque<Entry> {
         let first = self
             .entries
@@ -110,7 +108,8 @@ impl Waiting {
         taken
     }
 
-    /// A part has been merged: entries that lead into it lead nowhere, which their hash tells.
+    /// Marks a part as merged and drops its entries. Those without a partition are detected by the hash over all
+    /// entries.
     fn end_part(&mut self, part: &Range<u64>) {
         self.merged.insert(part.start, part.end);
         while let Some(end) = self.merged.remove(&self.merged_below) {
@@ -121,13 +120,13 @@ impl Waiting {
     }
 }
 
-/// How far the merge is with an input.
+/// Progress of the merge in an input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum MergeState {
     #[default]
     Going,
     AtEnd,
-    /// It ended before that.
+    /// The merge ended early.
     Gone,
 }
 
@@ -147,21 +146,20 @@ impl Ahead {
     }
 }
 
-/// The merge's side.
+/// Side of the merge.
 #[derive(Debug)]
 pub(crate) struct IndexedFeed {
     ahead: Arc<Ahead>,
     inputs: Vec<(IndexedInput, bool)>,
 }
 
-/// The side of the thread that reads ahead.
+/// Side of the thread that reads ahead.
 #[derive(Debug)]
 pub(crate) struct IndexReader {
     ahead: Arc<Ahead>,
 }
 
-/// Connects the two for these inputs, of each of which so many bytes may be read ahead; one index may be
-/// longer.
+/// Connects both sides for these inputs. `ahead_bytes` is the readahead of each; a single index may be longer.
 pub(crate) fn connect(inputs: &[IndexedInput], ahead_bytes: usize) -> (IndexedFeed, IndexReader) {
     let ahead = Arc::new(Ahead {
         state: Mutex::new(State {
@@ -182,7 +180,7 @@ pub(crate) fn connect(inputs: &[IndexedInput], ahead_bytes: usize) -> (IndexedFe
 }
 
 impl IndexedFeed {
-    /// What follows the partitions of an input; `None` for an input that is not to be checked.
+    /// Returns the trace of the partitions of an input; `None` for an input that is not checked.
     pub(crate) fn trace(&mut self, data_path: &Path) -> Option<Box<dyn DataTrace>> {
         let mut inputs = self.inputs.iter_mut().enumerate();
         let (number, (input, is_traced)) = inputs.find(|(_, (i, _))| i.data_path == data_path)?;
@@ -212,7 +210,7 @@ impl Drop for IndexedFeed {
     }
 }
 
-/// Holds the promoted indexes of one input against its rows.
+/// Validates the promoted indexes of one input against its rows.
 #[derive(Debug)]
 struct IndexedTrace {
     ahead: Arc<Ahead>,
@@ -223,21 +221,21 @@ struct IndexedTrace {
     entries: VecDeque<Entry>,
     known_below: u64,
     current: Option<Current>,
-    /// `None` of all parts together.
+    /// `None` for the trace of all parts together.
     part: Option<Range<u64>>,
 }
 
-/// The partition that the merge reads.
+/// Partition that the merge is reading.
 #[derive(Debug)]
 struct Current {
     entry: Entry,
     deletion: DeletionTime,
-    /// Begins where the rows do.
+    /// Created at the first row.
     check: Option<BlockCheck>,
 }
 
 impl IndexedTrace {
-    /// The next entry that was handed over, if its partition should have come by `position`.
+    /// Returns the next queued entry if its partition begins at or before `position`.
     fn entry_up_to(&mut self, position: u64) -> Option<Entry> {
         loop {
             match self.entries.front() {
@@ -249,7 +247,7 @@ impl IndexedTrace {
         }
     }
 
-    /// Takes over what was read, and waits until that tells of the partition at `position`.
+    /// Takes the queued entries, and waits until the index has been read up to the partition at `position`.
     fn take(&mut self, position: u64) {
         let mut state = self.ahead.lock();
         loop {
@@ -273,7 +271,7 @@ impl IndexedTrace {
         }
     }
 
-    /// The first damage is enough, be it of a kind that stops the merge or not.
+    /// Reports the first damage, whether it stops the merge or not.
     fn report(&mut self) {
         if self.findings.damages() == 0 {
             return;
@@ -360,7 +358,7 @@ impl DataTrace for IndexedTrace {
     }
 
     fn end(&mut self) {
-        // Entries of more partitions than there are make another hash over all of them.
+        // Entries without a partition are detected by the hash over all of them.
         match self.part.take() {
             None => self.ahead.set_merge(self.input, MergeState::AtEnd),
             Some(part) => {
@@ -368,7 +366,7 @@ impl DataTrace for IndexedTrace {
                     waiting.end_part(&part);
                 }
                 self.ahead.taken.notify_all();
-                // It is told nothing any more.
+                // Receives no further events.
                 self.part = Some(u64::MAX..u64::MAX);
             }
         }
@@ -405,13 +403,13 @@ impl Drop for IndexReader {
 }
 
 impl IndexReader {
-    /// Reads the `Index.db` of all these inputs, as far ahead of the merge as it may, until that is done.
+    /// Reads the `Index.db` of all these inputs ahead of the merge, within its limit, until the merge is done.
     ///
-    /// Returns the damage that the merge goes on without.
+    /// Returns the damage that does not stop the merge.
     ///
     /// # Errors
-    /// The first damage found here or by the merge for which it stops, a failed read, or cancellation, also
-    /// if the merge ended early.
+    /// The first damage found here or by the merge that stops it, a failed read, or cancellation, also if the merge
+    /// ended early.
     pub(crate) fn run(
         self,
         io: &Io,
@@ -475,7 +473,7 @@ impl IndexReader {
         Ok(())
     }
 
-    /// Waits until some input may be read further; false once the merge has come to the end of all.
+    /// Waits until some input may be read further; false once the merge has reached the end of all.
     fn has_more<T>(&self, scans: &[Option<T>], cancelled: &AtomicBool) -> Result<bool> {
         let mut state = self.ahead.lock();
         loop {
@@ -490,7 +488,7 @@ impl IndexReader {
             if inputs.any(|(waiting, scan)| scan.is_some() && self.has_room_in(waiting)) {
                 return Ok(true);
             }
-            // What is left of an index then is no partition's; who reads it whole says so.
+            // Remaining entries belong to no partition; the check of the whole index reports them.
             if state.inputs.iter().all(|w| w.merge == MergeState::AtEnd) {
                 return Ok(false);
             }
@@ -509,12 +507,12 @@ impl IndexReader {
         waiting.merge == MergeState::Going && waiting.bytes < self.waiting_bytes()
     }
 
-    /// Bytes of promoted indexes of an input that may wait for the merge.
+    /// Returns the maximum bytes of promoted indexes of an input that may wait for the merge.
     fn waiting_bytes(&self) -> usize {
         self.ahead.request_bytes * (PARTS_AHEAD - REQUESTS)
     }
 
-    /// Some entries of one input; true at the end.
+    /// Reads some entries of one input; true at the end.
     fn turn(&self, input: usize, scan: &mut IndexScan<'_>) -> Result<bool> {
         let mut entries = VecDeque::new();
         let (mut bytes, mut known_below) = (0, 0);

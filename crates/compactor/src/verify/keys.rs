@@ -1,5 +1,4 @@
-//! The partition keys against what other components say of them: the Bloom filter and the samples
-//! of the summary.
+//! Checks of the Bloom filter and the summary's samples against the partition keys.
 
 use compactor_sstable::Component;
 use compactor_sstable::big::Summary;
@@ -9,13 +8,13 @@ use compactor_sstable::partitioner::KeyHash;
 
 use super::finding::{Findings, Place};
 
-/// `Filter.db` against every key.
+/// Check of `Filter.db` against every key.
 #[derive(Debug)]
 pub(super) struct FilterCheck {
     filter: BloomFilter,
     /// A filter of the same size that holds the keys seen.
     rebuilt: Option<FilterBuilder>,
-    /// Bits that the filter lacks were reported with the keys that need them.
+    /// Whether missing bits were already reported with the keys that need them.
     is_missing_named: bool,
 }
 
@@ -29,7 +28,7 @@ impl FilterCheck {
         }
     }
 
-    /// A key that the filter must let pass: a false negative hides the partition from reads.
+    /// Checks that the filter contains a key: a false negative hides the partition from reads.
     pub(super) fn key(
         &mut self,
         findings: &Findings,
@@ -47,8 +46,8 @@ impl FilterCheck {
         self.key_unnamed(hash);
     }
 
-    /// As [`FilterCheck::key`], but the filter is looked at once all keys are known, which takes far
-    /// less time and does not tell which partition it was.
+    /// As [`FilterCheck::key`], but compares the filter once all keys are known, which is much faster but does not
+    /// identify the partition.
     #[inline]
     pub(super) fn key_unnamed(&mut self, hash: &KeyHash) {
         if let Some(rebuilt) = &mut self.rebuilt {
@@ -61,8 +60,8 @@ impl FilterCheck {
         findings.damage(place, "filter.bits", expected, found);
     }
 
-    /// Once all keys were seen: bits that a key needs and that are not set, bits that no key sets,
-    /// and the setting that the filter was made for.
+    /// Checks, once all keys were seen, for missing bits, for bits that no key sets, and the false positive chance of
+    /// the filter.
     pub(super) fn finish(
         &mut self,
         findings: &Findings,
@@ -83,8 +82,8 @@ impl FilterCheck {
             );
         }
         if has_all_keys && let Some((at, count)) = more_bits(found, wanted) {
-            // They cost reads in vain, but hide nothing. Only a scrub that gave a partition up
-            // after its key was added leaves such bits (`BigTableWriter.resetAndTruncate`).
+            // They cause useless reads, but hide nothing. Only a scrub that gave a partition up after its key was
+            // added leaves such bits (`BigTableWriter.resetAndTruncate`).
             findings.damage(
                 Place::offset(Component::Filter, 8 + at as u64),
                 "filter.extra_bits",
@@ -109,7 +108,7 @@ impl FilterCheck {
     }
 }
 
-/// The first byte with a bit that `other` does not have, and the number of all such bits.
+/// Returns the first byte with a bit that `other` lacks, and the number of such bits.
 fn more_bits(bits: &[u8], other: &[u8]) -> Option<(usize, u64)> {
     let more = |(bits, other): (&u8, &u8)| bits & !other;
     let first = bits.iter().zip(other).map(more).position(|m| m != 0)?;
@@ -117,15 +116,15 @@ fn more_bits(bits: &[u8], other: &[u8]) -> Option<(usize, u64)> {
     Some((first, rest.map(|m| u64::from(m.count_ones())).sum()))
 }
 
-/// `Summary.db` against every entry of `Index.db`.
+/// Check of `Summary.db` against every entry of `Index.db`.
 #[derive(Debug)]
 pub(crate) struct SummaryCheck {
     summary: Summary,
     /// Samples compared so far.
     next: usize,
-    /// Number of the key that the next sample was taken of.
+    /// Ordinal of the key of the next sample.
     next_ordinal: Option<u64>,
-    /// Keys that were taken of each 128 samples, in rising order.
+    /// Indices of the samples kept of each 128, ascending.
     kept: Vec<u64>,
 }
 
@@ -142,7 +141,7 @@ impl SummaryCheck {
         check
     }
 
-    /// Number of the key that sample `index` is of.
+    /// Returns the ordinal of the key of sample `index`.
     fn ordinal_of(&self, index: usize) -> Option<u64> {
         let (round, place) = (
             index / self.kept.len().max(1),
@@ -152,7 +151,7 @@ impl SummaryCheck {
         sample.checked_mul(u64::from(self.summary.min_index_interval))
     }
 
-    /// Entry `ordinal` of `Index.db`, at `offset` there.
+    /// Checks entry `ordinal` of `Index.db`, at `offset`.
     pub(super) fn entry(&mut self, findings: &Findings, ordinal: u64, key: &[u8], offset: u64) {
         if self.next_ordinal != Some(ordinal) {
             return;
@@ -191,7 +190,7 @@ impl SummaryCheck {
         self.next_ordinal = self.ordinal_of(self.next);
     }
 
-    /// Once `Index.db` has been read to its end.
+    /// Completes the check once `Index.db` has been read to its end.
     pub(super) fn finish(&self, findings: &Findings, keys: u64, first: &[u8], last: &[u8]) {
         if self.next < self.summary.len() {
             findings.damage(
@@ -202,7 +201,7 @@ impl SummaryCheck {
             );
         }
         let interval = self.summary.min_index_interval;
-        // Further samples are of the keys that the interval says; a lone one says nothing.
+        // Later samples confirm the interval; a single sample does not.
         if self.summary.len() <= 1 && interval != DEFAULT_MIN_INDEX_INTERVAL {
             findings.note(
                 Place::offset(Component::Summary, 0),
@@ -244,8 +243,8 @@ impl SummaryCheck {
     }
 }
 
-/// Which of 128 consecutive samples are kept at a sampling level, ascending
-/// (`Downsampling.getSamplingPattern`, `IndexSummaryBuilder.downsample`).
+/// Returns the indices of the samples kept of 128 at a sampling level, ascending (`Downsampling.getSamplingPattern`,
+/// `IndexSummaryBuilder.downsample`).
 fn kept_samples(level: u32) -> Vec<u64> {
     let base = u64::from(BASE_SAMPLING_LEVEL);
     let removed: Vec<u64> = pattern(base)
@@ -257,7 +256,7 @@ fn kept_samples(level: u32) -> Vec<u64> {
         .collect()
 }
 
-/// The order in which samples are dropped.
+/// Returns the order in which samples are dropped.
 fn pattern(level: u64) -> Vec<u64> {
     if level <= 1 {
         return vec![0];
@@ -277,7 +276,7 @@ mod tests {
 
     use super::*;
 
-    /// Each bit that the filter lacks or has too many is found without names, too.
+    /// Every missing or extra bit is also found without key names.
     #[test]
     fn every_bit_is_looked_at() {
         let hash = |number: u32| Partitioner::Murmur3.hash_key(&number.to_be_bytes());

@@ -1,5 +1,5 @@
-//! The partition index and `Filter.db` beside the partitions of `Data.db`: each key must be in both, and each
-//! entry of the index must lead to its partition.
+//! Checks of the partition index and `Filter.db` in lockstep with the partitions of `Data.db`: each key must be in
+//! both, and each index entry must point to its partition.
 
 use compactor_engine::Error as EngineError;
 use compactor_engine::merge::Observer;
@@ -12,14 +12,14 @@ use super::keys::FilterCheck;
 use super::partition_scan::PartitionScan;
 use super::short_hex;
 
-/// Walks along with the content.
+/// Lockstep check of index and filter.
 #[derive(Debug)]
 pub(super) struct Lockstep<'a> {
     findings: &'a Findings,
-    /// The index, unless the caller has taken it for the time of one partition.
+    /// Index, `None` while the caller uses it for one partition.
     pub(super) index: Option<PartitionScan<'a>>,
     filter: Option<FilterCheck>,
-    /// Entries of partitions that were not read.
+    /// Number of entries of partitions that were not read.
     skipped: u64,
 }
 
@@ -50,20 +50,20 @@ impl<'a> Lockstep<'a> {
         }
     }
 
-    /// Partitions that the index names and that were skipped.
+    /// Returns the number of skipped partitions that the index lists.
     pub(super) fn skipped(&self) -> u64 {
         self.skipped
     }
 
-    /// A key of the data, which the filter must let pass.
+    /// Checks that the filter contains a key of the data.
     pub(super) fn key(&mut self, hash: &KeyHash, partition: &str) {
         if let Some(filter) = &mut self.filter {
             filter.key(self.findings, hash, || partition.to_owned());
         }
     }
 
-    /// Finds the entry of the partition with `key` at `start`, where the index then stands. False
-    /// if there is none. `partition` is the text of the key.
+    /// Advances the index to the entry of the partition with `key` at `start`. Returns false if there is none.
+    /// `partition` is the text of the key.
     pub(super) fn find(
         &mut self,
         key: &[u8],
@@ -76,7 +76,7 @@ impl<'a> Lockstep<'a> {
             return Ok(false);
         };
         loop {
-            // There may be more entries that lead nowhere than anyone waits for.
+            // There may be very many invalid entries.
             check_cancelled(observer)?;
             let Some(position) = index.position() else {
                 if index.is_complete() {
@@ -125,8 +125,8 @@ impl<'a> Lockstep<'a> {
         }
     }
 
-    /// Skips the entries of partitions that begin before `from`; the position of the next one, if
-    /// it lies in the data.
+    /// Skips the entries of partitions that begin before `from`. Returns the position of the next one, if it is
+    /// within the data.
     pub(super) fn skip_to(
         &mut self,
         from: u64,
@@ -143,8 +143,8 @@ impl<'a> Lockstep<'a> {
         Ok(None)
     }
 
-    /// What is left behind the last partition read: entries of partitions that do not exist, unless
-    /// the data could not be read to its end.
+    /// Reports entries after the last partition read, whose partitions do not exist, unless the data could not be
+    /// read to its end.
     pub(super) fn finish(
         &mut self,
         is_interrupted: bool,
@@ -164,7 +164,7 @@ impl<'a> Lockstep<'a> {
         Ok(())
     }
 
-    /// The index by itself, where the data cannot be read: its keys against the filter.
+    /// Checks the next index entry alone, its key against the filter, if the data cannot be read.
     pub(super) fn next_alone(&mut self) -> Result<bool, IoError> {
         if !self.advance()? {
             return Ok(false);
@@ -187,8 +187,8 @@ impl<'a> Lockstep<'a> {
         }
     }
 
-    /// Once the files have been read: summary and filter as a whole. `has_all_keys` says that all
-    /// keys of the data were seen.
+    /// Checks summary and filter as a whole, once the files have been read. `has_all_keys`: all keys of the data were
+    /// seen.
     pub(super) fn check_whole(&mut self, has_all_keys: bool, fp_chance: Option<f64>) {
         let mut has_all_keys = has_all_keys;
         if let Some(index) = &self.index {

@@ -1,4 +1,4 @@
-//! The partition index of either format, in step with `Data.db`.
+//! Partition index of either format, in lockstep with `Data.db`.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ use super::index::IndexScan;
 use super::promoted::{BlockCheck, Promoted};
 use super::short_hex;
 
-/// Reads the entries of a partition index and checks what they say of one another.
+/// Reads the entries of a partition index and checks them against one another.
 #[derive(Debug)]
 pub(super) enum PartitionScan<'a> {
     /// `Index.db`.
@@ -24,7 +24,7 @@ pub(super) enum PartitionScan<'a> {
 }
 
 impl<'a> PartitionScan<'a> {
-    /// The file that lists the partitions.
+    /// Returns the component that lists the partitions.
     pub(super) fn component(&self) -> Component {
         match self {
             PartitionScan::Big(_) => Component::Index,
@@ -32,7 +32,7 @@ impl<'a> PartitionScan<'a> {
         }
     }
 
-    /// Moves to the next entry; false at the end, or where the index cannot be understood any more.
+    /// Advances to the next entry; false at the end, or where the index becomes unreadable.
     pub(super) fn advance(&mut self) -> Result<bool, IoError> {
         match self {
             PartitionScan::Big(scan) => scan.advance(),
@@ -40,7 +40,7 @@ impl<'a> PartitionScan<'a> {
         }
     }
 
-    /// Where the partition of the current entry begins; `None` if there is no entry.
+    /// Returns the start of the current entry's partition; `None` if there is no entry.
     pub(super) fn position(&self) -> Option<u64> {
         match self {
             PartitionScan::Big(scan) => scan.entry().map(|entry| entry.position),
@@ -48,7 +48,7 @@ impl<'a> PartitionScan<'a> {
         }
     }
 
-    /// Where the current entry is, for messages.
+    /// Returns the location of the current entry, for messages.
     pub(super) fn place(&self) -> Place {
         match self {
             PartitionScan::Big(scan) => match scan.entry() {
@@ -62,7 +62,7 @@ impl<'a> PartitionScan<'a> {
         }
     }
 
-    /// The key of the current entry, or what the index has of it.
+    /// Describes the key of the current entry, or its prefix in the index.
     pub(super) fn describe(&self) -> String {
         match self {
             PartitionScan::Big(scan) => scan.entry().map(|entry| short_hex(&entry.key)),
@@ -71,7 +71,7 @@ impl<'a> PartitionScan<'a> {
         .unwrap_or_default()
     }
 
-    /// True if the current entry is the one of this key.
+    /// Returns true if the current entry is the one of this key.
     pub(super) fn is_of(&self, key: &[u8], hash: &KeyHash) -> bool {
         match self {
             PartitionScan::Big(scan) => scan.entry().is_some_and(|entry| entry.key == key),
@@ -79,7 +79,7 @@ impl<'a> PartitionScan<'a> {
         }
     }
 
-    /// Where the current entry is not that of this key, and what is found there.
+    /// Locates and describes the mismatch of the current entry with this key.
     pub(super) fn other_key(&self, key: &[u8]) -> (Place, String) {
         match self {
             PartitionScan::Big(_) => (self.place(), self.describe()),
@@ -98,12 +98,12 @@ impl<'a> PartitionScan<'a> {
         }
     }
 
-    /// True if the index has whole keys.
+    /// Returns true if the index has whole keys.
     pub(super) fn has_keys(&self) -> bool {
         matches!(self, PartitionScan::Big(_))
     }
 
-    /// True if every entry was read.
+    /// Returns true if every entry was read.
     pub(super) fn is_complete(&self) -> bool {
         match self {
             PartitionScan::Big(scan) => scan.is_complete(),
@@ -127,14 +127,14 @@ impl<'a> PartitionScan<'a> {
         }
     }
 
-    /// Once all entries were read: what is derived from them.
+    /// Checks the components derived from the entries, once all were read.
     pub(super) fn finish(&self) {
         if let PartitionScan::Big(scan) = self {
             scan.finish();
         }
     }
 
-    /// Once all of the data was read: first and last key.
+    /// Checks the first and last key, once all of the data was read.
     pub(super) fn check_ends(&self, first: &[u8], last: &[u8]) {
         if let PartitionScan::Bti(scan) = self {
             scan.check_ends(first, last);
@@ -170,7 +170,7 @@ impl<'a> PartitionScan<'a> {
     }
 }
 
-/// Walks the blocks of a partition's row index beside its rows and markers.
+/// Walks the blocks of a partition's row index alongside its rows and markers.
 pub(super) enum RowBlocks<'a> {
     /// A promoted index.
     Big(Promoted<'a>, BlockCheck),
@@ -179,8 +179,8 @@ pub(super) enum RowBlocks<'a> {
 }
 
 impl RowBlocks<'_> {
-    /// A row or marker that takes the bytes `at` of the partition; `name` is its serialized
-    /// prefix without the kind, `open` the deletion that is open behind it.
+    /// Checks a row or marker at the byte range `at` of the partition; `name` is its serialized prefix without the
+    /// kind, `open` the deletion that is open after it.
     #[inline]
     pub(super) fn unfiltered(
         &mut self,

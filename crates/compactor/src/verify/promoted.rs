@@ -1,8 +1,8 @@
-//! The promoted index of one partition against the partition's rows and markers.
+//! Check of a partition's promoted index against its rows and markers.
 //!
-//! Where blocks end depends on the writer's `column_index_size`, which no component tells, and a
-//! partition may lack a promoted index for the same reason (the cursor compaction of 6.0-alpha2 has
-//! a rule of its own). What is there must be right in every field.
+//! Block boundaries depend on the writer's `column_index_size`, which no component records, and a partition may lack
+//! a promoted index for the same reason (the cursor compaction of 6.0-alpha2 has a different rule). Blocks that exist
+//! must be correct in every field.
 
 use std::ops::Range;
 
@@ -19,7 +19,7 @@ use super::short_hex;
 /// An entry that has a promoted index.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Promoted<'a> {
-    /// Where it is entered what is wrong.
+    /// Collects the damage found.
     pub(super) findings: &'a Findings,
     pub(super) entry: &'a Entry,
     pub(super) version: Version,
@@ -40,16 +40,16 @@ impl<'a> Promoted<'a> {
     }
 }
 
-/// Walks the blocks of a promoted index beside the unfiltereds. It is given the [`Promoted`] that it
-/// was opened with each time, so that it can be kept while rows come in.
+/// Walks the blocks of a promoted index alongside the unfiltereds. Each call takes the [`Promoted`] that it was
+/// opened with, so that it can be stored without borrowing.
 #[derive(Debug)]
 pub(super) struct BlockCheck {
-    /// False where there is no promoted index, and once it is not understood any more.
+    /// False if there is no promoted index, or it became unreadable.
     is_followed: bool,
-    /// Number of the next block, and the place of the current one.
+    /// Number of the next block, and the position of the current one.
     next: usize,
     block: Option<Range<u64>>,
-    /// Name of an unfiltered that the current block may end with, and the deletion open behind it.
+    /// Name of an unfiltered that the current block may end with, and the deletion open after it.
     last: Vec<u8>,
     open: DeletionTime,
     spans: Vec<ValueSpan>,
@@ -88,7 +88,7 @@ impl BlockCheck {
         check
     }
 
-    /// One wrong block makes all later ones look wrong.
+    /// Stops the check, since one wrong block makes all later ones look wrong.
     fn give_up(&mut self) {
         self.is_followed = false;
         self.block = None;
@@ -107,9 +107,9 @@ impl BlockCheck {
         }
     }
 
-    /// A row or marker that takes the bytes `at` of the partition; `name` is its serialized prefix
-    /// without the kind, `open` the deletion that is open behind it. Returns up to where nothing needs to
-    /// be known of what ends before it.
+    /// Checks a row or marker at the byte range `at` of the partition; `name` is its serialized prefix without the
+    /// kind, `open` the deletion that is open after it. Returns a position: unfiltereds that end before it need not
+    /// be passed.
     pub(super) fn unfiltered(
         &mut self,
         of: Promoted<'_>,
@@ -125,7 +125,7 @@ impl BlockCheck {
         self.next_edge()
     }
 
-    /// What ends before this is inside a block, of which nothing is known but its first and last name.
+    /// Returns the end of the interior of the current block: unfiltereds that end before it cannot be checked.
     fn next_edge(&self) -> u64 {
         match &self.block {
             _ if !self.is_followed => u64::MAX,
@@ -165,7 +165,7 @@ impl BlockCheck {
         }
     }
 
-    /// The next block, which must begin at `start` with this name; false if it does not.
+    /// Checks that the next block begins at `start` with this name; false if it does not.
     fn begin(&mut self, of: Promoted<'_>, start: u64, kind: Kind, name: &[u8]) -> bool {
         let count = of.parse().map_or(0, |index| index.block_count());
         if self.next == count {
@@ -196,7 +196,7 @@ impl BlockCheck {
         true
     }
 
-    /// The block ends with the last unfiltered.
+    /// Checks the current block, which ends with the last unfiltered.
     fn close(&mut self, of: Promoted<'_>) {
         self.block = None;
         let number = self.next - 1;
@@ -209,7 +209,7 @@ impl BlockCheck {
         }
         let open = (!self.open.is_live()).then_some(self.open);
         if block.open_marker != open {
-            let expected = format!("{open:?} behind block {number}");
+            let expected = format!("{open:?} after block {number}");
             of.wrong(
                 "index_info.open_marker",
                 expected,
@@ -221,7 +221,7 @@ impl BlockCheck {
     /// The partition's end byte is at `end`.
     pub(super) fn finish(mut self, of: Promoted<'_>, end: u64) {
         if let Some(block) = &self.block {
-            // The last block includes the end byte where it was closed by it.
+            // The last block includes the end byte if the end of the partition closed it.
             if block.end != end + 1 {
                 let expected = format!("a last block of {} bytes", end + 1 - block.start);
                 of.wrong("index_info.width", expected, block.end - block.start);

@@ -1,4 +1,4 @@
-//! One row: its body parsed to the end, every value held against its type, every time checked.
+//! Checks of a row: its body is parsed to the end, every value validated against its type, every timestamp checked.
 //!
 //! Source: `UnfilteredValidation`, `AbstractCell.hasInvalidDeletions`, `ColumnMetadata.validateCell`.
 
@@ -17,7 +17,7 @@ use compactor_sstable::types::CqlType;
 use super::finding::{Findings, Place};
 use super::short_hex;
 
-/// What checks of rows need.
+/// State of the checks of rows.
 pub(crate) struct RowCheck<'a> {
     pub(crate) findings: &'a Findings,
     pub(crate) clustering_types: &'a [HeaderType],
@@ -25,7 +25,7 @@ pub(crate) struct RowCheck<'a> {
     pub(crate) partition: String,
     /// Cells so far.
     pub(crate) cells: u64,
-    /// Least TTL of what expires.
+    /// Minimum TTL of expiring cells and rows.
     pub(crate) least_ttl: Option<i32>,
     /// Reused.
     content: RowContent,
@@ -47,7 +47,7 @@ impl<'a> RowCheck<'a> {
         Place::position(position).in_partition(self.partition.clone())
     }
 
-    /// A row at `position`; false if there is nothing in it.
+    /// Checks a row at `position`; false if it is empty.
     pub(crate) fn row(
         &mut self,
         row: &RowRef<'_>,
@@ -92,7 +92,7 @@ impl<'a> RowCheck<'a> {
         }
     }
 
-    /// The clustering of a row or marker.
+    /// Checks the clustering of a row or marker.
     pub(crate) fn clustering(&self, prefix: &Prefix<'_>, position: u64) {
         for (index, column) in self.clustering_types.iter().enumerate().take(prefix.len()) {
             let Some(value) = prefix.value(index).filter(|value| !value.is_empty()) else {
@@ -214,7 +214,7 @@ impl<'a> RowCheck<'a> {
         }
     }
 
-    /// A deletion of a row, complex column, marker or partition.
+    /// Checks the deletion of a row, complex column, marker or partition.
     pub(crate) fn deletion(&self, structure: &str, deletion: &DeletionTime, position: u64) {
         let seconds = deletion.local_deletion_time;
         if !deletion.is_live() && (seconds < 0 || seconds == INVALID_DELETION_TIME) {

@@ -1,8 +1,8 @@
-//! The components beside `Data.db`, without reading it: `Index.db`, `Summary.db`, `Filter.db`,
-//! `Digest.crc32` against one another.
+//! Checks of the sidecar components `Index.db`, `Summary.db`, `Filter.db` and `Digest.crc32` against one another,
+//! without reading `Data.db`.
 //!
-//! A merge reads only data and metadata. This pass over the small components goes on meanwhile, and
-//! ends in a hash over all keys and positions that the data must come to as well.
+//! A merge reads only data and metadata. This pass over the small components runs concurrently, and computes a hash
+//! over all keys and positions, which must equal that of the data.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,22 +23,22 @@ use super::keys::{FilterCheck, SummaryCheck};
 use super::statistics_consistency::{self, StatisticsConsistency};
 use crate::error::Result;
 
-/// What the components beside `Data.db` say of it.
+/// Facts that the sidecar components state about `Data.db`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Sidecars {
     /// Hash over keys and positions that `Index.db` lists; BTI has no list of keys.
     pub(crate) places: Option<KeyPositionChecksum>,
-    /// What `Digest.crc32` says, if it exists.
+    /// CRC32 stated in `Digest.crc32`, if it exists.
     pub(crate) digest: Option<u32>,
-    /// What `Statistics.db` says of the data as a whole.
+    /// Totals stated in `Statistics.db`.
     pub(crate) consistency: Option<StatisticsConsistency>,
 }
 
-/// Checks the components beside the `Data.db` at `data_path`, whose content has `data_len` bytes. Returns the damage that
-/// a merge goes on without, too.
+/// Checks the sidecar components of the `Data.db` at `data_path`, whose content has `data_len` bytes. Also returns
+/// the damage that does not stop a merge.
 ///
 /// # Errors
-/// The first damage found for which a merge stops, a failed read, or cancellation.
+/// The first damage found that stops a merge, a failed read, or cancellation.
 pub(crate) fn check(
     io: &Io,
     data_path: &Path,
@@ -79,7 +79,7 @@ pub(crate) fn check(
                 return Err(EngineError::Cancelled.into());
             }
             if findings.stop_merge() {
-                // The first is enough; behind it anything may come, for as long as the file is.
+                // The first is enough; the rest of the file may be arbitrary.
                 break;
             }
             // A partition ends where the next one begins.
@@ -135,7 +135,7 @@ pub(crate) fn check(
     Ok((sidecars, ignored))
 }
 
-/// The first damage found for which a merge stops, as an error; else the damage that it goes on without.
+/// The first damage found that stops a merge, as an error; else the damage that does not stop it.
 pub(super) fn first_damage(findings: Findings) -> Result<Vec<Finding>> {
     if let Some(finding) = findings.first_to_stop() {
         return Err(damage(finding).into());
@@ -145,11 +145,11 @@ pub(super) fn first_damage(findings: Findings) -> Result<Vec<Finding>> {
     Ok(listed)
 }
 
-/// Damage in any of these files, also where a merge would go on without them: an SSTable that is not merged is asked
-/// what it holds through them.
+/// Refuses any damage in these files, even if it does not stop a merge: an SSTable that is not merged is queried
+/// through them.
 ///
 /// # Errors
-/// The first of it.
+/// The first damage.
 pub(crate) fn refuse_any(ignored: Vec<Finding>) -> Result<()> {
     match ignored.into_iter().next() {
         Some(finding) => Err(damage(finding).into()),
@@ -157,7 +157,8 @@ pub(crate) fn refuse_any(ignored: Vec<Finding>) -> Result<()> {
     }
 }
 
-/// A `Statistics.db` of another SSTable tells of other sizes than those between the index's entries.
+/// Detects a `Statistics.db` of another SSTable: compares its partition sizes with the distances between index
+/// entries.
 pub(super) fn same_sizes(
     findings: &Findings,
     version: Version,
@@ -171,8 +172,7 @@ pub(super) fn same_sizes(
     }
 }
 
-/// A `Statistics.db` of another SSTable tells of other partitions than the index, which goes from a
-/// first to a last one.
+/// Detects a `Statistics.db` of another SSTable: compares its first and last key with those of the index.
 pub(super) fn same_ends(
     findings: &Findings,
     statistics: &Statistics,

@@ -1,8 +1,7 @@
-//! `Statistics.db` against the content.
+//! Checks of `Statistics.db` against the content.
 //!
-//! Cassandra skips SSTables, drops them whole and purges tombstones by what is said here. A range
-//! that is too narrow therefore loses data and is damage; one that is too wide only costs time and
-//! is a note.
+//! Cassandra skips SSTables, drops them whole and purges tombstones by these statistics. A range that is too narrow
+//! therefore loses data and is damage; one that is too wide only costs time and is a note.
 //!
 //! Source: `MetadataCollector` for what each field should be.
 
@@ -26,10 +25,10 @@ use super::statistics_consistency::{self, Mismatch, RowsSeen, StatisticsConsiste
 
 /// Share by which an estimate of the number of keys may differ from their number.
 const CARDINALITY_TOLERANCE: f64 = 0.05;
-/// How many of the four counts are wrong where they are of other data.
+/// Number of wrong counts, of four, from which the statistics are taken for those of other data.
 const FOREIGN_COUNTS: usize = 3;
 
-/// What is compared with the content.
+/// Check of the statistics against the content.
 pub(super) struct StatisticsCheck<'a> {
     pub(super) findings: &'a Findings,
     pub(super) version: Version,
@@ -54,7 +53,7 @@ impl StatisticsCheck<'_> {
         );
     }
 
-    /// Contradictions that show without the content.
+    /// Reports contradictions that are visible without the content.
     pub(super) fn alone(&self) {
         statistics_consistency::consistent(self.findings, &self.statistics.stats, self.comparator);
     }
@@ -174,7 +173,7 @@ impl StatisticsCheck<'_> {
         );
     }
 
-    /// Least and greatest value as stated, as they must be covered, and as Cassandra would state them.
+    /// Minimum and maximum as stated, as they must be covered, and as Cassandra would state them.
     fn covers(
         &self,
         what: &str,
@@ -251,8 +250,8 @@ impl StatisticsCheck<'_> {
         }
     }
 
-    /// Numbers that Cassandra only estimates with. One that is off may come from the writer's way of
-    /// counting; where hardly any is right, the statistics are those of other data.
+    /// Checks counts that Cassandra only uses for estimates. A single difference may come from the writer's way of
+    /// counting; if hardly any is right, the statistics are those of other data.
     fn counts(
         &self,
         found: &StatsMetadata,

@@ -1,8 +1,8 @@
-//! What binds `Statistics.db` to its `Data.db`.
+//! Consistency of `Statistics.db` with its `Data.db`.
 //!
-//! Times in the data are distances from those in the statistics' header: the statistics of another
-//! SSTable of the table shift every one of them. Nothing names the file that they belong to, but
-//! sizes of partitions, number of rows and compression ratio are sums over it.
+//! Times in the data are distances from those in the statistics' header: the statistics of another SSTable of the
+//! table shift every one of them. They do not record the file that they belong to, but sizes of partitions, number of
+//! rows and compression ratio are sums over it.
 //!
 //! No reader can tell the statistics of two SSTables apart that agree in all of these, in first and
 //! last key, and whose times lie within one another's range.
@@ -19,7 +19,7 @@ use compactor_sstable::{Component, Version};
 
 use super::finding::{Findings, Place, Severity};
 
-/// What `Statistics.db` says of its data.
+/// Totals of the data stated in `Statistics.db`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct StatisticsConsistency {
     version: Version,
@@ -45,17 +45,17 @@ pub(crate) struct Mismatch {
     pub(crate) found: String,
 }
 
-/// Only writers since 4.0 are known well enough to hold them to their sums.
+/// Returns true if the writers of this version compute exact totals, as those since 4.0 do.
 pub(crate) fn is_exact(version: Version) -> bool {
     version.has_metadata_checksum()
 }
 
-/// The ratio that the statistics of data with these chunks should tell.
+/// Returns the compression ratio that the statistics of data with these chunks should state.
 pub(crate) fn ratio_of(info: Option<&CompressionInfo>) -> f64 {
     info.map_or(NO_COMPRESSION_RATIO, CompressionInfo::compression_ratio)
 }
 
-/// Contradictions within the statistics themselves.
+/// Checks the statistics for internal contradictions.
 pub(crate) fn consistent(
     findings: &Findings,
     stats: &StatsMetadata,
@@ -102,7 +102,7 @@ pub(crate) fn consistent(
     }
 }
 
-/// Sizes of partitions against those in the statistics.
+/// Compares partition sizes with those in the statistics.
 pub(crate) fn partition_sizes(
     version: Version,
     stats: &StatsMetadata,
@@ -138,10 +138,10 @@ impl StatisticsConsistency {
         }
     }
 
-    /// Holds them against the data, all of whose rows were seen. `ratio` is [`ratio_of`] its chunks.
+    /// Compares the totals with the data, all of whose rows were read. `ratio` is [`ratio_of`] its chunks.
     ///
-    /// A scrub that gives up a partition in its middle takes the bytes back, but not what it has
-    /// counted of it: more rows than there are, and then another ratio, are what it leaves.
+    /// A Cassandra scrub that abandons a partition midway takes back its bytes but not its counts, so it leaves too
+    /// many rows and a different ratio.
     pub(crate) fn check(&self, ratio: f64, seen: RowsSeen) -> Vec<Mismatch> {
         let mut wrong = Vec::new();
         let most = seen.rows + seen.empty_static_rows;

@@ -1,4 +1,4 @@
-//! A file's bytes from some offset on, in the pieces that a parser asks for.
+//! Sequential reader of a file from an offset, in pieces requested by a parser.
 
 use compactor_io::{Extent, InputFile, IoError, ReadaheadOptions, SequentialReader};
 
@@ -59,7 +59,7 @@ impl ByteStream {
         Ok(len > 0)
     }
 
-    /// What is left of the current extent, or the next one; empty at the end of the file.
+    /// Returns the rest of the current extent, or the next one; empty at the end of the file.
     fn rest(&mut self) -> Result<&[u8], IoError> {
         if self
             .extent

@@ -1,4 +1,4 @@
-//! What a compaction did, or would do, as text or JSON.
+//! Summary of a compaction or its plan, as text or JSON.
 
 use std::fmt::Write;
 
@@ -9,7 +9,7 @@ use crate::flags::{ByteSize, Format};
 use crate::output_args::{json, show_next_steps};
 use crate::text_table::counted;
 
-/// What would be compacted.
+/// Planned compactions.
 pub fn plan(opened: &OpenedCompaction, format: Format) -> anyhow::Result<String> {
     let (planned, unreadable) = (opened.planned(), opened.unreadable());
     let notes: Vec<&String> = opened.notes().iter().chain(opened.warnings()).collect();
@@ -60,7 +60,7 @@ pub fn plan(opened: &OpenedCompaction, format: Format) -> anyhow::Result<String>
     Ok(text)
 }
 
-/// What was compacted.
+/// Result of a compaction.
 pub fn report(
     report: &CompactReport,
     next_steps: &NextSteps,

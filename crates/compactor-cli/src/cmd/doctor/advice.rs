@@ -1,4 +1,4 @@
-//! What follows from the findings, in sentences.
+//! Advice derived from the findings.
 
 use super::findings::{Findings, Status};
 
@@ -7,7 +7,7 @@ const ENOUGH_FILES: u64 = 2200;
 /// Readahead of buffered reads below which reading in turns from several files seeks a lot, KiB.
 const LONG_READAHEAD_KB: u64 = 1024;
 
-/// What a person should know or do.
+/// Advice for the operator.
 pub fn advice(findings: &Findings) -> Vec<String> {
     let mut advice = Vec::new();
     let in_memory = findings

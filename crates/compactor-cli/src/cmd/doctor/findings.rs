@@ -20,7 +20,7 @@ pub struct Findings {
     pub device: Option<Device>,
     /// `O_DIRECT`.
     pub direct_io: Finding,
-    /// What direct requests are aligned to.
+    /// Alignment of direct requests.
     pub direct_io_alignment: Option<Alignment>,
     /// io_uring.
     pub io_uring: Finding,
@@ -36,9 +36,9 @@ pub struct Findings {
     pub open_files: Limit,
     /// Whether the multi-generational LRU evicts pages.
     pub multi_generational_lru: Option<bool>,
-    /// What `auto` chooses.
+    /// Mode that `auto` chooses.
     pub auto: Auto,
-    /// What to know and do about all this.
+    /// Advice.
     pub advice: Vec<String>,
 }
 
@@ -68,9 +68,9 @@ pub enum Status {
 pub struct Mount {
     /// Type, such as `ext4`.
     pub file_system: String,
-    /// Where it is mounted.
+    /// Mount point.
     pub mounted_on: String,
-    /// What is mounted.
+    /// Mounted device.
     pub source: String,
     /// Options.
     pub options: String,
@@ -89,7 +89,7 @@ pub struct Device {
     pub read_ahead_kb: Option<u64>,
     /// Longest request, KiB.
     pub max_sectors_kb: Option<u64>,
-    /// Whether it says to be a spinning disk.
+    /// Whether it reports itself as rotational.
     pub rotational: Option<bool>,
     /// Logical block length, bytes.
     pub logical_block_bytes: Option<u64>,
@@ -99,7 +99,7 @@ pub struct Device {
     pub write_cache: Option<String>,
 }
 
-/// What direct requests are aligned to, bytes.
+/// Alignment of direct requests, bytes.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Alignment {
     /// Addresses.
@@ -111,13 +111,13 @@ pub struct Alignment {
 /// A limit of the process; `None` is unlimited.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Limit {
-    /// What counts now.
+    /// Soft limit.
     pub soft: Option<u64>,
-    /// What it can be raised to.
+    /// Hard limit.
     pub hard: Option<u64>,
 }
 
-/// What `auto` chooses.
+/// Mode that `auto` chooses.
 #[derive(Clone, Debug, Serialize)]
 pub struct Auto {
     /// With `--read-io auto`.

@@ -1,4 +1,4 @@
-//! What was generated, as text or JSON.
+//! Summary of generated data, as text or JSON.
 
 use std::fmt::Write;
 

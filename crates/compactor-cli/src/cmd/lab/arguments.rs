@@ -103,7 +103,7 @@ pub struct Args {
     #[arg(long, help_heading = "Time", value_name = "SPAN", value_parser = within(SPAN))]
     least_compaction: Option<Seconds>,
 
-    /// Adds what `compactor lab fio --json` wrote to the report: the device's ceilings.
+    /// Adds the output of `compactor lab fio --json` to the report: the device's ceilings.
     #[arg(long, help_heading = "Results", value_name = "FIO.json")]
     pub ceilings: Option<PathBuf>,
 }

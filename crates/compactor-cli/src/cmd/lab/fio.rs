@@ -71,7 +71,7 @@ pub struct Args {
         allow_negative_numbers = true)]
     runtime: u32,
 
-    /// Compares it with what `compactor lab interference --json` wrote.
+    /// Output of `compactor lab interference --json` to compare with.
     #[arg(long, value_name = "RESULT.json")]
     outcome: Option<PathBuf>,
 
@@ -95,7 +95,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         },
         repeats: args.repeat,
         hot_bytes: args.hot_size.0,
-        // fio begins a file anew at its end, where pages may be cached.
+        // fio restarts a file at its end, and pages may be cached.
         input_bytes: args.rate.0.saturating_mul(u64::from(args.runtime)),
         rate_bytes_per_s: args.rate.0,
         reads_per_thread: args.reads_per_thread,

@@ -34,8 +34,8 @@ pub struct Args {
     #[arg(required = true, value_name = "RESULT.json")]
     results: Vec<PathBuf>,
 
-    /// Adds what `compactor lab fio --json` wrote on the same machine to the result, of which there may be
-    /// only one then.
+    /// Adds the output of `compactor lab fio --json` on the same machine to the result, of which there may be only
+    /// one then.
     #[arg(long, value_name = "FIO.json")]
     ceilings: Option<PathBuf>,
 

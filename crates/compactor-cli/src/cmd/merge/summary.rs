@@ -1,4 +1,4 @@
-//! What a merge did, or would do, as text or JSON.
+//! Summary of a merge or its plan, as text or JSON.
 
 use std::fmt::Write;
 
@@ -186,7 +186,7 @@ fn report(report: &MergeReport) -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// What a merge would do.
+/// Plan of a merge.
 pub fn plan(opened: &OpenedMerge, format: Format) -> anyhow::Result<String> {
     let jobs = opened.jobs();
     let notes: Vec<&str> = (opened.notes().iter().chain(opened.warnings()))
@@ -225,7 +225,7 @@ fn plan_of(job: &MergeJob, notes: &[&str], format: Format) -> anyhow::Result<Str
         Scope::Complete => "the inputs are the whole table".to_owned(),
         Scope::Overlapping(others) => format!("{} overlap", sstables(others.len())),
     };
-    // Where it is not known what else the table has, nothing is purged, however old.
+    // If the table's other SSTables are unknown, nothing is purged, however old.
     let gc_before_s = options
         .gc_before_s
         .filter(|_| options.scope != Scope::Unknown);
