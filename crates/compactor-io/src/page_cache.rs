@@ -150,8 +150,8 @@ fn len_of(facts: &Stat) -> u64 {
     u64::try_from(facts.st_size).unwrap_or(0)
 }
 
-/// Syncs a file and drops all of its pages from the page cache, whoever uses them: for tests, demonstrations
-/// and measurements.
+/// Syncs a file and drops all of its pages from the page cache, including those that other processes use: for
+/// tests, demonstrations and measurements.
 ///
 /// # Errors
 ///

@@ -100,8 +100,8 @@ impl Compaction {
         })
     }
 
-    /// Lists the planned compactions. The first round is exact; the sizes of later ones, and so what they take, are
-    /// what they are if no merge shrinks anything.
+    /// Lists the planned compactions. The first round is exact; sizes and inputs of later ones are estimated as if no
+    /// merge made anything smaller.
     pub fn plan(&self) -> Vec<PlannedCompaction> {
         self.table.simulate(&self.request.plan)
     }

@@ -22,17 +22,14 @@
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use compactor_engine::Error as EngineError;
-use compactor_engine::job::Budget;
 use compactor_engine::merge::Observer;
 use compactor_engine::publish::{ExistingOutput, OutputClaim, Staging};
 use compactor_engine::read::Workers;
 use compactor_engine::write::{
-    BlockOutput, OutputBlocks, SstableIndex, SstableSettings, SstableWriter, WriteSettings,
-    default_column_index_size,
+    BlockOutput, SstableIndex, SstableSettings, default_column_index_size,
 };
 use compactor_io::{Io, IoOptions, WriteMode};
 use compactor_sstable::Version;
@@ -40,11 +37,11 @@ use compactor_sstable::big::summary::DEFAULT_MIN_INDEX_INTERVAL;
 use compactor_sstable::compression::codec::Codec;
 use compactor_sstable::compression::info::CompressionParams;
 use compactor_sstable::descriptor::Descriptor;
-use compactor_sstable::partitioner::Partitioner;
 use compactor_sstable::sstable_id::SstableId;
 use compactor_sstable::statistics::{CollectorSettings, EncodingStats};
 
 use crate::error::Result;
+use crate::partition_output::PartitionOutput;
 use crate::process::Usage;
 
 mod check;
@@ -437,40 +434,26 @@ impl Job<'_> {
         report: &GenerateReport,
         observer: &mut dyn Observer,
     ) -> Result<compactor_engine::write::WrittenSstable> {
-        let cancelled = Arc::new(AtomicBool::new(false));
-        let write = WriteSettings {
-            mode: self.options.write_mode,
-            buffer_bytes: 1 << 20,
-            in_flight: 4,
-            blocks: Arc::new(OutputBlocks::new(Budget::most_output_blocks(
-                self.options.threads,
-            ))),
-            // What compression will make of it is not known: files grow in steps anyhow.
-            expected_len: None,
-        };
-        let (writer, mut partitions) = SstableWriter::create(
-            self.io,
-            Arc::clone(self.staging),
-            settings,
-            Partitioner::Murmur3,
-            &write,
-            self.workers.queue(),
-            Arc::clone(&cancelled),
-        )?;
         let before = (report.uncompressed_bytes, report.rows, report.partitions);
-        let mut out = Output::new(&mut partitions, observer, before);
         let shared = shared_partitions(self.partitions, self.options);
         let numbers = partition_numbers(sstable, self.partitions, shared);
         let write_key = content.key_writer();
         let mut key = Vec::new();
-        let result = TokenOrder::new(numbers, content.key_writer()).try_for_each(|number| {
-            key.clear();
-            write_key(number, &mut key);
-            content.write_partition(number, number < shared, &key, &mut out)
-        });
-        // Blocks still queued after a failure are obsolete.
-        cancelled.store(result.is_err(), Ordering::Relaxed);
-        result?;
+        let new = PartitionOutput {
+            io: self.io,
+            staging: self.staging,
+            workers: self.workers,
+            threads: self.options.threads,
+            write_mode: self.options.write_mode,
+        };
+        let (writer, partitions) = new.write(settings, |partitions| {
+            let mut out = Output::new(partitions, observer, before);
+            TokenOrder::new(numbers, content.key_writer()).try_for_each(|number| {
+                key.clear();
+                write_key(number, &mut key);
+                content.write_partition(number, number < shared, &key, &mut out)
+            })
+        })?;
         match writer.finish(partitions, |path| observer.before_publish(path))? {
             Some(written) => Ok(written),
             None => Err(EngineError::Internal("generated an empty SSTable".to_owned()).into()),

@@ -25,6 +25,7 @@ pub mod generate;
 pub mod merge;
 pub mod metadata;
 pub mod node_processes;
+mod partition_output;
 pub mod process;
 pub mod report;
 pub mod run_record;

@@ -1,8 +1,8 @@
-//! The SSTables of a table: found on disk, with their schema, and what can be done with them.
+//! SSTables of a table: finding them with their schema, and the operations on them.
 //!
 //! Each operation is a builder: [`Table::merge`], [`Table::compact`], [`Table::upgrade`],
 //! [`Table::split`], [`Table::scrub`]. They share [`Purging`], [`OutputForm`] and [`Resources`], and refuse
-//! what might lose data before anything is written.
+//! operations that might lose data before anything is written.
 
 mod compact;
 mod live_directory;
@@ -182,8 +182,8 @@ impl Table {
         sstables.map(|path| roughly_uncompressed_bytes(path)).sum()
     }
 
-    /// What the table's directory holds besides the snapshot or backup that these SSTables are, in a
-    /// sentence: that they are complete is true of the snapshot only.
+    /// Returns a note if these SSTables are a snapshot or backup and the table's directory has others:
+    /// only the snapshot is complete.
     fn outside_snapshot(&self) -> Option<String> {
         let own: Vec<PathBuf> = self
             .sstables

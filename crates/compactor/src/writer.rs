@@ -39,6 +39,7 @@ use self::buffer::RowBuffer;
 use self::columns::Columns;
 use self::output::OutputSettings;
 use crate::error::{Error, Result};
+use crate::partition_output::PartitionOutput;
 use crate::report::SstableReport;
 use crate::table::{ExistingOutput, NextSteps, OutputForm, OutputLayout, Resources, TableName};
 
@@ -131,7 +132,7 @@ impl SstableWriter {
     )]
     pub fn new(schema: &str) -> Result<SstableWriterOptions> {
         let schema = Schema::parse(schema)?.only_table()?.clone();
-        // What is wrong with it is said at once.
+        // Reports an unsupported table here, before anything is opened.
         Columns::of(&schema)?;
         Ok(SstableWriterOptions {
             schema,
@@ -251,13 +252,14 @@ impl SstableWriter {
         self.buffer.sort(&self.columns);
         if !self.buffer.is_empty() {
             let settings = self.settings.next(&self.columns, &self.buffer)?;
-            let output = output::Output {
+            let new = PartitionOutput {
                 io: &self.io,
-                workers: &self.workers,
                 staging: &self.staging,
+                workers: &self.workers,
+                threads: self.settings.threads,
                 write_mode: self.settings.write_mode,
             };
-            let staged = output.write(settings, &self.columns, &mut self.buffer)?;
+            let staged = output::write(new, settings, &self.columns, &mut self.buffer)?;
             self.rows += staged.iter().map(StagedSstable::rows).sum::<u64>();
             self.staged.extend(staged);
         }
@@ -279,7 +281,7 @@ impl SstableWriterOptions {
         self
     }
 
-    /// What happens to SSTables that are in the output directory. Default: the writer is refused.
+    /// Keeps, replaces or refuses SSTables that are in the output directory. Default: refuses.
     pub fn existing_output(mut self, existing: ExistingOutput) -> SstableWriterOptions {
         self.existing_output = existing;
         self

@@ -17,5 +17,6 @@ pub use output_blocks::OutputBlocks;
 pub use partition_writer::{BlockOutput, PartitionWriter};
 pub use sstable_index::{IndexedPartition, SstableIndex, default_column_index_size};
 pub use sstable_writer::{
-    SstableSettings, SstableWriter, StagedSstable, WriteSettings, WrittenSstable, publish_together,
+    FilePartitionWriter, SstableSettings, SstableWriter, StagedSstable, WriteSettings,
+    WrittenSstable, publish_together,
 };

@@ -79,7 +79,7 @@ impl<'t> Compact<'t> {
         self
     }
 
-    /// What may be purged.
+    /// Sets the purge options.
     pub fn purging(mut self, purging: Purging) -> Compact<'t> {
         self.purging = purging;
         self
@@ -98,7 +98,7 @@ impl<'t> Compact<'t> {
         self
     }
 
-    /// What happens to SSTables that are in the output directory. Default: the compaction is refused.
+    /// Keeps, replaces or refuses SSTables that are in the output directory. Default: refuses.
     pub fn existing_output(mut self, existing: ExistingOutput) -> Compact<'t> {
         self.existing_output = existing;
         self

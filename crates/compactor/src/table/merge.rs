@@ -67,7 +67,7 @@ impl<'t> Merge<'t> {
         self
     }
 
-    /// What may be purged, in full.
+    /// Sets all purge options.
     pub fn purging(mut self, purging: Purging) -> Merge<'t> {
         self.purging = purging;
         self
@@ -86,7 +86,7 @@ impl<'t> Merge<'t> {
         self
     }
 
-    /// What happens to SSTables that are in the output directory. Default: the merge is refused.
+    /// Keeps, replaces or refuses SSTables that are in the output directory. Default: refuses.
     pub fn existing_output(mut self, existing: ExistingOutput) -> Merge<'t> {
         self.existing_output = existing;
         self

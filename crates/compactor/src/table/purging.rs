@@ -1,4 +1,4 @@
-//! Which tombstones and expired cells a run may purge.
+//! Purge options: tombstones and expired cells that a run may drop.
 //!
 //! A tombstone may be purged once it is older than `gc_grace_seconds` and nothing outside the inputs may
 //! hold data that it shadows (`CompactionController.getPurgeEvaluator`).
@@ -13,12 +13,12 @@ use super::{Table, live_directory};
 use crate::error::{Error, Result};
 use crate::merge::MergeRequest;
 
-/// What may be purged. The default purges nothing, since other SSTables of the table may need every
+/// Purge options. The default purges nothing, since other SSTables of the table may need every
 /// tombstone.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Purging {
-    /// What the table has besides the inputs. SSTables named as overlapping may be `Data.db` files or
+    /// The other SSTables of the table. SSTables named as overlapping may be `Data.db` files or
     /// directories; inputs among them are ignored.
     pub scope: Scope,
     /// Keeps every tombstone, whatever the scope.
@@ -31,7 +31,7 @@ pub struct Purging {
     /// Keeps the tombstones of inputs that are not repaired; `None` for the schema's
     /// `only_purge_repaired_tombstones`.
     pub only_repaired: Option<bool>,
-    /// What overlapping SSTables remove from the output; `None` for the schema's
+    /// Data that overlapping SSTables remove from the output; `None` for the schema's
     /// `provide_overlapping_tombstones`.
     pub overlapping_tombstones: Option<TombstoneOption>,
     /// Time at which TTL expiry is evaluated, seconds since 1970; `None` for the clock.

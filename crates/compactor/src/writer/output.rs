@@ -1,21 +1,13 @@
 //! Sorted rows as an SSTable.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-
-use compactor_engine::job::{Budget, OutputCompression};
-use compactor_engine::publish::{Staging, next_id};
-use compactor_engine::read::Workers;
-use compactor_engine::write::{
-    OutputBlocks, SstableSettings, SstableWriter, StagedSstable, WriteSettings,
-    default_column_index_size,
-};
-use compactor_io::{Io, WriteMode};
+use compactor_engine::job::OutputCompression;
+use compactor_engine::publish::next_id;
+use compactor_engine::write::{SstableSettings, StagedSstable, default_column_index_size};
+use compactor_io::WriteMode;
 use compactor_sstable::compression::codec::Codec;
 use compactor_sstable::compression::info::CompressionParams;
 use compactor_sstable::data::deletion_time::{DeletionTime, MAX_DELETION_TIME};
 use compactor_sstable::descriptor::Descriptor;
-use compactor_sstable::partitioner::Partitioner;
 use compactor_sstable::schema::Table as TableSchema;
 use compactor_sstable::sstable_id::SstableId;
 use compactor_sstable::statistics::CollectorSettings;
@@ -25,6 +17,7 @@ use super::buffer::RowBuffer;
 use super::columns::Columns;
 use crate::error::{Error, Result};
 use crate::merge::MergeRequest;
+use crate::partition_output::PartitionOutput;
 use crate::table::{DEFAULT_CHUNK_LENGTH, OutputForm, OutputLayout, Resources, Table};
 
 /// Cassandra's default, and that of tables with the leveled strategy.
@@ -39,7 +32,7 @@ pub(super) struct OutputSettings {
     bloom_filter_fp_chance: f64,
     min_index_interval: u32,
     pub(super) write_mode: WriteMode,
-    threads: usize,
+    pub(super) threads: usize,
     is_first: bool,
 }
 
@@ -114,12 +107,12 @@ impl OutputSettings {
         &mut self,
         columns: &Columns,
         buffer: &RowBuffer,
-    ) -> Result<(SstableSettings, usize)> {
+    ) -> Result<SstableSettings> {
         if !std::mem::take(&mut self.is_first) {
             let next = SstableId::next_sequence([self.descriptor.id]);
             self.descriptor.id = next.ok_or_else(|| Error::invalid("no SSTable id is left"))?;
         }
-        let settings = SstableSettings {
+        Ok(SstableSettings {
             descriptor: self.descriptor.clone(),
             header: columns.header(buffer.encoding_stats()),
             compression: self.compression.clone(),
@@ -128,49 +121,23 @@ impl OutputSettings {
             min_index_interval: self.min_index_interval,
             column_index_size: default_column_index_size(self.descriptor.version.format()),
             collector: CollectorSettings::default(),
-        };
-        Ok((settings, self.threads))
+        })
     }
 }
 
-/// Where an output is written.
-pub(super) struct Output<'w> {
-    pub(super) io: &'w Io,
-    pub(super) workers: &'w Workers,
-    pub(super) staging: &'w Arc<Staging>,
-    pub(super) write_mode: WriteMode,
-}
-
-impl Output<'_> {
-    /// Writes what the buffer has for one SSTable. Nothing is published yet.
-    ///
-    /// # Errors
-    /// A failed write.
-    pub(super) fn write(
-        &self,
-        (settings, threads): (SstableSettings, usize),
-        columns: &Columns,
-        buffer: &mut RowBuffer,
-    ) -> Result<Option<StagedSstable>> {
-        let write = WriteSettings {
-            mode: self.write_mode,
-            buffer_bytes: 1 << 20,
-            in_flight: 4,
-            blocks: Arc::new(OutputBlocks::new(Budget::most_output_blocks(threads))),
-            expected_len: None,
-        };
-        let cancelled = Arc::new(AtomicBool::new(false));
-        let (sstable, mut partitions) = SstableWriter::create(
-            self.io,
-            Arc::clone(self.staging),
-            settings,
-            Partitioner::Murmur3,
-            &write,
-            self.workers.queue(),
-            Arc::clone(&cancelled),
-        )?;
+/// Writes the buffered rows as one SSTable. Nothing is published yet.
+///
+/// # Errors
+/// A failed write.
+pub(super) fn write(
+    new: PartitionOutput<'_>,
+    settings: SstableSettings,
+    columns: &Columns,
+    buffer: &mut RowBuffer,
+) -> Result<Option<StagedSstable>> {
+    let (sstable, partitions) = new.write(settings, |partitions| {
         let mut key: Option<Vec<u8>> = None;
-        let written = buffer.drain(columns, |row| {
+        buffer.drain(columns, |row| {
             if key.as_deref() != Some(row.key) {
                 if key.is_some() {
                     partitions.end_partition()?;
@@ -185,13 +152,11 @@ impl Output<'_> {
             }
             partitions.add_row(row.is_static, row.clustering, row.row, |_| row.bytes, 64)?;
             Ok(())
-        });
-        // Blocks still queued after a failure are not needed.
-        cancelled.store(written.is_err(), Ordering::Relaxed);
-        written?;
+        })?;
         if key.is_some() {
             partitions.end_partition()?;
         }
-        Ok(sstable.stage_partitions(partitions)?)
-    }
+        Ok(())
+    })?;
+    Ok(sstable.stage_partitions(partitions)?)
 }
