@@ -18,7 +18,6 @@ mod progress;
 mod purge_args;
 mod result_file;
 mod rewrite_summary;
-mod shared_progress;
 mod stalled;
 
 use std::process::ExitCode;

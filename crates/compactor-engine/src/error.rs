@@ -1,10 +1,11 @@
-//! Errors of the engine.
+//! Error type, with a kind that tells a caller how to react.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use compactor_io::{IoError, THREAD_REMEDY};
+use compactor_io::{IoError, IoErrorKind, THREAD_REMEDY};
+use compactor_sstable::{Corruption, Error as FormatError};
 
-/// Result of an engine function.
+/// Result of a job.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Reason why a job stopped. In any case inputs are unchanged and no output is visible.
@@ -13,7 +14,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub enum Error {
     /// An input is damaged, or has unsupported content.
     #[error(transparent)]
-    Format(#[from] compactor_sstable::Error),
+    Format(#[from] FormatError),
     /// A read or write failed.
     #[error(transparent)]
     Io(#[from] IoError),
@@ -49,7 +50,88 @@ pub enum Error {
     Internal(String),
 }
 
+/// Kind of an [`Error`], by the possible reaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// An input is damaged: restore it from a replica or a snapshot.
+    Corrupt,
+    /// Something valid that this release does not handle.
+    Unsupported,
+    /// The request makes no sense as it is.
+    InvalidInput,
+    /// The request might lose data or state.
+    Refused,
+    /// Reading or writing failed.
+    Io,
+    /// The disk or quota is full.
+    NoSpace,
+    /// The observer asked to stop.
+    Cancelled,
+    /// A bug in this program.
+    Internal,
+}
+
 impl Error {
+    /// Kind of the error.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Error::Format(FormatError::Corrupt(_)) => ErrorKind::Corrupt,
+            Error::Format(_) => ErrorKind::Unsupported,
+            Error::Io(e) if e.is_no_space() => ErrorKind::NoSpace,
+            // An input shorter than stated in its metadata is damaged, whichever layer detected it.
+            Error::Io(e) if e.kind() == IoErrorKind::UnexpectedEof => ErrorKind::Corrupt,
+            Error::Io(_) | Error::File { .. } | Error::Thread { .. } => ErrorKind::Io,
+            Error::InvalidInput(_) => ErrorKind::InvalidInput,
+            Error::Refused(_) => ErrorKind::Refused,
+            Error::Cancelled => ErrorKind::Cancelled,
+            Error::Internal(_) => ErrorKind::Internal,
+        }
+    }
+
+    /// Whether a file would have exceeded the limit on file sizes, of the process or the file system.
+    pub fn is_file_too_large(&self) -> bool {
+        self.is_system_error(std::io::ErrorKind::FileTooLarge)
+    }
+
+    /// Whether an output was not put in place since there is a file of its name.
+    pub fn is_already_there(&self) -> bool {
+        self.is_system_error(std::io::ErrorKind::AlreadyExists)
+    }
+
+    fn is_system_error(&self, kind: std::io::ErrorKind) -> bool {
+        matches!(self, Error::Io(e) if e.io_error().is_some_and(|e| e.kind() == kind))
+    }
+
+    /// The file that it is about, if it is about one.
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Error::Format(FormatError::Corrupt(c)) => c.path.as_deref(),
+            Error::Format(FormatError::Unsupported(u)) => u.path.as_deref(),
+            Error::Io(e) => Some(e.path()),
+            Error::File { path, .. } => Some(path),
+            _ => None,
+        }
+    }
+
+    /// Damage and its location.
+    pub fn corruption(&self) -> Option<&Corruption> {
+        match self {
+            Error::Format(FormatError::Corrupt(corruption)) => Some(corruption),
+            _ => None,
+        }
+    }
+
+    /// A request that makes no sense.
+    pub fn invalid(message: impl Into<String>) -> Error {
+        Error::InvalidInput(message.into())
+    }
+
+    /// A request that might lose data.
+    pub fn refused(message: impl Into<String>) -> Error {
+        Error::Refused(message.into())
+    }
+
     /// Wraps a failed file operation.
     pub fn file(
         operation: &'static str,

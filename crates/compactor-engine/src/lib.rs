@@ -27,4 +27,4 @@ pub mod read;
 pub mod row;
 pub mod write;
 
-pub use error::{Error, Result};
+pub use error::{Error, ErrorKind, Result};

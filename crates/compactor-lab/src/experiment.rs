@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use compactor::io::{Io, IoOptions};
-use compactor::{EngineError, ErrorKind, Observer, Result};
+use compactor::{Error, ErrorKind, Observer, Result};
 
 use crate::arm::Arm;
 use crate::cgroup::{self, MemoryCgroup};
@@ -205,7 +205,7 @@ pub(crate) fn choose_hot_set(
         .collect::<Result<_>>()?;
     let page_bytes = rustix::param::page_size() as u64;
     let go_on = || match watcher.is_cancelled() {
-        true => Err(EngineError::Cancelled.into()),
+        true => Err(Error::Cancelled),
         false => Ok(()),
     };
     HotSet::choose(&readers, bytes, page_bytes, seed, &go_on)

@@ -1,6 +1,6 @@
 //! Equal work of several threads.
 
-use compactor::{EngineError, Error, Result};
+use compactor::{Error, Result};
 
 /// Runs `work` with each number below `threads`, each in a thread of its own, and returns the first error.
 ///
@@ -20,7 +20,7 @@ pub(crate) fn parallel(
         };
         let started: Vec<_> = (0..threads.max(1)).map(start).collect();
         started.into_iter().try_for_each(|thread| {
-            let panicked = |_| EngineError::Internal(format!("{name} panicked"));
+            let panicked = |_| Error::Internal(format!("{name} panicked"));
             thread?.join().map_err(panicked)?
         })
     })

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use compactor::io::{Io, IoOptions};
-use compactor::{EngineError, Error, ErrorKind, MergeReport, Result};
+use compactor::{Error, ErrorKind, MergeReport, Result};
 
 use crate::arm::Arm;
 use crate::cgroup::MemoryCgroup;
@@ -204,7 +204,7 @@ impl Bench<'_> {
             progress.end();
             let seen = sampler
                 .join()
-                .map_err(|_| EngineError::Internal("the sampler panicked".to_owned()))?;
+                .map_err(|_| Error::Internal("the sampler panicked".to_owned()))?;
             during.map(|during| (seen, during))
         })
     }
@@ -249,7 +249,7 @@ impl Bench<'_> {
                 compactions.run(|| Ok(()), is_enough)
             });
             let thread = thread.map_err(Error::thread("the compaction"))?;
-            let panicked = |_| EngineError::Internal("the compaction panicked".to_owned());
+            let panicked = |_| Error::Internal("the compaction panicked".to_owned());
             thread.join().map_err(panicked)?
         });
         match result {
@@ -421,10 +421,10 @@ pub(crate) fn warm_up(
             let mut reader = new_reader(u32::try_from(thread).unwrap_or(u32::MAX));
             for row in (thread..rows).step_by(threads) {
                 if watcher.is_cancelled() {
-                    return Err(EngineError::Cancelled.into());
+                    return Err(Error::Cancelled);
                 }
                 let read = reader.read_row(row);
-                read.map_err(|reason| EngineError::Internal(format!("warm up: {reason}")))?;
+                read.map_err(|reason| Error::Internal(format!("warm up: {reason}")))?;
             }
             Ok(())
         })?;
@@ -437,7 +437,7 @@ pub(crate) fn wait(duration: Duration, watcher: &dyn Watcher) -> Result<()> {
     let until = Instant::now() + duration;
     loop {
         if watcher.is_cancelled() {
-            return Err(EngineError::Cancelled.into());
+            return Err(Error::Cancelled);
         }
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {

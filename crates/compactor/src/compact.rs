@@ -15,8 +15,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
+use compactor_check::input_check::InputCheck;
 use compactor_engine::input::ComponentList;
 use compactor_engine::job::Scope;
+use compactor_engine::merge::Observer;
 use compactor_engine::publish::{InputsAtOpen, OutputClaim, Staging, next_id, publish_all};
 use compactor_io::Io;
 use compactor_sstable::Component;
@@ -24,10 +26,13 @@ use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::sstable_id::SstableId;
 use compactor_strategy::size_tiered::SizeTiered;
 
-use crate::concurrent::{SharedObserver, files_of_each, free_files, merges_at_once, run_merges};
-use crate::error::{Error, ErrorKind, Result};
-use crate::merge::{InputCheck, MergeRequest};
+use crate::concurrent::{
+    ConcurrentMerges, SharedObserver, files_of_each, free_files, merges_at_once,
+};
+use crate::merge::MergeRequest;
 use crate::run_record::Recorder;
+use crate::table::OutputCheck;
+use crate::{Error, ErrorKind, Result};
 
 pub use report::{
     CompactReport, CompactedSstable, FailedCompaction, PlannedCompaction, PlannedInput,
@@ -56,6 +61,8 @@ pub struct CompactRequest {
     pub concurrent: usize,
     /// Checks of the inputs during the merges.
     pub check: InputCheck,
+    /// Reads each output back, and verifies it, before it is published.
+    pub verify_outputs: bool,
     /// Leaves a record of what was read and written, which [`swap`](crate::swap) needs.
     pub recorder: Option<Recorder>,
 }
@@ -67,6 +74,7 @@ pub struct Compaction {
     request: CompactRequest,
     table: TableState,
     at_open: InputsAtOpen,
+    output_check: OutputCheck,
 }
 
 /// Result of a compaction.
@@ -92,11 +100,13 @@ impl Compaction {
         }
         let at_open = InputsAtOpen::look(&request.merges.inputs, request.merges.may_purge())?;
         let table = TableState::open(&io, &request.merges)?;
+        let output_check = OutputCheck::new(request.verify_outputs, &io, request.merges.read_mode);
         Ok(Compaction {
             io,
             request,
             table,
             at_open,
+            output_check,
         })
     }
 
@@ -124,14 +134,15 @@ impl Compaction {
             .sum()
     }
 
-    /// Compacts, and publishes the final SSTables. The observer gets consecutive merge numbers over all rounds.
+    /// Compacts, and publishes the final SSTables. The observer sees the sum of all rounds.
     ///
     /// # Errors
     /// A failure before the first merge, inputs that were replaced meanwhile, or a failure to publish: then there is
     /// no output. Errors of merges are in the outcome: those that have ended count, and the others' SSTables stay as
     /// they are. A damaged or unsupported SSTable is left out; anything else, or an interruption, ends it all after
     /// the merges under way.
-    pub fn run(mut self, observer: &dyn SharedObserver) -> Result<Compacted> {
+    pub fn run(mut self, observer: &mut (dyn Observer + Send)) -> Result<Compacted> {
+        let observer = &SharedObserver::new(observer);
         let started = Instant::now();
         let merges = &mut self.request.merges;
         let output = merges.output_directory.clone();
@@ -204,7 +215,7 @@ impl Compaction {
         work: &Arc<OutputClaim>,
         jobs: &[Job],
         next: &mut Option<SstableId>,
-        observer: &dyn SharedObserver,
+        observer: &SharedObserver<'_>,
     ) -> Result<Vec<Option<Result<crate::MergeReport>>>> {
         let merges = &self.request.merges;
         let open_files = merges.open_files.unwrap_or_else(free_files);
@@ -242,18 +253,15 @@ impl Compaction {
             open_files: Some(files_of_each(open_files, concurrent)),
             ..like_all.clone()
         };
-        let numbered = Numbered {
-            observer,
-            before: self.table.merges(),
-        };
-        Ok(run_merges(
-            &self.io,
-            jobs.len(),
-            &request_of,
+        let merges = ConcurrentMerges {
+            io: &self.io,
             concurrent,
-            self.request.check,
-            &numbered,
-        ))
+            input_check: self.request.check,
+            output_check: &self.output_check,
+            observer,
+            previous_merges: self.table.merges(),
+        };
+        Ok(merges.run(jobs.len(), &request_of))
     }
 
     /// Returns the scope of a job: all other SSTables of the table. Concurrent merges of those add no data.
@@ -318,7 +326,7 @@ impl Compaction {
             if let Some(record) = record {
                 record.undo();
             }
-            return Err(error.into());
+            return Err(error);
         }
         self.table.moved_to(output);
         Ok(())
@@ -339,25 +347,4 @@ impl Compaction {
 
 fn descriptor_of(path: &Path) -> Option<Descriptor> {
     Some(Descriptor::parse(path).ok()?.descriptor)
-}
-
-/// Merges of a round under their numbers over all rounds.
-struct Numbered<'a> {
-    observer: &'a dyn SharedObserver,
-    before: usize,
-}
-
-impl SharedObserver for Numbered<'_> {
-    fn is_cancelled(&self) -> bool {
-        self.observer.is_cancelled()
-    }
-
-    fn progress(&self, merge: usize, read_bytes: u64, rows: u64, partitions: u64) {
-        self.observer
-            .progress(self.before + merge, read_bytes, rows, partitions);
-    }
-
-    fn before_publish(&self, data_path: &Path) -> compactor_engine::Result<()> {
-        self.observer.before_publish(data_path)
-    }
 }

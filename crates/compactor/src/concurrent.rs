@@ -1,18 +1,19 @@
 //! Concurrent merges, each with its own inputs and output, like Cassandra's `concurrent_compactors`.
 
 use std::path::Path;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use compactor_engine::Result as EngineResult;
+use compactor_check::input_check::InputCheck;
 use compactor_engine::job::MergeJob;
 pub use compactor_engine::job::free_files;
-use compactor_engine::merge::Observer;
+use compactor_engine::merge::{InputRead, Observer};
 use compactor_io::Io;
 
-use crate::error::{Error, ErrorKind, Result};
-use crate::merge::{InputCheck, MergeRequest, run_merge};
+use crate::merge::{MergeRequest, run_merge};
 use crate::report::MergeReport;
+use crate::table::{OutputCheck, Verified};
+use crate::{ErrorKind, Result};
 
 /// Bytes that a merge of a few small SSTables takes, buffers and all: with a smaller share it takes hardly
 /// less. Measured.
@@ -23,19 +24,28 @@ const FILES_BESIDE_INPUTS: u64 = 24;
 /// Minimum descriptors for the inputs of each of several concurrent merges.
 const LEAST_FILES_OF_INPUTS: u64 = 16;
 
-/// Watches several merges at once. Called from their threads.
-pub trait SharedObserver: Sync {
-    /// Returns true to stop all merges.
-    fn is_cancelled(&self) -> bool;
-    /// As [`Observer::progress`], with the merge's place in the list of requests.
-    fn progress(&self, merge: usize, read_bytes: u64, rows: u64, partitions: u64);
-    /// As [`Observer::before_publish`].
-    ///
-    /// # Errors
-    /// An error stops this merge; nothing of it is published then.
-    fn before_publish(&self, data_path: &Path) -> EngineResult<()> {
-        let _ = data_path;
-        Ok(())
+/// The observer of several merges that run at once: it sees them as one, with the sum of their progress.
+pub(crate) struct SharedObserver<'a>(Mutex<Shared<'a>>);
+
+struct Shared<'a> {
+    inner: &'a mut (dyn Observer + Send),
+    /// Bytes read, rows and partitions written by each merge.
+    done: Vec<[u64; 3]>,
+}
+
+impl<'a> SharedObserver<'a> {
+    pub(crate) fn new(inner: &'a mut (dyn Observer + Send)) -> SharedObserver<'a> {
+        let done = Vec::new();
+        SharedObserver(Mutex::new(Shared { inner, done }))
+    }
+
+    /// Whether all merges should stop.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.lock().inner.is_cancelled()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Shared<'a>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -67,81 +77,116 @@ pub fn files_of_each(open_files: u64, concurrent: usize) -> u64 {
     }
 }
 
-/// Runs `merges` merges, `concurrent` at a time, over one I/O layer. Returns the result of each, in order; `None` if
-/// it was not begun. `request_of` is asked for each when it begins: a request may name the whole table.
-///
-/// Each request's `threads` and `memory_bytes` are its own: together they are `concurrent` times as
-/// much. A damaged or unsupported input ends its own merge only; after any other error none is begun.
-pub fn run_merges(
-    io: &Io,
-    merges: usize,
-    request_of: &(dyn Fn(usize) -> MergeRequest + Sync),
-    concurrent: usize,
-    check: InputCheck,
-    observer: &dyn SharedObserver,
-) -> Vec<Option<Result<MergeReport>>> {
-    let results: Vec<_> = (0..merges).map(|_| Mutex::new(None)).collect();
-    let next = AtomicUsize::new(0);
-    let stopped = AtomicBool::new(false);
-    let work = || {
-        loop {
-            let number = next.fetch_add(1, Ordering::Relaxed);
-            let Some(slot) = results.get(number) else {
-                break;
-            };
-            if stopped.load(Ordering::Relaxed) || observer.is_cancelled() {
-                break;
+/// Merges that run at once over one I/O layer.
+pub(crate) struct ConcurrentMerges<'a, 'o> {
+    pub(crate) io: &'a Io,
+    /// How many run at a time.
+    pub(crate) concurrent: usize,
+    pub(crate) input_check: InputCheck,
+    pub(crate) output_check: &'a OutputCheck,
+    pub(crate) observer: &'a SharedObserver<'o>,
+    /// Merges that the observer has already seen.
+    pub(crate) previous_merges: usize,
+}
+
+impl ConcurrentMerges<'_, '_> {
+    /// Runs `merges` merges. Returns the result of each, in order; `None` if it was not begun. `request_of` is asked
+    /// for each when it begins: a request may name the whole table.
+    ///
+    /// Each request's `threads` and `memory_bytes` are its own: together they are `concurrent` times as
+    /// much. A damaged or unsupported input ends its own merge only; after any other error none is begun.
+    pub(crate) fn run(
+        &self,
+        merges: usize,
+        request_of: &(dyn Fn(usize) -> MergeRequest + Sync),
+    ) -> Vec<Option<Result<MergeReport>>> {
+        let results: Vec<_> = (0..merges).map(|_| Mutex::new(None)).collect();
+        let next = AtomicUsize::new(0);
+        let stopped = AtomicBool::new(false);
+        let work = || {
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                let Some(slot) = results.get(number) else {
+                    break;
+                };
+                if stopped.load(Ordering::Relaxed) || self.observer.is_cancelled() {
+                    break;
+                }
+                let result = self.run_one(number, request_of(number));
+                if let Err(error) = &result
+                    && !matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Unsupported)
+                {
+                    stopped.store(true, Ordering::Relaxed);
+                }
+                if let Ok(mut slot) = slot.lock() {
+                    *slot = Some(result);
+                }
             }
-            let mut one = One { observer, number };
-            let result = MergeJob::open(io.clone(), request_of(number))
-                .map_err(Error::from)
-                .and_then(|job| run_merge(job, check, &mut one));
-            if let Err(error) = &result
-                && !matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Unsupported)
-            {
-                stopped.store(true, Ordering::Relaxed);
+        };
+        std::thread::scope(|scope| {
+            for _ in 1..self.concurrent.clamp(1, merges.max(1)) {
+                // With fewer threads it takes longer, no more.
+                if std::thread::Builder::new()
+                    .spawn_scoped(scope, work)
+                    .is_err()
+                {
+                    break;
+                }
             }
-            if let Ok(mut slot) = slot.lock() {
-                *slot = Some(result);
-            }
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 1..concurrent.clamp(1, merges.max(1)) {
-            // With fewer threads it takes longer, no more.
-            if std::thread::Builder::new()
-                .spawn_scoped(scope, work)
-                .is_err()
-            {
-                break;
-            }
-        }
-        work();
-    });
-    results
-        .into_iter()
-        .map(|slot| slot.into_inner().unwrap_or_default())
-        .collect()
+            work();
+        });
+        results
+            .into_iter()
+            .map(|slot| slot.into_inner().unwrap_or_default())
+            .collect()
+    }
+
+    fn run_one(&self, number: usize, request: MergeRequest) -> Result<MergeReport> {
+        let job = MergeJob::open(self.io.clone(), request)?;
+        let mut one = OneMerge {
+            observer: self.observer,
+            number: self.previous_merges + number,
+        };
+        let mut verified = Verified {
+            inner: &mut one,
+            check: self.output_check,
+        };
+        run_merge(job, self.input_check, &mut verified)
+    }
 }
 
 /// One merge's view of the shared observer.
-struct One<'a> {
-    observer: &'a dyn SharedObserver,
+struct OneMerge<'a, 'o> {
+    observer: &'a SharedObserver<'o>,
     number: usize,
 }
 
-impl Observer for One<'_> {
+impl Observer for OneMerge<'_, '_> {
     fn is_cancelled(&self) -> bool {
         self.observer.is_cancelled()
     }
 
     fn progress(&mut self, read_bytes: u64, rows: u64, partitions: u64) {
-        self.observer
-            .progress(self.number, read_bytes, rows, partitions);
+        let mut shared = self.observer.lock();
+        if shared.done.len() <= self.number {
+            shared.done.resize(self.number + 1, [0; 3]);
+        }
+        shared.done[self.number] = [read_bytes, rows, partitions];
+        let sum = |field: usize| shared.done.iter().map(|done| done[field]).sum();
+        let [read_bytes, rows, partitions] = [0, 1, 2].map(sum);
+        shared.inner.progress(read_bytes, rows, partitions);
     }
 
-    fn before_publish(&mut self, data_path: &Path) -> EngineResult<()> {
-        self.observer.before_publish(data_path)
+    fn message(&mut self, text: &str) {
+        self.observer.lock().inner.message(text);
+    }
+
+    fn inputs_read(&mut self, inputs: &[InputRead]) -> Result<()> {
+        self.observer.lock().inner.inputs_read(inputs)
+    }
+
+    fn before_publish(&mut self, data_path: &Path) -> Result<()> {
+        self.observer.lock().inner.before_publish(data_path)
     }
 }
 

@@ -24,7 +24,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use compactor_engine::Error as EngineError;
 use compactor_engine::merge::Observer;
 use compactor_engine::publish::{ExistingOutput, OutputClaim, Staging};
 use compactor_engine::read::Workers;
@@ -40,9 +39,9 @@ use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::sstable_id::SstableId;
 use compactor_sstable::statistics::{CollectorSettings, EncodingStats};
 
-use crate::error::Result;
 use crate::partition_output::PartitionOutput;
 use crate::process::Usage;
+use crate::{Error, Result};
 
 mod check;
 mod collections;
@@ -456,7 +455,7 @@ impl Job<'_> {
         })?;
         match writer.finish(partitions, |path| observer.before_publish(path))? {
             Some(written) => Ok(written),
-            None => Err(EngineError::Internal("generated an empty SSTable".to_owned()).into()),
+            None => Err(Error::Internal("generated an empty SSTable".to_owned())),
         }
     }
 }

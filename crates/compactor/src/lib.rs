@@ -19,35 +19,32 @@
 
 pub mod compact;
 pub mod concurrent;
-pub mod dump;
-pub mod error;
 pub mod generate;
 pub mod merge;
-pub mod metadata;
 pub mod node_processes;
 mod partition_output;
 pub mod process;
 pub mod report;
 pub mod run_record;
-pub mod scrub;
 pub mod swap;
 pub mod table;
-pub mod verify;
 pub mod writer;
 
+pub use compactor_check::input_check::InputCheck;
+pub use compactor_check::{dump, metadata, scrub, verify};
 pub use compactor_engine::input::Scan;
 pub use compactor_engine::job::{MergeJob, OutputCompression, Scope, TombstoneOption};
-pub use compactor_engine::merge::{InputRead, MergeCounts, Observer};
+pub use compactor_engine::merge::{InputRead, MergeCounts, NoObserver, Observer};
 pub use compactor_engine::read::RateLimiter;
-pub use compactor_engine::{Error as EngineError, Result as EngineResult, input, read};
+pub use compactor_engine::{Error, ErrorKind, Result};
+pub use compactor_engine::{input, read};
 pub use compactor_io as io;
 pub use compactor_sstable as sstable;
 pub use compactor_sstable::types::Value;
 pub use compactor_strategy as strategy;
-pub use error::{Error, ErrorKind, Result};
 pub use merge::{
-    InputCheck, MergeRequest, NoObserver, merge, open_merge, open_merge_groups, run_merge,
-    run_merges_recorded, run_merges_together,
+    MergeRequest, merge, open_merge, open_merge_groups, run_merge, run_merges_recorded,
+    run_merges_together,
 };
 pub use report::{CompressionReport, MergeReport};
 pub use table::{

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use compactor_sstable::descriptor::Descriptor;
 
-use crate::error::{Error, Result};
+use crate::{Error, Result};
 
 /// Processes that use a directory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use compactor_engine::write::{
 use compactor_io::{Io, WriteMode};
 use compactor_sstable::partitioner::Partitioner;
 
-use crate::error::Result;
+use crate::Result;
 
 /// Where and how such SSTables are written, with Murmur3Partitioner.
 #[derive(Clone, Copy, Debug)]

@@ -1,12 +1,11 @@
 //! Measured results of a merge.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+pub use compactor_check::sstable_report::{SstableReport, lossy};
 use compactor_engine::input::InputSstable;
 use compactor_engine::job::{MergeJob, MergeOutcome};
-use compactor_engine::write::WrittenSstable;
 use compactor_io::{Io, IoErrorKind, residency};
 use compactor_sstable::Component;
 use compactor_sstable::compression::info::CompressionParams;
@@ -91,20 +90,6 @@ pub struct RepairReport {
     pub repaired_at_ms: Option<i64>,
 }
 
-/// One SSTable of a merge.
-#[derive(Clone, Debug, Serialize)]
-pub struct SstableReport {
-    /// Its `Data.db`. In JSON, bytes that are not UTF-8 are replaced.
-    #[serde(serialize_with = "lossy")]
-    pub data_path: PathBuf,
-    /// Version.
-    pub version: String,
-    /// Bytes of all components.
-    pub bytes: u64,
-    /// Uncompressed bytes of `Data.db`.
-    pub uncompressed_bytes: u64,
-}
-
 /// Compression of an SSTable.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CompressionReport {
@@ -121,15 +106,6 @@ impl From<&CompressionParams> for CompressionReport {
             chunk_length_bytes: params.chunk_len,
         }
     }
-}
-
-/// For `serialize_with`: the path of a file, with bytes that are not UTF-8 replaced. A report that was
-/// earned must not fail for the name of a file.
-///
-/// # Errors
-/// Those of the serializer.
-pub fn lossy<S: serde::Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(&path.display())
 }
 
 /// Counts of purged data.
@@ -378,26 +354,6 @@ pub struct SerialReport {
     pub order_s: f64,
     /// Completing, syncing and publishing the outputs.
     pub publication_s: f64,
-}
-
-impl SstableReport {
-    fn of_input(input: &InputSstable) -> SstableReport {
-        SstableReport {
-            data_path: input.data_path(),
-            version: input.descriptor.version.to_string(),
-            bytes: input.disk_len(),
-            uncompressed_bytes: input.data_len(),
-        }
-    }
-
-    pub(crate) fn of_output(output: &WrittenSstable) -> SstableReport {
-        SstableReport {
-            data_path: output.descriptor.path(Component::Data),
-            version: output.descriptor.version.to_string(),
-            bytes: output.components.iter().map(|(_, len)| len).sum(),
-            uncompressed_bytes: output.data_len,
-        }
-    }
 }
 
 /// Pages of all components, and how many of them are resident, if the kernel tells.

@@ -16,8 +16,8 @@ use compactor_sstable::Component;
 use compactor_sstable::descriptor::Descriptor;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
 use crate::merge::MergeRequest;
+use crate::{Error, Result};
 use crate::{Scope, TombstoneOption};
 
 /// Name of the record's file.

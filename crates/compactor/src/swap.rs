@@ -30,10 +30,10 @@ use compactor_io::{Io, IoOptions, remove_if_exists, sync_directory};
 use compactor_sstable::transaction_log::{self, Record};
 use serde::Serialize;
 
-use crate::error::{Error, ErrorKind, Result};
 use crate::node_processes::Users;
 use crate::report::lossy;
 use crate::run_record::make_directory;
+use crate::{Error, ErrorKind, Result};
 use place::{Placement, Placing};
 use plan::Plan;
 use unfinished::{Note, Unfinished};

@@ -5,9 +5,11 @@
 //! operations that might lose data before anything is written.
 
 mod compact;
+mod files;
 mod live_directory;
 mod merge;
 mod node_command;
+mod one_table;
 mod output_directory;
 mod output_form;
 mod output_layout;
@@ -15,6 +17,7 @@ mod purging;
 mod resources;
 mod rewrite;
 mod rows;
+mod schema_file;
 mod scrub;
 mod strategy_warning;
 mod verified;
@@ -26,16 +29,18 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use compactor_engine::input::parse_data_name;
-use compactor_engine::publish::{is_harmless_log, is_run_directory};
-use compactor_sstable::Component;
-use compactor_sstable::compression::info::CompressionInfo;
-use compactor_sstable::descriptor::{Descriptor, NameError, TableDirectory};
-use compactor_sstable::schema::{Schema, Table as TableSchema};
-use compactor_sstable::transaction_log;
+use compactor_sstable::schema::Table as TableSchema;
 
-use crate::error::{Error, Result};
+use crate::{Error, Result};
+
+use files::{list, none_in};
+use one_table::{doubt_one_table, refuse_two_tables};
+use schema_file::{choose_table, read_schema_alongside, refuse_two_schemas};
+
+pub(crate) use verified::{OutputCheck, Verified};
 
 pub use compact::{Compact, OpenedCompaction};
+pub use files::{data_files, find_sstables, roughly_uncompressed_bytes};
 pub use merge::{Merge, Merged, OpenedMerge};
 pub use node_command::{NextSteps, NodeCommand};
 pub use output_directory::{ExistingOutput, OutputClaim};
@@ -293,20 +298,6 @@ fn with_link_targets(directories: &[PathBuf], files: &[PathBuf]) -> Vec<PathBuf>
     all
 }
 
-/// `Data.db` files of a directory, as far as it can be read, in no order; whatever else is there.
-pub fn data_files(directory: &Path) -> Vec<PathBuf> {
-    let entries = compactor_io::read_dir(directory)
-        .into_iter()
-        .flatten()
-        .flatten();
-    entries
-        .map(|entry| entry.path())
-        .filter(|path| {
-            Descriptor::parse(path).is_ok_and(|file| file.component == Some(Component::Data))
-        })
-        .collect()
-}
-
 /// `TABLE` of `TABLE/snapshots/NAME` and `TABLE/backups` (`Directories`).
 pub(crate) fn table_directory_above(directory: &Path) -> Option<&Path> {
     let parent = directory.parent()?;
@@ -317,282 +308,6 @@ pub(crate) fn table_directory_above(directory: &Path) -> Option<&Path> {
         .ends_with("snapshots")
         .then(|| parent.parent())
         .flatten()
-}
-
-/// Refuses SSTables in directories of different tables. Files that were copied elsewhere do not name their
-/// table; their columns and key are compared later.
-///
-/// # Errors
-/// Names two that are of different tables.
-fn refuse_two_tables(sstables: &[PathBuf]) -> Result<()> {
-    let mut first: Option<(&PathBuf, TableDirectory)> = None;
-    for path in sstables {
-        let directory = path
-            .canonicalize()
-            .ok()
-            .and_then(|p| p.parent().map(Path::to_owned));
-        let Some(table) = directory.and_then(|d| TableDirectory::parse(&d)) else {
-            continue;
-        };
-        if table.table_id.is_none() {
-            // Any directory in another looks like a table's of old.
-            continue;
-        }
-        let of_one = |a: &TableDirectory, b: &TableDirectory| {
-            (&a.keyspace, &a.table, &a.table_id, &a.index)
-                == (&b.keyspace, &b.table, &b.table_id, &b.index)
-        };
-        match &first {
-            None => first = Some((path, table)),
-            Some((_, known)) if of_one(known, &table) => {}
-            Some((other, known)) => {
-                return Err(Error::invalid(format!(
-                    "inputs are not of one table: {} is of {}.{} and {} of {}.{}",
-                    other.display(),
-                    known.keyspace,
-                    known.table,
-                    path.display(),
-                    table.keyspace,
-                    table.table
-                )));
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Why these may be of two tables although nothing contradicts it: they lie in several directories,
-/// some of which do not say what table they are of.
-fn doubt_one_table(sstables: &[PathBuf]) -> Option<String> {
-    let directory = |path: &PathBuf| Some(path.canonicalize().ok()?.parent()?.to_owned());
-    let directories: BTreeSet<PathBuf> = sstables.iter().filter_map(directory).collect();
-    let is_named = |d: &PathBuf| TableDirectory::parse(d).is_some_and(|t| t.table_id.is_some());
-    let bare = directories.iter().find(|d| !is_named(d))?;
-    let other = directories.iter().find(|d| *d != bare)?;
-    Some(format!(
-        "{} and {} are taken for one table's: their types agree, but not both are named \
-         KEYSPACE/TABLE-ID. Make sure that they are",
-        bare.display(),
-        other.display()
-    ))
-}
-
-/// A node that is compacting here, or was cut off, has left a `*_txn_*.log`: some SSTables may be half
-/// written or already replaced (`LogFile`). So has a run of this program that was killed while it put
-/// several outputs in place. A log by which nothing is to be deleted does no harm.
-pub(crate) fn refuse_transaction_log(path: &Path) -> Result<()> {
-    let name = path.file_name().map(|n| n.to_string_lossy());
-    if !name.is_some_and(|n| transaction_log::is_file_name(&n)) {
-        return Ok(());
-    }
-    if is_harmless_log(path)? {
-        return Ok(());
-    }
-    Err(Error::refused(format!(
-        "{}: a transaction of a Cassandra node, or of a run of this program that was killed, is under \
-         way here or was cut off: some SSTables in this directory may be half written or already \
-         replaced. Merge a snapshot, or start and stop the node so that it cleans up; what this program \
-         left goes when it next writes into this directory",
-        path.display()
-    )))
-}
-
-/// The name of the index whose SSTables this directory in a table's holds: it begins with a dot.
-fn secondary_index(path: &Path) -> Option<String> {
-    let name = path.file_name()?.to_str()?;
-    // What a run of this program is writing.
-    if is_run_directory(name) {
-        return None;
-    }
-    let index = name.strip_prefix('.')?;
-    (!data_files(path).is_empty()).then(|| index.to_owned())
-}
-
-/// No SSTable is in `directory`. Names one below it that has some: `merge` writes to `OUTPUT/KEYSPACE/TABLE`.
-pub(crate) fn none_in(directory: &Path) -> Error {
-    let advice = match first_below(directory, 2) {
-        Some(below) => format!("{} has some", below.display()),
-        None => "name a table's or snapshot's own directory".to_owned(),
-    };
-    Error::invalid(format!(
-        "{}: no SSTables here (files named <version>-<id>-big-Data.db or -bti-Data.db); {advice}",
-        directory.display()
-    ))
-}
-
-/// The first directory with SSTables, by name, at most `levels` below. A directory that cannot be listed
-/// counts as empty.
-fn first_below(directory: &Path, levels: u32) -> Option<PathBuf> {
-    let mut below: Vec<PathBuf> = compactor_io::read_dir(directory)
-        .ok()?
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path.is_dir())
-        .collect();
-    below.sort_unstable();
-    below.into_iter().find_map(|path| {
-        if list(&path, &mut Vec::new()).is_ok_and(|found| !found.is_empty()) {
-            return Some(path);
-        }
-        (levels > 1).then(|| first_below(&path, levels - 1))?
-    })
-}
-
-/// `Data.db` files of one directory, ascending by id.
-fn list(directory: &Path, notes: &mut Vec<String>) -> Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
-    let mut others = Vec::new();
-    for entry in compactor_io::read_dir(directory).map_err(Error::file("list", directory))? {
-        let path = entry.map_err(Error::file("list", directory))?.path();
-        refuse_transaction_log(&path)?;
-        if let Some(index) = secondary_index(&path) {
-            notes.push(format!(
-                "left alone: secondary index {index:?} in {}; Cassandra rebuilds it when it loads the \
-                 output",
-                path.display()
-            ));
-            continue;
-        }
-        match Descriptor::parse(&path) {
-            Ok(file) if file.component == Some(Component::Data) => {
-                found.push((file.descriptor.id, path));
-            }
-            Ok(file) if file.component.is_some() => others.push(file.descriptor),
-            Ok(_) | Err(NameError::NotAnSstable(_)) => {}
-            Err(temporary @ NameError::Temporary(_)) => {
-                notes.push(format!("left alone: {temporary}"));
-            }
-            Err(other) => {
-                let is_data = path
-                    .file_name()
-                    .is_some_and(|n| n.to_string_lossy().ends_with(Component::Data.file_suffix()));
-                if is_data {
-                    return Err(compactor_sstable::Error::from(other).into());
-                }
-                notes.push(format!("left alone: {other}"));
-            }
-        }
-    }
-    for descriptor in others {
-        let data = descriptor.path(Component::Data);
-        if !data.try_exists().map_err(Error::file("look up", &data))? {
-            // Going on without it would be to lose it, and to purge what still shadows its rows.
-            return Err(compactor_sstable::Error::corrupt(
-                "sstable",
-                0,
-                "a file Data.db beside the other components of this SSTable",
-                "no such file",
-            )
-            .with_file(&data, Component::Data)
-            .into());
-        }
-    }
-    found.sort();
-    Ok(found.into_iter().map(|(_, path)| path).collect())
-}
-
-/// Uncompressed length of a `Data.db`, as far as it is to be had without opening the SSTable: for the
-/// total of a progress.
-pub fn roughly_uncompressed_bytes(data_path: &Path) -> u64 {
-    let stored = fs::metadata(data_path).map_or(0, |metadata| metadata.len());
-    let uncompressed = || {
-        let descriptor = Descriptor::parse(data_path).ok()?.descriptor;
-        let info = fs::read(descriptor.path(Component::CompressionInfo)).ok()?;
-        let info = CompressionInfo::parse(&info, descriptor.version, stored).ok()?;
-        Some(info.data_len)
-    };
-    uncompressed().unwrap_or(stored)
-}
-
-fn read_schema_alongside(path: &Path) -> Result<Option<(PathBuf, TableSchema)>> {
-    if matches!(fs::metadata(path), Err(e) if e.kind() == ErrorKind::NotFound) {
-        return Ok(None);
-    }
-    let schema = read_schema(path)?;
-    if schema.tables.is_empty() && is_omitted(path)? {
-        return Ok(None);
-    }
-    let table = schema.only_table().map_err(|e| not_a_schema(path, e))?;
-    Ok(Some((path.to_owned(), table.clone())))
-}
-
-/// Cassandra describes a table that CQL cannot make, one of the time of Thrift, in a comment, and says so
-/// (`TableMetadata.toCqlString`): that is no schema.
-fn is_omitted(path: &Path) -> Result<bool> {
-    let text = fs::read(path).map_err(Error::file("read", path))?;
-    let says = b"omitted because it has constructs not compatible with CQL";
-    Ok(text.windows(says.len()).any(|window| window == says))
-}
-
-/// Far above any table's: a file that is larger is something else, and is not read into memory.
-const MAX_SCHEMA_BYTES: u64 = 64 << 20;
-
-fn read_schema(path: &Path) -> Result<Schema> {
-    // A pipe that nobody writes to would be waited for.
-    let metadata = match fs::metadata(path) {
-        Ok(metadata) => metadata,
-        Err(e) if e.kind() == ErrorKind::NotFound => {
-            return Err(not_a_schema(path, "no such file"));
-        }
-        Err(e) => return Err(Error::file("read", path)(e)),
-    };
-    if !metadata.is_file() {
-        return Err(not_a_schema(path, "it is not a file"));
-    }
-    if metadata.len() > MAX_SCHEMA_BYTES {
-        let why = format!(
-            "it has {} bytes, more than the {MAX_SCHEMA_BYTES} that any schema has",
-            metadata.len()
-        );
-        return Err(not_a_schema(path, why));
-    }
-    let bytes = fs::read(path).map_err(Error::file("read", path))?;
-    let text = String::from_utf8(bytes).map_err(|e| not_a_schema(path, e.utf8_error()))?;
-    Schema::parse(&text).map_err(|e| not_a_schema(path, e))
-}
-
-fn not_a_schema(path: &Path, why: impl std::fmt::Display) -> Error {
-    Error::invalid(format!(
-        "{}: {why}; give the table's schema with --schema, as `schema.cql` of a snapshot has it",
-        path.display()
-    ))
-}
-
-/// Columns and drops decide what is left of the data: there must be no doubt of them.
-fn refuse_two_schemas(
-    first: &(PathBuf, TableSchema),
-    other: &(PathBuf, TableSchema),
-) -> Result<()> {
-    let same = (&first.1.columns, &first.1.dropped_columns, &first.1.options)
-        == (&other.1.columns, &other.1.dropped_columns, &other.1.options);
-    if same {
-        return Ok(());
-    }
-    Err(Error::refused(format!(
-        "{} and {} differ; say with --schema which of them is the table's schema now",
-        first.0.display(),
-        other.0.display()
-    )))
-}
-
-/// The table of a schema that the SSTables are of, by the name of their directory where there are
-/// several.
-fn choose_table(path: &Path, sstables: &[PathBuf]) -> Result<TableSchema> {
-    let schema = read_schema(path)?;
-    if let [only] = &schema.tables[..] {
-        return Ok(only.clone());
-    }
-    let directory = sstables
-        .iter()
-        .filter_map(|sstable| TableDirectory::parse(sstable.canonicalize().ok()?.parent()?))
-        .find(|directory| directory.table_id.is_some());
-    let of_directory = directory.and_then(|d| schema.table(&d.keyspace, &d.table).cloned());
-    match of_directory {
-        Some(table) => Ok(table),
-        None => {
-            schema.only_table().map_err(|e| not_a_schema(path, e))?;
-            Err(not_a_schema(path, "no table of the SSTables' directory"))
-        }
-    }
 }
 
 #[cfg(test)]

@@ -38,10 +38,10 @@ use compactor_sstable::types::Value;
 use self::buffer::RowBuffer;
 use self::columns::Columns;
 use self::output::OutputSettings;
-use crate::error::{Error, Result};
 use crate::partition_output::PartitionOutput;
 use crate::report::SstableReport;
 use crate::table::{ExistingOutput, NextSteps, OutputForm, OutputLayout, Resources, TableName};
+use crate::{Error, Result};
 
 /// Options of an [`SstableWriter`].
 #[derive(Clone, Debug)]

@@ -22,7 +22,6 @@ use crate::output_args::OutputArgs;
 use crate::output_form::OutputFormArgs;
 use crate::progress::{Progress, ProgressMode};
 use crate::purge_args::PurgeArgs;
-use crate::shared_progress::SharedProgress;
 
 /// Compact a table's SSTables as Cassandra's size-tiered strategy would, until nothing is left to do.
 ///
@@ -213,12 +212,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             None => ExitCode::SUCCESS,
         });
     }
-    let progress = SharedProgress::new(Progress::new(
+    let mut progress = Progress::new(
         args.progress,
         opened.expected_bytes(),
         Arc::clone(&interrupted),
-    ));
-    let result = opened.run(&progress);
+    );
+    let result = opened.run(&mut progress);
     progress.finish();
     let (Compacted { report, error }, next_steps) = result?;
     // Every compaction alongside an unreadable SSTable fails for the same reason.

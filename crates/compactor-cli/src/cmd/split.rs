@@ -19,7 +19,6 @@ use crate::output::{print, print_of, say_notes};
 use crate::output_form::OutputFormArgs;
 use crate::progress::{Progress, ProgressMode};
 use crate::rewrite_summary::{self, Totals};
-use crate::shared_progress::SharedProgress;
 use crate::text_table::counted;
 
 /// Split each SSTable larger than a size into several.
@@ -93,12 +92,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if args.dry_run {
         return print(&plan(&args, split.plan(&args.output)?, &skipped)?);
     }
-    let progress = SharedProgress::new(Progress::new(
-        args.progress,
-        split.expected_bytes()?,
-        interrupted,
-    ));
-    let result = split.into(&args.output, &progress);
+    let mut progress = Progress::new(args.progress, split.expected_bytes()?, interrupted);
+    let result = split.into(&args.output, &mut progress);
     progress.finish();
     let outcome = result?;
     let sstables = table.sstables().len();

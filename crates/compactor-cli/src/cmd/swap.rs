@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 
 use anyhow::Context;
-use compactor::EngineError;
+use compactor::Error;
 use compactor::swap::{Step, SwapReport, SwapRequest, SwapState, plan_swap, swap};
 use compactor_lab::text_table::counted;
 
@@ -78,7 +78,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
                 Step::Committed | Step::FileRemoved | Step::InputsRemoved
             );
             match interrupted.load(Ordering::Relaxed) && !is_committed {
-                true => Err(EngineError::Cancelled.into()),
+                true => Err(Error::Cancelled),
                 false => Ok(()),
             }
         })?,

@@ -19,7 +19,6 @@ use crate::output::{print_of, say_notes};
 use crate::output_form::OutputFormArgs;
 use crate::progress::{Progress, ProgressMode};
 use crate::rewrite_summary::{self, Totals};
-use crate::shared_progress::SharedProgress;
 
 /// Rewrite each SSTable alone to another version, compressor or chunk length.
 ///
@@ -85,12 +84,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if let Some(sstables) = args.concurrent {
         upgrade = upgrade.concurrent(sstables);
     }
-    let progress = SharedProgress::new(Progress::new(
-        args.progress,
-        upgrade.expected_bytes(),
-        interrupted,
-    ));
-    let result = upgrade.into(&args.output, &progress);
+    let mut progress = Progress::new(args.progress, upgrade.expected_bytes(), interrupted);
+    let result = upgrade.into(&args.output, &mut progress);
     progress.finish();
     let outcome = result?;
     let sstables = table.sstables().len();

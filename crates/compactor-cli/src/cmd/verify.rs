@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
 use compactor::io::{BackendKind, Io, IoOptions, ReadMode};
-use compactor::verify::{VerifyOptions, VerifyReport, find_sstables, verify};
+use compactor::table::find_sstables;
+use compactor::verify::{VerifyOptions, VerifyReport, verify};
 use compactor::{ErrorKind, Observer};
 use serde::Serialize;
 

@@ -40,6 +40,18 @@ pub trait Observer {
     }
 }
 
+/// Observer that ignores all events and never stops a merge.
+#[derive(Clone, Copy, Debug)]
+pub struct NoObserver;
+
+impl Observer for NoObserver {
+    fn is_cancelled(&self) -> bool {
+        false
+    }
+
+    fn progress(&mut self, _read_bytes: u64, _rows: u64, _partitions: u64) {}
+}
+
 /// Results of reading an input to its end, with which its other components are validated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InputRead {

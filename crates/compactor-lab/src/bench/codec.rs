@@ -13,7 +13,7 @@ use compactor::io::{Io, IoOptions, ReadMode};
 use compactor::process::Usage;
 use compactor::sstable::compression::chunk::{ChunkCompressor, ChunkDecompressor};
 use compactor::sstable::compression::info::{CompressionParams, StoredChunk};
-use compactor::{EngineError, Error, Observer, Result};
+use compactor::{Error, Observer, Result};
 
 use super::{CodecTimes, Request};
 use crate::parallel::parallel;
@@ -55,7 +55,7 @@ pub(super) fn codec(request: &Request, observer: &mut dyn Observer) -> Result<Co
         || (passes.len() < MOST_PASSES && begun.elapsed().as_secs_f64() < LONG_ENOUGH_S)
     {
         if observer.is_cancelled() {
-            return Err(EngineError::Cancelled.into());
+            return Err(Error::Cancelled);
         }
         let decompress = timed(request.threads, &pieces, || {
             decompression(decompressors.clone())
@@ -127,7 +127,7 @@ fn read_sample(
                 continue;
             }
             if observer.is_cancelled() {
-                return Err(EngineError::Cancelled.into());
+                return Err(Error::Cancelled);
             }
             let chunks: Vec<StoredChunk> = run.iter().filter_map(|&at| info.chunk(at)).collect();
             let (Some(first), Some(last)) = (chunks.first(), chunks.last()) else {

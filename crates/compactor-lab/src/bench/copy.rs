@@ -4,7 +4,7 @@
 use compactor::io::{
     Io, IoOptions, ReadaheadOptions, SequentialReader, WriterOptions, sync_directory,
 };
-use compactor::{EngineError, Observer, Result};
+use compactor::{Error, Observer, Result};
 
 use super::{IoPair, Request};
 
@@ -32,7 +32,7 @@ pub(super) fn copy(
         let mut reader = SequentialReader::whole(input, ReadaheadOptions::default());
         while let Some(extent) = reader.next()? {
             if observer.is_cancelled() {
-                return Err(EngineError::Cancelled.into());
+                return Err(Error::Cancelled);
             }
             writer.write_all(&extent)?;
             done_bytes += extent.len() as u64;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use compactor::input::InputSstable;
 use compactor::io::{Io, IoOptions, ReadMode, ReadaheadOptions, SequentialReader};
 use compactor::sstable::compression::crc32;
-use compactor::{EngineError, Error, Result, table};
+use compactor::{Error, Result, table};
 
 use super::{Compression, OutputFacts, Request, Work};
 use crate::table::components;
@@ -59,7 +59,7 @@ fn sum_of(io: &Io, path: &Path, is_cancelled: &dyn Fn() -> bool) -> Result<u32> 
     let mut sums = Vec::new();
     while let Some(extent) = reader.next()? {
         if is_cancelled() {
-            return Err(EngineError::Cancelled.into());
+            return Err(Error::Cancelled);
         }
         sums.extend(crc32(&extent).to_be_bytes());
     }

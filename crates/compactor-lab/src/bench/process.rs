@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use compactor::{EngineError, Error, Result};
+use compactor::{Error, Result};
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, kill_process, kill_process_group, waitid,
 };
@@ -54,7 +54,7 @@ pub(super) fn run_ours(program: &Path, request: &Request, stop: &AtomicBool) -> 
     let mut command = Command::new(program);
     command.arg("bench-arm");
     let name = format!("{} bench-arm", program.display());
-    let failed = |e| EngineError::Internal(format!("run {name}: {e}"));
+    let failed = |e| Error::Internal(format!("run {name}: {e}"));
     let mut process = Process::start(name.clone(), command, true).map_err(failed)?;
     process.ask(request, stop)
 }
@@ -156,7 +156,7 @@ impl Process {
         let mut gone_since = None;
         loop {
             if stop.load(Ordering::Relaxed) {
-                return Err(EngineError::Cancelled.into());
+                return Err(Error::Cancelled);
             }
             match self.replies.recv_timeout(LOOK) {
                 Ok(Ok(line)) => return Ok(Ok(line)),

@@ -187,11 +187,10 @@ fn write_all(
         .collect::<Result<_>>()?;
     let rows = |written: &Written| (written.record.rows, written.record.partitions);
     if let Some(other) = written.iter().find(|w| rows(w) != rows(&written[0])) {
-        return Err(compactor::EngineError::Internal(format!(
+        return Err(compactor::Error::Internal(format!(
             "{} has other rows than {}",
             other.record.variant, written[0].record.variant
-        ))
-        .into());
+        )));
     }
     Ok(written)
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use compactor::io::{Io, IoOptions};
-use compactor::{EngineError, Error, Result};
+use compactor::{Error, Result};
 
 use super::background::Background;
 use super::options::ChunkLengthOptions;
@@ -130,7 +130,7 @@ impl Bench<'_> {
             background.end();
             let record = running
                 .join()
-                .map_err(|_| EngineError::Internal("the compaction panicked".to_owned()))?;
+                .map_err(|_| Error::Internal("the compaction panicked".to_owned()))?;
             Ok((reads?, record))
         })
     }

@@ -7,8 +7,7 @@ use std::time::Instant;
 use compactor::io::{Io, IoOptions};
 use compactor::sstable::descriptor::Descriptor;
 use compactor::{
-    EngineError, Error, ExistingOutput, InputCheck, MergeRequest, Observer, OutputCompression,
-    Result,
+    Error, ExistingOutput, InputCheck, MergeRequest, Observer, OutputCompression, Result,
 };
 
 use super::outcome::VariantRecord;
@@ -103,11 +102,10 @@ pub(crate) fn write(
     } = rewrite(source, &variant.compression(), &output, observer)?;
     let (stored, uncompressed) = (table.data_file_bytes(), table.record.uncompressed_bytes);
     if uncompressed != source.record.uncompressed_bytes {
-        return Err(EngineError::Internal(format!(
+        return Err(Error::Internal(format!(
             "{variant}: {uncompressed} uncompressed bytes were made of {}",
             source.record.uncompressed_bytes
-        ))
-        .into());
+        )));
     }
     let written_in_s = started.elapsed().as_secs_f64();
     let readers = open(&table)?;

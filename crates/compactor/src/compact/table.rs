@@ -15,9 +15,9 @@ use super::Plan;
 use super::report::{
     CompactReport, CompactedSstable, FailedCompaction, PlannedCompaction, PlannedInput,
 };
-use crate::error::{Error, ErrorKind, Result};
 use crate::merge::MergeRequest;
 use crate::report::{MergeReport, SstableReport};
+use crate::{Error, ErrorKind, Result};
 
 /// An SSTable of the table.
 #[derive(Clone, Debug, Default)]
@@ -72,7 +72,7 @@ impl TableState {
         let of = |input: InputSstable| Live::of(&input);
         let looked = InputSstable::open_all_with(io, &merges.inputs, merges.read_mode, of);
         for (path, looked) in merges.inputs.iter().zip(looked) {
-            match looked.map_err(Error::from) {
+            match looked {
                 Ok(input) => live.push(Live {
                     data_path: path.clone(),
                     ..input

@@ -4,7 +4,7 @@ use compactor_engine::input::WRITABLE;
 
 use super::time_series::{self, Timeline};
 use super::{GenerateOptions, SECOND_US, SSTABLE_INTERVAL_US, Shape};
-use crate::error::{Error, Result};
+use crate::{Error, Result};
 
 /// Longest value: rows are made in memory, and Cassandra takes no larger mutation by default.
 const MAX_VALUE_LEN: u32 = 16 << 20;

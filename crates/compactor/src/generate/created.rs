@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use compactor_sstable::Component;
 use compactor_sstable::descriptor::Descriptor;
 
-use crate::error::{Error, Result};
+use crate::{Error, Result};
 
 /// Files and directories made so far.
 #[derive(Debug)]

@@ -11,7 +11,7 @@ use super::random::Random;
 use super::table::TableColumns;
 use super::values::Values;
 use super::{GenerateOptions, SECOND_US, sstable_timestamp};
-use crate::error::Result;
+use crate::Result;
 
 pub(super) fn columns() -> TableColumns {
     TableColumns {

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use compactor_engine::Result as EngineResult;
 use compactor_engine::input::layout_of;
 use compactor_engine::write::{BlockOutput, IndexedPartition, PartitionWriter, SstableIndex};
 use compactor_sstable::data::clustering::Kind;
@@ -11,8 +10,8 @@ use compactor_sstable::statistics::{CollectorSettings, MetadataCollector};
 
 use super::output::Output;
 use super::{Content, GenerateOptions};
-use crate::error::Result;
-use crate::merge::NoObserver;
+use crate::Result;
+use compactor_engine::merge::NoObserver;
 
 /// Partitions and bytes that are enough to know.
 const MAX_PARTITIONS: u64 = 512;
@@ -50,7 +49,7 @@ impl BlockOutput for Nowhere {
         64 << 10
     }
 
-    fn take_buffer(&mut self) -> EngineResult<Vec<u8>> {
+    fn take_buffer(&mut self) -> Result<Vec<u8>> {
         Ok(Vec::new())
     }
 
@@ -65,11 +64,11 @@ impl SstableIndex for Nowhere {
         _kind: Kind,
         _body: &[u8],
         _open_marker: &DeletionTime,
-    ) -> EngineResult<u64> {
+    ) -> Result<u64> {
         Ok(u64::MAX)
     }
 
-    fn add_partition(&mut self, _partition: &IndexedPartition<'_>) -> EngineResult<bool> {
+    fn add_partition(&mut self, _partition: &IndexedPartition<'_>) -> Result<bool> {
         Ok(false)
     }
 }

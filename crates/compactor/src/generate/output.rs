@@ -1,6 +1,5 @@
 //! Rows on their way into a partition writer.
 
-use compactor_engine::Error as EngineError;
 use compactor_engine::merge::Observer;
 use compactor_engine::row::MergedRow;
 use compactor_engine::write::{BlockOutput, PartitionWriter, SstableIndex};
@@ -9,7 +8,7 @@ use compactor_sstable::data::clustering::Kind;
 use compactor_sstable::data::deletion_time::{DeletionTime, NO_DELETION_TIME};
 use compactor_sstable::partitioner::{KeyHash, Partitioner};
 
-use crate::error::Result;
+use crate::{Error, Result};
 
 /// Rows, markers and partitions after which the observer is called.
 const STEPS_PER_REPORT: u32 = 1024;
@@ -272,7 +271,7 @@ impl<'a, B: BlockOutput, I: SstableIndex> Output<'a, B, I> {
             self.partitions_before + self.writer.partitions(),
         );
         if self.observer.is_cancelled() {
-            return Err(EngineError::Cancelled.into());
+            return Err(Error::Cancelled);
         }
         Ok(())
     }

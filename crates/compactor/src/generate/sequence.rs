@@ -12,7 +12,7 @@ use super::output::{Output, RowBuffer};
 use super::random::Random;
 use super::table::{Column, TableColumns};
 use super::{GenerateOptions, SECOND_US, Shape, is_row_shared, sstable_timestamp};
-use crate::error::Result;
+use crate::Result;
 
 /// Rows that a range tombstone covers at most.
 const LONGEST_RANGE: u64 = 20;

@@ -13,7 +13,7 @@ use super::random::Random;
 use super::table::TableColumns;
 use super::values::Values;
 use super::{GenerateOptions, is_row_shared};
-use crate::error::Result;
+use crate::Result;
 
 /// Columns, in header order.
 const NOTE: u32 = 0;

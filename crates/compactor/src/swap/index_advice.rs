@@ -10,7 +10,7 @@ use std::path::Path;
 
 use compactor_sstable::descriptor::Descriptor;
 
-use crate::error::Result;
+use crate::Result;
 use crate::table::data_files;
 
 use super::new_names::entries;

@@ -12,7 +12,7 @@ use compactor_engine::publish::new_uuid_id;
 use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::sstable_id::SstableId;
 
-use crate::error::{Error, Result};
+use crate::{Error, Result};
 
 /// Returns the new descriptor of each output: its own id if it is after all of the table's, otherwise the next free
 /// one.

@@ -9,10 +9,10 @@ use compactor_sstable::Component;
 use compactor_sstable::descriptor::{Descriptor, TMP_SUFFIX, TableDirectory};
 
 use super::new_names::entries;
-use crate::error::{Error, Result};
-use crate::merge::NoObserver;
 use crate::run_record::{FILE_NAME, RecordedOutput};
-use crate::verify::{VerifyOptions, verify};
+use crate::{Error, Result};
+use compactor_check::verify::{VerifyOptions, verify};
+use compactor_engine::merge::NoObserver;
 
 /// The directory of a run's record: the one that is named, or below it `KEYSPACE/TABLE` of the table's
 /// directory, where `merge` and `compact` write.

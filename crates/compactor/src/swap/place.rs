@@ -12,7 +12,7 @@ use compactor_io::{
 };
 use compactor_sstable::descriptor::TMP_SUFFIX;
 
-use crate::error::{Error, Result};
+use crate::{Error, Result};
 
 /// Owner, group and mode of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

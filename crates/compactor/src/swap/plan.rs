@@ -14,9 +14,9 @@ use super::outputs::Source;
 use super::place::Owner;
 use super::unfinished::{Note, NotedFile, NotedOutput};
 use super::{SwapReport, SwapRequest, SwapState, SwappedOutput, refuse_node};
-use crate::error::{Error, Result};
 use crate::run_record::{RecordedInput, RunRecord};
 use crate::table::table_directory_above;
+use crate::{Error, Result};
 
 /// An SSTable that is replaced.
 #[derive(Debug)]

@@ -17,8 +17,8 @@ use serde::{Deserialize, Serialize};
 use super::new_names::entries;
 use super::plan::update_time_ms;
 use super::{Step, SwapReport, SwapState, SwappedOutput, remove_inputs};
-use crate::error::{Error, Result};
 use crate::run_record::{self, read_small, write_json};
+use crate::{Error, Result};
 
 /// Name of the note's file.
 const FILE_NAME: &str = "compactor-swap.json";

@@ -10,15 +10,15 @@ use super::node_command::NextSteps;
 use super::output_directory::ExistingOutput;
 use super::output_layout::OutputLayout;
 use super::purging::PROVIDE;
-use super::verified::{OutputCheck, SharedVerified};
 use super::{OutputForm, Purging, Resources, Table, strategy_warning};
+use compactor_engine::merge::Observer;
+
 use crate::compact::{
     CompactRequest, Compacted, Compaction, FailedCompaction, Plan, PlannedCompaction,
 };
-use crate::concurrent::SharedObserver;
-use crate::error::{Error, Result};
-use crate::merge::InputCheck;
 use crate::run_record::Recorder;
+use crate::{Error, Result};
+use compactor_check::input_check::InputCheck;
 
 /// A compaction to be configured, of all SSTables of a [`Table`]. Purges nothing unless
 /// [`purging`](Compact::purging) specifies what else the table has.
@@ -175,8 +175,8 @@ impl<'t> Compact<'t> {
             plan,
             concurrent: self.concurrent.unwrap_or(self.resources.threads),
             check: InputCheck::AllComponents,
+            verify_outputs: self.verifies,
         };
-        let check = OutputCheck::new(self.verifies, &io, self.resources.read_mode);
         let compaction = Compaction::open(io, request)?;
         if may_purge {
             self.table.refuse_new_sstables()?;
@@ -186,7 +186,6 @@ impl<'t> Compact<'t> {
             layout,
             notes,
             warnings,
-            check,
         })
     }
 
@@ -233,7 +232,6 @@ pub struct OpenedCompaction {
     layout: OutputLayout,
     notes: Vec<String>,
     warnings: Vec<String>,
-    check: OutputCheck,
 }
 
 impl OpenedCompaction {
@@ -273,12 +271,8 @@ impl OpenedCompaction {
     /// # Errors
     /// A failure before the first merge, inputs that were replaced meanwhile, or a failure to publish:
     /// then there is no output. A failed merge is in the outcome instead.
-    pub fn run(self, observer: &dyn SharedObserver) -> Result<(Compacted, NextSteps)> {
-        let observer = SharedVerified {
-            inner: observer,
-            check: &self.check,
-        };
-        let mut compacted = self.compaction.run(&observer)?;
+    pub fn run(self, observer: &mut (dyn Observer + Send)) -> Result<(Compacted, NextSteps)> {
+        let mut compacted = self.compaction.run(observer)?;
         let report = &mut compacted.report;
         report.warnings.extend(self.notes);
         report.warnings.extend(self.warnings);

@@ -12,8 +12,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::table_directory_above;
-use crate::error::{Error, Result};
 use crate::node_processes::Users;
+use crate::{Error, Result};
 
 /// What to do instead of purging in a directory that a node may be using.
 const WAY_OUT: &str = "Merge a snapshot (`nodetool snapshot` flushes first), stop the node after \

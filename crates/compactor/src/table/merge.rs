@@ -12,10 +12,12 @@ use super::output_layout::OutputLayout;
 use super::strategy_warning;
 use super::verified::{OutputCheck, Verified, verify_inputs};
 use super::{OutputForm, Purging, Resources, Table, doubt_one_table, refuse_two_tables};
-use crate::error::Result;
-use crate::merge::{InputCheck, MergeRequest, NoObserver, open_merge_groups, run_merges_recorded};
+use crate::Result;
+use crate::merge::{MergeRequest, open_merge_groups, run_merges_recorded};
 use crate::report::{MergeReport, SstableReport};
 use crate::run_record::Recorder;
+use compactor_check::input_check::InputCheck;
+use compactor_engine::merge::NoObserver;
 
 /// A merge to be configured, of all SSTables of a [`Table`].
 ///

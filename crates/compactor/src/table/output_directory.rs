@@ -9,7 +9,7 @@ use std::path::{Component, Path, PathBuf};
 pub use compactor_engine::publish::{ExistingOutput, OutputClaim};
 
 use super::{Table, data_files};
-use crate::error::{Error, Result};
+use crate::{Error, Result};
 
 /// Refuses an output beside its inputs, under whatever name they lie there, or in the table that they
 /// are a snapshot of.

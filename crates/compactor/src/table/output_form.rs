@@ -8,8 +8,8 @@ use compactor_sstable::schema::CompressionOptions;
 use compactor_sstable::{Format, Version};
 
 use super::Table;
-use crate::error::{Error, Result};
 use crate::merge::MergeRequest;
+use crate::{Error, Result};
 
 /// Cassandra's default since 4.0, bytes.
 pub const DEFAULT_CHUNK_LENGTH: u32 = 16 << 10;

@@ -16,9 +16,9 @@ use serde::Serialize;
 
 use super::output_directory::{self, ExistingOutput, OutputClaim};
 use super::{Table, data_files};
-use crate::error::{Error, Result};
 use crate::merge::MergeRequest;
 use crate::run_record::{OutputFile, RunRecord};
+use crate::{Error, Result};
 
 /// Keyspace and name of a table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

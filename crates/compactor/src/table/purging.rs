@@ -10,8 +10,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use compactor_engine::job::{Scope, TombstoneOption};
 
 use super::{Table, live_directory};
-use crate::error::{Error, Result};
 use crate::merge::MergeRequest;
+use crate::{Error, Result};
 
 /// Purge options. The default purges nothing, since other SSTables of the table may need every
 /// tombstone.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use compactor_engine::read::RateLimiter;
 use compactor_io::{BackendKind, Io, IoOptions, ReadMode, WriteMode};
 
-use crate::error::Result;
+use crate::Result;
 use crate::merge::MergeRequest;
 
 /// I/O modes, threads and memory of a run. The default: modes chosen by the file system, one thread per

@@ -9,12 +9,15 @@ use compactor_engine::job::free_files;
 use compactor_sstable::descriptor::Descriptor;
 
 use super::output_directory::{self, ExistingOutput, OutputClaim};
-use super::verified::{OutputCheck, SharedVerified};
+use super::verified::OutputCheck;
 use super::{OutputForm, Resources, Table, roughly_uncompressed_bytes};
-use crate::concurrent::{SharedObserver, files_of_each, merges_at_once, run_merges};
-use crate::error::{Error, ErrorKind, Result};
-use crate::merge::{InputCheck, MergeRequest, open_merge};
+use compactor_engine::merge::Observer;
+
+use crate::concurrent::{ConcurrentMerges, SharedObserver, files_of_each, merges_at_once};
+use crate::merge::{MergeRequest, open_merge};
 use crate::report::MergeReport;
+use crate::{Error, ErrorKind, Result};
+use compactor_check::input_check::InputCheck;
 
 /// Rewrites each SSTable in another form (`nodetool upgradesstables -a`). Rows, tombstones, repair state,
 /// level and id are kept; expired cells become tombstones, and nothing is purged.
@@ -70,7 +73,7 @@ impl<'t> Upgrade<'t> {
     pub fn into(
         self,
         output: impl AsRef<Path>,
-        observer: &dyn SharedObserver,
+        observer: &mut (dyn Observer + Send),
     ) -> Result<RewriteOutcome> {
         let output = output.as_ref();
         self.form.refuse_no_change()?;
@@ -243,7 +246,7 @@ impl<'t> Split<'t> {
     pub fn into(
         self,
         output: impl AsRef<Path>,
-        observer: &dyn SharedObserver,
+        observer: &mut (dyn Observer + Send),
     ) -> Result<RewriteOutcome> {
         let requests = self.requests(output.as_ref())?;
         // One after the other: the ids of an SSTable's outputs are consecutive, and are known to be free
@@ -299,7 +302,7 @@ fn run(
     resources: &Resources,
     concurrent: usize,
     verifies: bool,
-    observer: &dyn SharedObserver,
+    observer: &mut (dyn Observer + Send),
 ) -> Result<RewriteOutcome> {
     let inputs: Vec<PathBuf> = (requests.iter())
         .flat_map(|request| request.inputs.iter().cloned())
@@ -315,19 +318,17 @@ fn run(
     let requests = requests;
     let io = resources.io()?;
     let check = OutputCheck::new(verifies, &io, resources.read_mode);
-    let observer = SharedVerified {
-        inner: observer,
-        check: &check,
-    };
+    let observer = &SharedObserver::new(observer);
     let started = Instant::now();
-    let results = run_merges(
-        &io,
-        requests.len(),
-        &|number| requests[number].clone(),
+    let merges = ConcurrentMerges {
+        io: &io,
         concurrent,
-        InputCheck::AllComponents,
-        &observer,
-    );
+        input_check: InputCheck::AllComponents,
+        output_check: &check,
+        observer,
+        previous_merges: 0,
+    };
+    let results = merges.run(requests.len(), &|number| requests[number].clone());
     let mut outcome = RewriteOutcome {
         reports: Vec::new(),
         failures: Vec::new(),

@@ -14,8 +14,8 @@ use compactor_sstable::types::{CqlType, MarshalError, Value};
 
 use super::purging::unix_now_s;
 use super::{Resources, Table};
-use crate::error::{Error, Result};
 use crate::merge::MergeRequest;
+use crate::{Error, Result};
 
 /// Reads the rows of a [`Table`] as a query of its SSTables would return them: merged, without what is
 /// deleted or has expired.
@@ -38,7 +38,8 @@ struct RowColumns {
     /// Of the partition key and the clustering.
     key_names: [Vec<String>; 2],
     header: SerializationHeader,
-    /// Rows of a materialized view are there only if their liveness is (`enforceStrictLiveness`).
+    /// Rows of a materialized view exist only as long as their liveness, if its key has a column from outside the
+    /// base table's key (`View.enforceStrictLiveness`). Every view is taken for one of these: its CQL does not tell.
     is_view: bool,
 }
 

@@ -8,8 +8,8 @@ use super::output_directory::{self, ExistingOutput, OutputClaim};
 use super::rewrite::Failure;
 use super::verified::{OutputCheck, Verified};
 use super::{OutputForm, Resources, Table};
-use crate::error::{ErrorKind, Result};
-use crate::scrub::{ScrubOptions, ScrubReport, scrub};
+use crate::{ErrorKind, Result};
+use compactor_check::scrub::{ScrubOptions, ScrubReport, scrub};
 
 /// A scrub to be configured, of each SSTable of a [`Table`]. See [`crate::scrub`].
 #[derive(Clone, Debug)]

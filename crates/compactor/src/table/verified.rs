@@ -3,14 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use compactor_engine::merge::{InputRead, Observer};
-use compactor_engine::{Error as EngineError, Result as EngineResult};
+
 use compactor_io::{Io, ReadMode};
 use compactor_sstable::Error as FormatError;
 
-use crate::concurrent::SharedObserver;
-use crate::error::Result;
-use crate::merge::NoObserver;
-use crate::verify::{Finding, Severity, VerifyOptions, verify};
+use crate::{Error, Result};
+use compactor_check::verify::{Finding, Severity, VerifyOptions, verify};
+use compactor_engine::merge::NoObserver;
 
 /// Reads every byte of the inputs. The observer is notified of all damage.
 ///
@@ -38,10 +37,10 @@ pub(super) fn verify_inputs(
 
 /// Verifies outputs before they are published, if it is asked to.
 #[derive(Debug)]
-pub(super) struct OutputCheck(Option<(Io, ReadMode)>);
+pub(crate) struct OutputCheck(Option<(Io, ReadMode)>);
 
 impl OutputCheck {
-    pub(super) fn new(is_asked: bool, io: &Io, mode: ReadMode) -> OutputCheck {
+    pub(crate) fn new(is_asked: bool, io: &Io, mode: ReadMode) -> OutputCheck {
         OutputCheck(is_asked.then(|| (io.clone(), mode)))
     }
 
@@ -49,26 +48,23 @@ impl OutputCheck {
     ///
     /// # Errors
     /// If it is not as it should be, which is a bug, or a failed read.
-    fn check(&self, data_path: &Path) -> EngineResult<()> {
+    fn check(&self, data_path: &Path) -> Result<()> {
         let Some((io, mode)) = &self.0 else {
             return Ok(());
         };
         let report = verify(io, data_path, &options(*mode), &mut NoObserver)
-            .map_err(|e| EngineError::Internal(format!("verify the output: {e}")))?;
+            .map_err(|e| Error::Internal(format!("verify the output: {e}")))?;
         match report.findings.iter().find(|f| is_damage(f)) {
             None => Ok(()),
-            Some(finding) => Err(EngineError::Internal(format!(
-                "the output is damaged: {finding}"
-            ))),
+            Some(finding) => Err(Error::Internal(format!("the output is damaged: {finding}"))),
         }
     }
 }
 
 fn options(mode: ReadMode) -> VerifyOptions {
-    VerifyOptions {
-        read_mode: mode,
-        ..VerifyOptions::default()
-    }
+    let mut options = VerifyOptions::default();
+    options.read_mode = mode;
+    options
 }
 
 fn is_damage(finding: &Finding) -> bool {
@@ -97,9 +93,9 @@ impl Observer for Silent<'_> {
 }
 
 /// An observer, and the check of outputs.
-pub(super) struct Verified<'a, O: ?Sized> {
-    pub(super) inner: &'a mut O,
-    pub(super) check: &'a OutputCheck,
+pub(crate) struct Verified<'a, O: ?Sized> {
+    pub(crate) inner: &'a mut O,
+    pub(crate) check: &'a OutputCheck,
 }
 
 impl<O: Observer + ?Sized> Observer for Verified<'_, O> {
@@ -115,32 +111,11 @@ impl<O: Observer + ?Sized> Observer for Verified<'_, O> {
         self.inner.message(text);
     }
 
-    fn inputs_read(&mut self, inputs: &[InputRead]) -> EngineResult<()> {
+    fn inputs_read(&mut self, inputs: &[InputRead]) -> Result<()> {
         self.inner.inputs_read(inputs)
     }
 
-    fn before_publish(&mut self, data_path: &Path) -> EngineResult<()> {
-        self.check.check(data_path)?;
-        self.inner.before_publish(data_path)
-    }
-}
-
-/// An observer of concurrent merges, and the check of outputs.
-pub(super) struct SharedVerified<'a> {
-    pub(super) inner: &'a dyn SharedObserver,
-    pub(super) check: &'a OutputCheck,
-}
-
-impl SharedObserver for SharedVerified<'_> {
-    fn is_cancelled(&self) -> bool {
-        self.inner.is_cancelled()
-    }
-
-    fn progress(&self, merge: usize, read_bytes: u64, rows: u64, partitions: u64) {
-        self.inner.progress(merge, read_bytes, rows, partitions);
-    }
-
-    fn before_publish(&self, data_path: &Path) -> EngineResult<()> {
+    fn before_publish(&mut self, data_path: &Path) -> Result<()> {
         self.check.check(data_path)?;
         self.inner.before_publish(data_path)
     }

@@ -14,7 +14,7 @@ use compactor_sstable::statistics::header::DELETION_TIME_EPOCH;
 use compactor_sstable::types::Value;
 
 use super::columns::Columns;
-use crate::error::{Error, Result};
+use crate::{Error, Result};
 
 /// Longest partition key, and longest clustering value (`FBUtilities.MAX_UNSIGNED_SHORT`).
 const MAX_KEY_LEN: usize = u16::MAX as usize;

@@ -11,7 +11,7 @@ use compactor_sstable::statistics::EncodingStats;
 use compactor_sstable::statistics::header::{HeaderColumn, HeaderType, SerializationHeader};
 use compactor_sstable::types::{CqlType, Value};
 
-use crate::error::{Error, Result};
+use crate::{Error, Result};
 
 /// The columns of a table.
 #[derive(Debug)]

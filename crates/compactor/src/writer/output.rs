@@ -15,10 +15,10 @@ use compactor_sstable::{Format, Version};
 
 use super::buffer::RowBuffer;
 use super::columns::Columns;
-use crate::error::{Error, Result};
 use crate::merge::MergeRequest;
 use crate::partition_output::PartitionOutput;
 use crate::table::{DEFAULT_CHUNK_LENGTH, OutputForm, OutputLayout, Resources, Table};
+use crate::{Error, Result};
 
 /// Cassandra's default, and that of tables with the leveled strategy.
 const BLOOM_FILTER_FP_CHANCE: f64 = 0.01;
@@ -158,5 +158,5 @@ pub(super) fn write(
         }
         Ok(())
     })?;
-    Ok(sstable.stage_partitions(partitions)?)
+    sstable.stage_partitions(partitions)
 }

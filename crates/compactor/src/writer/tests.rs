@@ -6,10 +6,10 @@ use compactor_sstable::types::CqlType;
 
 use super::*;
 use crate::ErrorKind;
-use crate::dump::{DumpOptions, dump};
-use crate::merge::NoObserver;
 use crate::table::{Purging, Table};
-use crate::verify::{VerifyOptions, verify};
+use compactor_check::dump::{DumpOptions, dump};
+use compactor_check::verify::{VerifyOptions, verify};
+use compactor_engine::merge::NoObserver;
 
 const SCHEMA: &str = "CREATE TYPE ks.address (street text, number int);
 CREATE TABLE ks.t (a int, b text, c timestamp, d int, s set<int> static, o text static,

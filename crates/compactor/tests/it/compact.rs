@@ -6,11 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use compactor::compact::{CompactRequest, Compaction, Plan};
-use compactor::concurrent::SharedObserver;
 use compactor::generate::{Amount, GenerateOptions, Shape, generate};
 use compactor::io::{Io, IoOptions};
 use compactor::strategy::size_tiered::SizeTiered;
-use compactor::{EngineResult, ErrorKind, InputCheck, MergeRequest, NoObserver, RateLimiter};
+use compactor::{ErrorKind, InputCheck, MergeRequest, NoObserver, Observer, RateLimiter, Result};
 use tempfile::TempDir;
 
 fn sstables(temp: &TempDir, count: u32) -> Vec<PathBuf> {
@@ -19,20 +18,6 @@ fn sstables(temp: &TempDir, count: u32) -> Vec<PathBuf> {
     options.amount = Amount::Rows(10);
     let made = generate(IoOptions::default(), options, &mut NoObserver).unwrap();
     made.sstables.into_iter().map(|s| s.data_path).collect()
-}
-
-struct NobodyWatches;
-
-impl SharedObserver for NobodyWatches {
-    fn is_cancelled(&self) -> bool {
-        false
-    }
-
-    fn progress(&self, _merge: usize, _read_bytes: u64, _rows: u64, _partitions: u64) {}
-
-    fn before_publish(&self, _data_path: &std::path::Path) -> EngineResult<()> {
-        Ok(())
-    }
 }
 
 /// All that merges at a time read is on one bill, so that a rate is that of all together.
@@ -52,11 +37,12 @@ fn merges_at_a_time_share_one_rate() {
         plan: Plan::SizeTiered(strategy),
         concurrent: 2,
         check: InputCheck::AllComponents,
+        verify_outputs: false,
         recorder: None,
     };
     let io = Io::new(IoOptions::default()).unwrap();
     let compaction = Compaction::open(io, request).unwrap();
-    let compacted = compaction.run(&NobodyWatches).unwrap();
+    let compacted = compaction.run(&mut NoObserver).unwrap();
     assert!(compacted.error.is_none(), "{:?}", compacted.error);
     assert_eq!(compacted.report.compactions, 2);
     assert_eq!(limiter.taken_bytes(), bytes);
@@ -65,14 +51,14 @@ fn merges_at_a_time_share_one_rate() {
 /// Cancels when so many merges have ended.
 struct CancelsAfter(AtomicUsize);
 
-impl SharedObserver for CancelsAfter {
+impl Observer for CancelsAfter {
     fn is_cancelled(&self) -> bool {
         self.0.load(Ordering::Relaxed) == 0
     }
 
-    fn progress(&self, _merge: usize, _read_bytes: u64, _rows: u64, _partitions: u64) {}
+    fn progress(&mut self, _read_bytes: u64, _rows: u64, _partitions: u64) {}
 
-    fn before_publish(&self, _data_path: &std::path::Path) -> EngineResult<()> {
+    fn before_publish(&mut self, _data_path: &std::path::Path) -> Result<()> {
         self.0.fetch_sub(1, Ordering::Relaxed);
         Ok(())
     }
@@ -92,12 +78,13 @@ fn an_interruption_is_one_where_something_is_left_to_do() {
             plan: Plan::SizeTiered(strategy),
             concurrent: 1,
             check: InputCheck::AllComponents,
+            verify_outputs: false,
             recorder: None,
         };
         let io = Io::new(IoOptions::default()).unwrap();
         let compaction = Compaction::open(io, request).unwrap();
-        let observer = CancelsAfter(AtomicUsize::new(ended));
-        let report = compaction.run(&observer).unwrap().report;
+        let mut observer = CancelsAfter(AtomicUsize::new(ended));
+        let report = compaction.run(&mut observer).unwrap().report;
         assert_eq!(report.interrupted, is_interrupted, "{ended}");
         assert_eq!(report.sstables_after, left, "{ended}");
     }
@@ -116,6 +103,7 @@ fn several_outputs_of_a_merge_are_refused() {
         plan: Plan::Major,
         concurrent: 1,
         check: InputCheck::AllComponents,
+        verify_outputs: false,
         recorder: None,
     };
     let io = Io::new(IoOptions::default()).unwrap();

@@ -14,8 +14,8 @@ use compactor::io::{BackendKind, Io, IoOptions, ReadMode, WriteMode, drop_clean_
 use compactor::sstable::Version;
 use compactor::verify::{VerifyOptions, verify};
 use compactor::{
-    EngineError, Error, InputCheck, MergeReport, MergeRequest, NoObserver, Observer,
-    OutputCompression, Scope, open_merge, run_merge,
+    Error, InputCheck, MergeReport, MergeRequest, NoObserver, Observer, OutputCompression, Scope,
+    open_merge, run_merge,
 };
 use tempfile::TempDir;
 
@@ -245,7 +245,7 @@ impl Observer for Descriptors<'_> {
         self.look();
     }
 
-    fn before_publish(&mut self, _data_path: &Path) -> Result<(), EngineError> {
+    fn before_publish(&mut self, _data_path: &Path) -> Result<(), Error> {
         self.look();
         Ok(())
     }

@@ -244,7 +244,7 @@ fn a_swap_that_fails_or_is_cancelled_before_its_commit_leaves_nothing() {
         let error = swap(&request(setting.temp.path()), &mut |_| {
             reached += 1;
             match reached > at {
-                true => Err(compactor::EngineError::Cancelled.into()),
+                true => Err(compactor::Error::Cancelled),
                 false => Ok(()),
             }
         })
@@ -292,7 +292,7 @@ fn a_directory_that_was_there_stays_and_the_log_is_the_nodes_to_read() {
             .find(|name| transaction_log::is_file_name(name))
             .unwrap();
         mode = Some(fs::metadata(table.join(log)).unwrap().mode() & 0o7777);
-        Err(compactor::EngineError::Cancelled.into())
+        Err(compactor::Error::Cancelled)
     })
     .unwrap_err();
     assert_eq!(mode, Some(0o604));

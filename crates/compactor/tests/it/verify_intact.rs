@@ -7,7 +7,8 @@ use std::path::PathBuf;
 
 use crate::support::damage::Copy;
 use compactor::io::{BackendKind, Io, IoOptions, ReadMode, residency};
-use compactor::verify::{VerifyOptions, find_sstables, verify};
+use compactor::table::find_sstables;
+use compactor::verify::{VerifyOptions, verify};
 use compactor::{ErrorKind, NoObserver, Observer};
 
 fn io(backend: BackendKind) -> Io {

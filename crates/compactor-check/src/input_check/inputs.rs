@@ -1,0 +1,245 @@
+//! Inputs of a merge whose components are checked, and the threads that do so.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use compactor_engine::input::{InputSstable, SharedTries};
+use compactor_engine::job::{MergeJob, OverlappingSstable};
+use compactor_engine::read::parallel_map;
+use compactor_engine::{Error, ErrorKind, Result};
+use compactor_io::{Io, ReadMode};
+use compactor_sstable::statistics::stats::NO_COMPRESSION_RATIO;
+use compactor_sstable::{Component, Format};
+
+use crate::verify::Finding;
+use crate::verify::bti_sidecar_components::{self, TrieBatches, TrieInput};
+use crate::verify::indexed_partitions::{IndexReader, IndexedInput};
+use crate::verify::sidecar_components::{self, Sidecars};
+use crate::verify::statistics_consistency;
+
+/// The inputs of a job, as far as the check of their components needs them.
+pub(super) struct InputsToCheck {
+    /// Those of the BIG format, which can be checked by themselves.
+    inputs: Vec<InputToCheck>,
+    /// Those among them that are read and whose partitions may have a promoted index.
+    pub(super) indexed: Vec<IndexedInput>,
+    /// Those of the BTI format, and the compression ratios that their statistics should tell.
+    pub(super) tries: Vec<TrieInput>,
+    trie_ratios: Vec<f64>,
+    /// Those of the BTI format that are checked but not merged.
+    unread_tries: Vec<Arc<OverlappingSstable>>,
+    mode: ReadMode,
+}
+
+enum InputToCheck {
+    OfMerge {
+        data_path: PathBuf,
+        data_len: u64,
+        /// That its statistics should tell.
+        compression_ratio: f64,
+    },
+    /// It is not merged, and other merges may have checked it. There may be many thousands.
+    Outside(Arc<OverlappingSstable>),
+}
+
+impl InputToCheck {
+    fn data_len(&self) -> u64 {
+        match self {
+            InputToCheck::OfMerge { data_len, .. } => *data_len,
+            InputToCheck::Outside(sstable) => sstable.data_len(),
+        }
+    }
+}
+
+/// An input whose other components were looked at.
+pub(super) struct CheckedInput {
+    pub(super) data_path: PathBuf,
+    pub(super) compression_ratio: f64,
+    pub(super) sidecars: Sidecars,
+}
+
+/// Inputs that a thread has checked, and the damage that does not stop the merge.
+pub(super) type Checked = Result<(Vec<CheckedInput>, Vec<Finding>)>;
+
+/// Inputs whose components are checked at a time where there are many small ones.
+const CHECKED_AT_ONCE: usize = 4;
+
+/// Of inputs with more uncompressed bytes it is not waiting for reads that takes long.
+const SMALL_INPUT_BYTES: u64 = 4 << 20;
+
+impl InputsToCheck {
+    pub(super) fn of(job: &MergeJob) -> InputsToCheck {
+        // Those that are dropped unread are trusted by their statistics, and by the index that says where they lie:
+        // all the more reason to validate these.
+        let read = job.inputs().iter().map(|input| (input, true));
+        let unread = job.fully_expired().iter().map(|input| (input, false));
+        let (big, bti): (Vec<_>, Vec<_>) = read
+            .chain(unread)
+            .partition(|(input, _)| input.descriptor.version.format() == Format::Big);
+        let ratio_of =
+            |input: &InputSstable| statistics_consistency::ratio_of(input.compression_info());
+        let inputs = big.iter().map(|(input, _)| InputToCheck::OfMerge {
+            data_path: input.data_path(),
+            data_len: input.data_len(),
+            compression_ratio: ratio_of(input),
+        });
+        let tries = bti.iter().map(|(input, is_read)| TrieInput {
+            data_path: input.data_path(),
+            data_len: input.data_len(),
+            is_read: *is_read,
+            tries: input.tries.clone(),
+        });
+        // All of these files are open at a time, which there may be too many for.
+        let may_follow = !job.is_in_passes();
+        let indexed = big
+            .iter()
+            .filter(|(input, is_read)| *is_read && input.may_have_promoted_indexes() && may_follow);
+        let indexed = indexed.map(|(input, _)| IndexedInput {
+            data_path: input.data_path(),
+            data_len: input.data_len(),
+            layout: Arc::clone(&input.layout),
+            partitioner: input.partitioner,
+        });
+        let mut to_check = InputsToCheck {
+            inputs: inputs.collect(),
+            indexed: indexed.collect(),
+            tries: tries.collect(),
+            trie_ratios: bti.iter().map(|(input, _)| ratio_of(input)).collect(),
+            unread_tries: Vec::new(),
+            mode: job.options().read_mode,
+        };
+        // Overlapping SSTables are trusted, too: a filter or key range that hides a key lets tombstones be purged
+        // that still shadow it.
+        for sstable in job.overlapping() {
+            to_check.add_unread(sstable);
+        }
+        to_check
+    }
+
+    fn add_unread(&mut self, sstable: &Arc<OverlappingSstable>) {
+        if sstable.is_checked() {
+            return;
+        }
+        match sstable.descriptor().version.format() {
+            Format::Big => self.inputs.push(InputToCheck::Outside(Arc::clone(sstable))),
+            Format::Bti => {
+                self.unread_tries.push(Arc::clone(sstable));
+                self.tries.push(TrieInput {
+                    data_path: sstable.descriptor().path(Component::Data),
+                    data_len: sstable.data_len(),
+                    is_read: false,
+                    tries: SharedTries::default(),
+                });
+                // Its ratio was held when it was opened, and nothing will have been read of it.
+                self.trie_ratios.push(NO_COMPRESSION_RATIO);
+            }
+        }
+    }
+
+    /// One input after the other: the merge has the processors and the disk to itself otherwise. Of many
+    /// small ones some at a time: what takes long is to wait for their reads.
+    pub(super) fn check(&self, io: &Io, stop: &AtomicBool, failed: &AtomicBool) -> Checked {
+        let are_small = (self.inputs.iter()).all(|input| input.data_len() <= SMALL_INPUT_BYTES);
+        let at_once = if are_small { CHECKED_AT_ONCE } else { 1 };
+        let results = parallel_map(&self.inputs, at_once, |input| {
+            if failed.load(Ordering::Relaxed) {
+                return Ok(None);
+            }
+            let check = |path: &Path| {
+                sidecar_components::check(io, path, input.data_len(), self.mode, stop)
+            };
+            let checked = match input {
+                InputToCheck::OfMerge {
+                    data_path,
+                    compression_ratio,
+                    ..
+                } => check(data_path).map(|(sidecars, ignored)| {
+                    let checked = CheckedInput {
+                        data_path: data_path.clone(),
+                        compression_ratio: *compression_ratio,
+                        sidecars,
+                    };
+                    Some((checked, ignored))
+                }),
+                InputToCheck::Outside(sstable) => sstable
+                    .check_once(|| {
+                        let (_, ignored) = check(&sstable.descriptor().path(Component::Data))?;
+                        sidecar_components::refuse_any(ignored)
+                    })
+                    .map(|()| None),
+            };
+            if checked.is_err() && !stop.load(Ordering::Relaxed) {
+                failed.store(true, Ordering::Relaxed);
+            }
+            checked
+        });
+        let (mut checked, mut ignored) = (Vec::new(), Vec::new());
+        for result in results {
+            if let Some((input, of_input)) = result? {
+                checked.push(input);
+                ignored.extend(of_input);
+            }
+        }
+        Ok((checked, ignored))
+    }
+
+    /// Checks all BTI inputs at once, concurrently with the merge.
+    pub(super) fn follow(
+        &self,
+        io: &Io,
+        batches: &TrieBatches,
+        stop: &AtomicBool,
+        failed: &AtomicBool,
+    ) -> Checked {
+        let sidecars = bti_sidecar_components::check(io, &self.tries, batches, self.mode, stop)
+            .inspect_err(|error| followed_to(error, failed))?;
+        // Those that are not merged come last.
+        let merged = self.tries.len() - self.unread_tries.len();
+        let (mut checked, mut ignored) = (Vec::new(), Vec::new());
+        let inputs = self.tries.iter().zip(&self.trie_ratios).zip(sidecars);
+        for (number, ((input, ratio), (sidecars, of_input))) in inputs.enumerate() {
+            if number < merged {
+                ignored.extend(of_input);
+            } else {
+                sidecar_components::refuse_any(of_input)
+                    .inspect_err(|error| followed_to(error, failed))?;
+            }
+            checked.push(CheckedInput {
+                data_path: input.data_path.clone(),
+                compression_ratio: *ratio,
+                sidecars,
+            });
+        }
+        for unread in &self.unread_tries {
+            unread.check_once(|| Ok::<_, Error>(()))?;
+        }
+        Ok((checked, ignored))
+    }
+
+    /// Checks the promoted indexes of BIG inputs concurrently with the merge.
+    pub(super) fn read_indexes(
+        &self,
+        io: &Io,
+        reader: IndexReader,
+        stop: &AtomicBool,
+        failed: &AtomicBool,
+    ) -> Checked {
+        let ignored = reader
+            .run(io, &self.indexed, self.mode, stop)
+            .inspect_err(|error| followed_to(error, failed))?;
+        Ok((Vec::new(), ignored))
+    }
+}
+
+/// A merge that ends early takes along what it is followed by; that is no failure of the inputs.
+fn followed_to(error: &Error, failed: &AtomicBool) {
+    if !is_cancelled(error) {
+        failed.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Whether it only says that a merge was stopped.
+pub(super) fn is_cancelled(error: &Error) -> bool {
+    error.kind() == ErrorKind::Cancelled
+}

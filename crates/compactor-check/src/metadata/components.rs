@@ -1,0 +1,243 @@
+//! Components of an SSTable: sizes on disk and in a node's memory.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{ErrorKind, Read};
+use std::path::Path;
+
+use compactor_io::open_regular;
+use compactor_sstable::big::summary::Summary;
+use compactor_sstable::compression::info::{CompressionInfo, NO_MAX_COMPRESSED_LEN};
+use compactor_sstable::descriptor::Descriptor;
+use compactor_sstable::{Component, Error as FormatError};
+use serde::Serialize;
+
+use super::Files;
+use crate::{Error, Result};
+
+/// Bytes that a node keeps in memory per chunk: its offset (`CompressionMetadata.offHeapSize`).
+const OFFSET_LEN: u64 = 8;
+
+/// One file of an SSTable.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ComponentFile {
+    /// What follows the SSTable's own name, such as `Data.db`.
+    pub name: String,
+    /// Its length.
+    pub bytes: u64,
+}
+
+/// How `Data.db` is compressed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CompressionMetadata {
+    /// Class name of the compressor.
+    pub compressor: String,
+    /// The compressor's own options.
+    pub options: BTreeMap<String, String>,
+    /// Uncompressed bytes per chunk.
+    pub chunk_length: u32,
+    /// A chunk that does not become shorter than this is stored as it is; `None` for never.
+    pub max_compressed_length: Option<u32>,
+    /// Number of chunks that have content.
+    pub chunks: u64,
+    /// Number of chunks without content at the end of `Data.db`, as compactions that opened their output early leave
+    /// them.
+    pub empty_chunks: u64,
+    /// Bytes of `Data.db`, including the checksum after each chunk.
+    pub compressed_bytes: u64,
+    /// Bytes of its content.
+    pub uncompressed_bytes: u64,
+    /// Compressed over uncompressed bytes, as `nodetool tablestats` has it. `Statistics.db` has its
+    /// own, which leaves the chunks' checksums out.
+    pub ratio: f64,
+    /// Bytes of memory that a node needs for the offsets of the chunks.
+    pub offsets_memory_bytes: u64,
+}
+
+impl CompressionMetadata {
+    pub(super) fn of(info: &CompressionInfo) -> CompressionMetadata {
+        let max_len = info.params.max_compressed_len;
+        let chunks = info.chunk_count() as u64;
+        CompressionMetadata {
+            compressor: info.params.compressor.clone(),
+            options: info.params.options.iter().cloned().collect(),
+            chunk_length: info.params.chunk_len,
+            max_compressed_length: (max_len != NO_MAX_COMPRESSED_LEN).then_some(max_len),
+            chunks,
+            empty_chunks: info.empty_chunk_count() as u64,
+            compressed_bytes: info.file_len,
+            uncompressed_bytes: info.data_len,
+            ratio: info.file_len as f64 / info.data_len.max(1) as f64,
+            offsets_memory_bytes: info.chunk_offsets.len() as u64 * OFFSET_LEN,
+        }
+    }
+}
+
+/// The Bloom filter over partition keys.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct BloomFilterMetadata {
+    /// Length of `Filter.db`.
+    pub file_bytes: u64,
+    /// Bytes of memory that a node needs for it.
+    pub memory_bytes: u64,
+    /// Bits that each key sets; 0 in a filter that lets everything pass.
+    pub hash_count: u32,
+}
+
+/// The sample of `Index.db` that nodes keep in memory.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct IndexSummaryMetadata {
+    /// Length of `Summary.db`.
+    pub file_bytes: u64,
+    /// Bytes of memory that a node needs for it (`IndexSummary.getOffHeapSize`).
+    pub memory_bytes: u64,
+    /// Number of entries.
+    pub entries: u64,
+    /// Partitions per entry at full sampling.
+    pub min_index_interval: u32,
+    /// 128 at full sampling, less where a node dropped entries to save memory.
+    pub sampling_level: u32,
+}
+
+impl IndexSummaryMetadata {
+    pub(super) fn of((file_bytes, summary): &(u64, Summary)) -> IndexSummaryMetadata {
+        // An offset of four bytes, the key, and a position of eight.
+        let entries = summary.entries().map(|(key, _)| 4 + key.len() as u64 + 8);
+        IndexSummaryMetadata {
+            file_bytes: *file_bytes,
+            memory_bytes: entries.sum(),
+            entries: summary.len() as u64,
+            min_index_interval: summary.min_index_interval,
+            sampling_level: summary.sampling_level,
+        }
+    }
+}
+
+/// All files whose names begin with the SSTable's, whoever they belong to.
+pub(super) fn list(descriptor: &Descriptor) -> Result<Vec<ComponentFile>> {
+    let directory = match descriptor.directory.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => &descriptor.directory,
+    };
+    let prefix = format!("{}-", descriptor.base_name());
+    let mut files = Vec::new();
+    for entry in compactor_io::read_dir(directory).map_err(Error::file("list", directory))? {
+        let entry = entry.map_err(Error::file("list", directory))?;
+        let name = entry.file_name();
+        let Some(suffix) = name.to_str().and_then(|name| name.strip_prefix(&prefix)) else {
+            continue;
+        };
+        // Of the file that a symbolic link leads to.
+        match fs::metadata(entry.path()) {
+            Ok(metadata) => {
+                files.push(ComponentFile {
+                    name: suffix.to_owned(),
+                    bytes: metadata.len(),
+                });
+            }
+            Err(e) if e.kind() == ErrorKind::NotFound => refuse_dangling(&entry.path(), suffix)?,
+            Err(e) => return Err(Error::file("look up", entry.path())(e)),
+        }
+    }
+    files.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(files)
+}
+
+/// Refuses a symbolic link that leads nowhere in the place of a component that no SSTable can do without. What
+/// is gone altogether, a running node may have removed in between.
+fn refuse_dangling(path: &Path, suffix: &str) -> Result<()> {
+    let Some(component) = Component::from_file_suffix(suffix) else {
+        return Ok(());
+    };
+    let is_dispensable = matches!(
+        component,
+        Component::Summary
+            | Component::Filter
+            | Component::Digest
+            | Component::Crc
+            | Component::Toc
+    );
+    match fs::read_link(path) {
+        Ok(target) if !is_dispensable => {
+            let expected = format!("a file {component}");
+            let found = format!(
+                "a symbolic link to {}, which does not exist",
+                target.display()
+            );
+            let error = FormatError::corrupt("sstable", 0, expected, found);
+            Err(error.with_file(path, component).into())
+        }
+        _ => Ok(()),
+    }
+}
+
+impl Files<'_> {
+    /// Length and content of `Summary.db`; a damaged one is noted.
+    pub(super) fn summary(&self, notes: &mut Vec<String>) -> Result<Option<(u64, Summary)>> {
+        const COMPONENT: Component = Component::Summary;
+        let Some(file_bytes) = self.bytes_of(COMPONENT) else {
+            return Ok(None);
+        };
+        match Summary::parse(&self.read(COMPONENT)?, self.descriptor.version) {
+            Ok(summary) => Ok(Some((file_bytes, summary))),
+            Err(error) => {
+                self.note_damage(error, COMPONENT, notes);
+                Ok(None)
+            }
+        }
+    }
+
+    /// The filter from its first bytes: it may be gigabytes long. A damaged one is noted.
+    pub(super) fn bloom_filter(
+        &self,
+        notes: &mut Vec<String>,
+    ) -> Result<Option<BloomFilterMetadata>> {
+        const COMPONENT: Component = Component::Filter;
+        let Some(file_bytes) = self.bytes_of(COMPONENT) else {
+            return Ok(None);
+        };
+        if file_bytes == 0 {
+            return Ok(Some(BloomFilterMetadata {
+                file_bytes,
+                memory_bytes: 0,
+                hash_count: 0,
+            }));
+        }
+        let path = self.descriptor.path(COMPONENT);
+        let mut head = [0u8; 8];
+        let mut file = open_regular(&path)?;
+        match file.read_exact(&mut head) {
+            Ok(()) => {}
+            Err(e) if e.kind() == ErrorKind::UnexpectedEof => {
+                let error = FormatError::corrupt(
+                    "filter",
+                    0,
+                    "a head of 8 bytes",
+                    format!("{file_bytes} bytes"),
+                );
+                self.note_damage(error, COMPONENT, notes);
+                return Ok(None);
+            }
+            Err(e) => return Err(Error::file("read", &path)(e)),
+        }
+        let [h0, h1, h2, h3, w0, w1, w2, w3] = head;
+        let hash_count = u32::from_be_bytes([h0, h1, h2, h3]);
+        let words = u32::from_be_bytes([w0, w1, w2, w3]);
+        let memory_bytes = 8 * u64::from(words);
+        if 8 + memory_bytes != file_bytes {
+            let error = FormatError::corrupt(
+                "filter.word_count",
+                4,
+                format!("{} bytes of words", file_bytes - 8),
+                format!("{words} words"),
+            );
+            self.note_damage(error, COMPONENT, notes);
+            return Ok(None);
+        }
+        Ok(Some(BloomFilterMetadata {
+            file_bytes,
+            memory_bytes,
+            hash_count,
+        }))
+    }
+}

@@ -1,0 +1,303 @@
+//! Scrubbing: the readable partitions and rows of a damaged SSTable in a new one, and a list of what
+//! is not.
+//!
+//! Two readings. The first finds out what can be read and kept, the second writes it with the merge's
+//! own writer, from a source that leaves the damage out (`splice`). So nothing is written before
+//! it is known what is lost, and the output is made, staged and published as a merge's is.
+//!
+//! Unlike Cassandra's scrub, this keeps the rows of a partition before damage, and those after it from the next block
+//! of the partition's index on; partitions behind damage where `Index.db` is missing or damaged too. The tries of the
+//! BTI format are not asked: they hold no whole keys, so that partitions of that format are looked for as if there
+//! were no index.
+//!
+//! ```no_run
+//! # fn main() -> Result<(), compactor_check::Error> {
+//! use compactor_check::scrub::{ScrubOptions, scrub};
+//!
+//! let io = compactor_io::Io::new(compactor_io::IoOptions::default())?;
+//! let path = "snapshot/nb-1-big-Data.db".as_ref();
+//! let report = scrub(&io, path, &ScrubOptions::new("scrubbed"), &mut compactor_engine::merge::NoObserver)?;
+//! for loss in &report.losses {
+//!     println!("{loss}");
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Source: `SortedTableScrubber`, `BigTableScrubber`.
+
+mod current;
+mod index_walk;
+mod loss;
+mod resume;
+mod runs;
+mod scan;
+mod search;
+mod splice;
+mod stored;
+mod synthesis;
+mod write;
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use compactor_engine::input::{READABLE, parse_data_name, refuse_link_without_sidecars};
+use compactor_engine::merge::Observer;
+use compactor_io::Io;
+use compactor_sstable::partitioner::Partitioner;
+use compactor_sstable::statistics::StatsMetadata;
+use compactor_sstable::{Component, Error as FormatError, Version};
+use serde::Serialize;
+
+use crate::sstable_report::SstableReport;
+use crate::verify::Finding;
+use crate::verify::chunks::CheckedData;
+use crate::verify::finding::Findings;
+use crate::verify::index::IndexScan;
+use crate::{Error, Result};
+use compactor_engine::job::MergeOptions;
+use index_walk::IndexWalk;
+pub use loss::{Loss, LossKind};
+use loss::{Losses, Owner};
+use runs::Runs;
+use scan::{Counts, Scan, check_cancelled};
+use stored::Stored;
+
+/// That of all SSTables that are scrubbed: others are refused when they are opened.
+const PARTITIONER: Partitioner = Partitioner::Murmur3;
+
+/// Scrub options.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ScrubOptions {
+    /// Where the output goes and what it is like, how files are read and written. Of the merge's
+    /// other options none is used: nothing is purged.
+    pub output: MergeOptions,
+    /// Continue if counter data is lost, although the counters then have lower values.
+    pub skip_corrupted: bool,
+    /// Hold every value against its type, and leave out rows with one that is invalid.
+    pub validate: bool,
+    /// Only determine the losses, without writing.
+    pub dry_run: bool,
+    /// Losses that are listed; beyond, they are only counted.
+    pub max_losses: usize,
+}
+
+impl ScrubOptions {
+    /// Scrubs into `output_directory` with everything else at its default.
+    pub fn new(output_directory: impl Into<PathBuf>) -> ScrubOptions {
+        ScrubOptions {
+            output: MergeOptions::new(Vec::new(), output_directory),
+            skip_corrupted: false,
+            validate: true,
+            dry_run: false,
+            max_losses: 1000,
+        }
+    }
+}
+
+/// Report of the rows salvaged and lost from one SSTable.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct ScrubReport {
+    /// `Data.db` of the SSTable.
+    #[serde(serialize_with = "crate::sstable_report::lossy")]
+    pub data_path: PathBuf,
+    /// Version of the SSTable.
+    pub version: String,
+    /// Uncompressed bytes of its `Data.db`.
+    pub uncompressed_bytes: u64,
+    /// The new SSTable; none if nothing was salvaged, or if nothing was to be written.
+    pub output: Option<SstableReport>,
+    /// Partitions without a loss.
+    pub partitions_good: u64,
+    /// Partitions of which something was lost and the rest kept.
+    pub partitions_cut: u64,
+    /// Partitions lost, as far as the index tells.
+    pub partitions_lost: u64,
+    /// Number of partitions that were out of order and have been reordered.
+    pub partitions_out_of_order: u64,
+    /// Number of partitions with out-of-order rows that have been reordered.
+    pub partitions_with_rows_out_of_order: u64,
+    /// Rows kept, static rows that are not empty included.
+    pub rows_good: u64,
+    /// Uncompressed bytes that were not carried over.
+    pub bytes_lost: u64,
+    /// Number of losses, listed or not.
+    pub loss_count: u64,
+    /// The first of them, in the order of the data.
+    pub losses: Vec<Loss>,
+    /// `Data.db` does not match its digest, and no checksums of chunks tell where: rows that look
+    /// right may be wrong.
+    pub is_doubtful: bool,
+    /// The SSTable was repaired and the new one is not, since something was lost.
+    pub is_repair_state_reset: bool,
+    /// Findings on the files.
+    pub findings: Vec<Finding>,
+    /// Seconds.
+    pub elapsed_s: f64,
+}
+
+impl ScrubReport {
+    /// True if not everything that was written is there, or may not be as it was written.
+    pub fn is_lossy(&self) -> bool {
+        self.loss_count > 0 || self.is_doubtful
+    }
+}
+
+/// Salvages the SSTable whose `Data.db` is `data_path`. Damage that can be worked around is not an
+/// error: it is in the report.
+///
+/// # Errors
+/// Damage without whose repair nothing can be read: of `Statistics.db` or `CompressionInfo.db`, or
+/// no `Data.db`. Refused, if data of counters would be lost and that was not agreed to. A failed read
+/// or write, cancellation. Nothing is written then.
+pub fn scrub(
+    io: &Io,
+    data_path: &Path,
+    options: &ScrubOptions,
+    observer: &mut dyn Observer,
+) -> Result<ScrubReport> {
+    let started = Instant::now();
+    let descriptor = parse_data_name(data_path)?;
+    refuse_link_without_sidecars(&descriptor, Component::Statistics)?;
+    if !READABLE.contains(&descriptor.version) {
+        let what = format!(
+            "SSTable version {}; this release scrubs {}",
+            descriptor.version,
+            READABLE.map(Version::name).join(", ")
+        );
+        return Err(FormatError::unsupported(what)
+            .with_file(data_path, Component::Data)
+            .into());
+    }
+    let findings = Findings::new(descriptor.clone(), options.max_losses);
+    let stored = Stored::open(io, options.output.read_mode, &descriptor, &findings)?;
+    let mut data = CheckedData::new(&findings, stored.file.clone(), stored.form());
+    let data_len = data.data_len();
+    let index = match stored.has_index {
+        false => None,
+        true => {
+            let path = descriptor.path(Component::Index);
+            let file = io.open(&path, options.output.read_mode)?;
+            let scan = IndexScan::open(&findings, &file, Some(data_len), PARTITIONER, None);
+            Some(IndexWalk::start(scan, data_len)?)
+        }
+    };
+    let key_type = stored.statistics.header.key_type.cql_type.clone();
+    let losses = Losses::new(options.max_losses, stored.chunks().cloned(), key_type);
+    let mut scan = Scan::new(&descriptor, &stored, losses);
+    scan.validate = options.validate;
+    scan.is_checksummed = stored.is_checksummed();
+    scan.file_len = stored.file.len();
+    scan.index = index;
+    scan.run(&mut data, observer)?;
+    // What lies behind what could be read, for the digest.
+    while data.skip_chunk()? {
+        check_cancelled(observer)?;
+    }
+    let is_doubtful = !stored.is_checksummed()
+        && matches!((stored.digest, data.digest()), (Some(a), Some(b)) if a != b);
+    let mut found = Found::of(scan);
+    found.enter_missing(&stored);
+    drop(data);
+
+    let repaired_at = stored.statistics.stats.repaired_at;
+    let mut report = ScrubReport {
+        data_path: data_path.to_owned(),
+        version: descriptor.version.to_string(),
+        uncompressed_bytes: data_len,
+        output: None,
+        partitions_good: found.counts.whole,
+        partitions_cut: found.counts.cut,
+        partitions_lost: found.losses.partitions,
+        partitions_out_of_order: found.counts.out_of_order,
+        partitions_with_rows_out_of_order: found.counts.with_rows_out_of_order,
+        rows_good: found.counts.rows,
+        bytes_lost: found.losses.bytes,
+        loss_count: found.losses.count,
+        losses: found.losses.listed,
+        is_doubtful,
+        is_repair_state_reset: false,
+        findings: Vec::new(),
+        elapsed_s: 0.0,
+    };
+    if !options.dry_run {
+        if stored.layout.has_counters() && report.is_lossy() && !options.skip_corrupted {
+            return Err(counters_refused(&report));
+        }
+        let pieces = found.runs.into_pieces();
+        let output = write::write(io, &stored, pieces, &report, options, observer)?;
+        report.is_repair_state_reset = output.is_some() && report.is_lossy() && repaired_at != 0;
+        report.output = output;
+    }
+    (report.findings, _, _) = findings.finish();
+    report.elapsed_s = started.elapsed().as_secs_f64();
+    Ok(report)
+}
+
+/// Result of the first pass.
+struct Found {
+    runs: Runs,
+    losses: Losses,
+    counts: Counts,
+    /// Partitions that the index has behind the end of the data.
+    beyond: Vec<(Vec<u8>, i64, u64)>,
+}
+
+impl Found {
+    fn of(scan: Scan<'_>) -> Found {
+        Found {
+            runs: scan.runs,
+            losses: scan.losses,
+            counts: scan.counts,
+            beyond: scan.index.map(|index| index.beyond).unwrap_or_default(),
+        }
+    }
+
+    fn partitions(&self) -> u64 {
+        self.counts.whole + self.counts.cut + self.losses.partitions
+    }
+
+    /// Partitions that there were, and of which not even bytes are left.
+    fn enter_missing(&mut self, stored: &Stored) {
+        let expected = partition_count(&stored.statistics.stats);
+        for (key, token, position) in std::mem::take(&mut self.beyond) {
+            // An index that is wrong about a file that is complete is no loss.
+            if self.partitions() >= expected {
+                return;
+            }
+            let owner = Some(Owner { key: &key, token });
+            let range = position..position;
+            self.losses
+                .add(LossKind::Partition, range, owner, "Data.db ends before");
+        }
+        let found = self.partitions();
+        if found < expected && self.losses.count == 0 {
+            let end = stored.data_len();
+            let reason = format!("Statistics.db counts {expected} partitions, {found} are there");
+            self.losses.add(LossKind::Bytes, end..end, None, &reason);
+        }
+    }
+}
+
+/// Each partition has one entry in the histogram of sizes.
+fn partition_count(stats: &StatsMetadata) -> u64 {
+    stats.partition_sizes.count().max(0).unsigned_abs()
+}
+
+fn counters_refused(report: &ScrubReport) -> Error {
+    let first = report
+        .losses
+        .first()
+        .map_or_else(String::new, |loss| format!("; the first: {loss}"));
+    Error::refused(format!(
+        "{}: a table of counters, of which {} cannot be salvaged{first}. Without it counters \
+         count less than they did. Say --skip-corrupted to go on all the same; --dry-run lists all",
+        report.data_path.display(),
+        match report.loss_count {
+            1 => "1 place".to_owned(),
+            places => format!("{places} places"),
+        }
+    ))
+}

@@ -1,0 +1,151 @@
+//! Second pass: merges the salvaged data into the output, without purging.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use compactor_engine::input::column_map;
+use compactor_engine::job::{Budget, Demands, OutsideSstables, decide_settings};
+use compactor_engine::merge::{MergeInput, Observer, PartitionMerger};
+use compactor_engine::publish::{OutputClaim, Staging};
+use compactor_engine::read::{Cursor, Workers};
+use compactor_engine::write::{
+    OutputBlocks, SstableSettings, SstableWriter, WriteSettings, WrittenSstable,
+};
+use compactor_io::Io;
+use compactor_sstable::Component;
+use compactor_sstable::statistics::CollectorSettings;
+
+use super::splice::{Piece, Spliced};
+use super::stored::Stored;
+use super::{PARTITIONER, ScrubOptions, ScrubReport};
+use crate::Result;
+use crate::sstable_report::SstableReport;
+use crate::verify::chunks::CheckedData;
+use crate::verify::finding::Findings;
+
+/// No moment has come: what expires is left as it is.
+const NEVER: i64 = i64::MIN;
+
+/// Writes the runs as one SSTable; `None` if there is nothing in them.
+pub(super) fn write(
+    io: &Io,
+    stored: &Stored,
+    runs: Vec<Vec<Piece>>,
+    report: &ScrubReport,
+    options: &ScrubOptions,
+    observer: &mut dyn Observer,
+) -> Result<Option<SstableReport>> {
+    let partitions = report.partitions_good + report.partitions_cut;
+    if partitions == 0 {
+        return Ok(None);
+    }
+    let mut settings = settings(stored, report, options)?;
+    settings.expected_keys = partitions;
+    let workers = Workers::start(options.output.threads)?;
+    let cancelled = Arc::new(AtomicBool::new(false));
+    let written = Writing {
+        io,
+        stored,
+        options,
+        workers: &workers,
+        cancelled: &cancelled,
+    }
+    .run(runs, settings, observer);
+    // Tasks still queued after a failure are obsolete.
+    cancelled.store(written.is_err(), Ordering::Relaxed);
+    drop(workers);
+    Ok(written?.as_ref().map(SstableReport::of_output))
+}
+
+/// Those of a merge of this one SSTable. Where something was lost, the output is not what was
+/// repaired (`SortedTableScrubber.scrub`).
+fn settings(
+    stored: &Stored,
+    report: &ScrubReport,
+    options: &ScrubOptions,
+) -> Result<SstableSettings> {
+    let stats = &stored.statistics.stats;
+    let mut inherited = CollectorSettings::merge(&[stats])?;
+    inherited.level = stats.level;
+    if report.is_lossy() {
+        inherited.repaired_at = 0;
+    }
+    decide_settings(&options.output, &[stored.as_input()], inherited)
+}
+
+struct Writing<'w> {
+    io: &'w Io,
+    stored: &'w Stored,
+    options: &'w ScrubOptions,
+    workers: &'w Workers,
+    cancelled: &'w Arc<AtomicBool>,
+}
+
+impl Writing<'_> {
+    fn run(
+        &self,
+        runs: Vec<Vec<Piece>>,
+        settings: SstableSettings,
+        observer: &mut dyn Observer,
+    ) -> Result<Option<WrittenSstable>> {
+        let output = &self.options.output;
+        let unit = |info: Option<u32>| info.map_or(0, |len| len as usize);
+        let budget = Budget::divide(&Demands {
+            memory_bytes: output.memory_bytes,
+            inputs: runs.len(),
+            threads: 1,
+            readahead_bytes: output.readahead_bytes,
+            input_unit: unit(self.stored.chunks().map(|i| i.params.chunk_len)),
+            output_unit: unit(settings.compression.as_ref().map(|c| c.chunk_len)),
+            ..Demands::default()
+        });
+        let write = WriteSettings {
+            mode: output.write_mode,
+            buffer_bytes: budget.write_buffer_bytes,
+            in_flight: budget.write_buffers,
+            blocks: Arc::new(OutputBlocks::new(Budget::most_output_blocks(
+                output.threads,
+            ))),
+            expected_len: Some(self.stored.file.len()),
+        };
+        let claim = match &output.claim {
+            Some(claim) => Arc::clone(claim),
+            None => {
+                let like = self.stored.descriptor.path(Component::Data);
+                OutputClaim::take(
+                    &output.output_directory,
+                    output.existing_output,
+                    Some(&like),
+                )?
+            }
+        };
+        let staging = Staging::create(&claim)?;
+        let (sstable, partitions) = SstableWriter::create(
+            self.io,
+            staging,
+            settings,
+            PARTITIONER,
+            &write,
+            self.workers.queue(),
+            Arc::clone(self.cancelled),
+        )?;
+        let layout = Arc::clone(sstable.layout());
+        let descriptor = &self.stored.descriptor;
+        // The first reading has said what there is to say.
+        let unheard = Findings::new(descriptor.clone(), 0);
+        let mut inputs = Vec::with_capacity(runs.len());
+        for pieces in runs {
+            let data = CheckedData::new(&unheard, self.stored.file.clone(), self.stored.form());
+            let source = Spliced::new(data, pieces);
+            let path = descriptor.path(Component::Data);
+            let cursor = Cursor::new(source, Arc::clone(&self.stored.layout), PARTITIONER, path);
+            let map = column_map(&self.stored.layout, &layout)?;
+            inputs.push(MergeInput::new(cursor, map, &layout, i64::MAX, NEVER));
+        }
+        let merger = PartitionMerger::new(inputs, partitions, layout, NEVER, NEVER);
+        let (partitions, _) = merger.run(&OutsideSstables::Unknown, observer)?;
+        let written = sstable.finish(partitions, |path| observer.before_publish(path))?;
+        claim.commit()?;
+        Ok(written)
+    }
+}

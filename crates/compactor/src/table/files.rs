@@ -1,0 +1,182 @@
+//! The SSTables in a directory, and files by which it must not be read.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use compactor_engine::publish::{is_harmless_log, is_run_directory};
+use compactor_sstable::Component;
+use compactor_sstable::compression::info::CompressionInfo;
+use compactor_sstable::descriptor::{Descriptor, NameError};
+use compactor_sstable::transaction_log;
+
+use crate::{Error, Result};
+
+/// `Data.db` files of a directory, as far as it can be read, in no order; whatever else is there.
+pub fn data_files(directory: &Path) -> Vec<PathBuf> {
+    let entries = compactor_io::read_dir(directory)
+        .into_iter()
+        .flatten()
+        .flatten();
+    entries
+        .map(|entry| entry.path())
+        .filter(|path| {
+            Descriptor::parse(path).is_ok_and(|file| file.component == Some(Component::Data))
+        })
+        .collect()
+}
+
+/// Lists the `Data.db` paths of all SSTables with any component in a directory, including those whose `Data.db` is
+/// missing and names that only [`verify`](crate::verify::verify) can judge.
+///
+/// # Errors
+/// The directory cannot be listed, is in use by a node, or has no SSTables.
+pub fn find_sstables(directory: &Path) -> Result<Vec<PathBuf>> {
+    let mut found = BTreeSet::new();
+    for entry in compactor_io::read_dir(directory).map_err(Error::file("list", directory))? {
+        let path = entry.map_err(Error::file("list", directory))?.path();
+        refuse_transaction_log(&path)?;
+        match Descriptor::parse(&path) {
+            Ok(file) if file.component.is_some() => {
+                found.insert(file.descriptor.path(Component::Data));
+            }
+            Ok(_) | Err(NameError::NotAnSstable(_) | NameError::Temporary(_)) => {}
+            Err(_) => {
+                let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+                if name.ends_with(Component::Data.file_suffix().as_bytes()) {
+                    found.insert(path);
+                }
+            }
+        }
+    }
+    if found.is_empty() {
+        return Err(none_in(directory));
+    }
+    Ok(found.into_iter().collect())
+}
+
+/// A node that is compacting here, or was cut off, has left a `*_txn_*.log`: some SSTables may be half
+/// written or already replaced (`LogFile`). So has a run of this program that was killed while it put
+/// several outputs in place. A log by which nothing is to be deleted does no harm.
+fn refuse_transaction_log(path: &Path) -> Result<()> {
+    let name = path.file_name().map(|n| n.to_string_lossy());
+    if !name.is_some_and(|n| transaction_log::is_file_name(&n)) {
+        return Ok(());
+    }
+    if is_harmless_log(path)? {
+        return Ok(());
+    }
+    Err(Error::refused(format!(
+        "{}: a transaction of a Cassandra node, or of a run of this program that was killed, is under \
+         way here or was cut off: some SSTables in this directory may be half written or already \
+         replaced. Merge a snapshot, or start and stop the node so that it cleans up; what this program \
+         left goes when it next writes into this directory",
+        path.display()
+    )))
+}
+
+/// The name of the index whose SSTables this directory in a table's holds: it begins with a dot.
+fn secondary_index(path: &Path) -> Option<String> {
+    let name = path.file_name()?.to_str()?;
+    // What a run of this program is writing.
+    if is_run_directory(name) {
+        return None;
+    }
+    let index = name.strip_prefix('.')?;
+    (!data_files(path).is_empty()).then(|| index.to_owned())
+}
+
+/// No SSTable is in `directory`. Names one below it that has some: `merge` writes to `OUTPUT/KEYSPACE/TABLE`.
+pub(super) fn none_in(directory: &Path) -> Error {
+    let advice = match first_below(directory, 2) {
+        Some(below) => format!("{} has some", below.display()),
+        None => "name a table's or snapshot's own directory".to_owned(),
+    };
+    Error::invalid(format!(
+        "{}: no SSTables here (files named <version>-<id>-big-Data.db or -bti-Data.db); {advice}",
+        directory.display()
+    ))
+}
+
+/// The first directory with SSTables, by name, at most `levels` below. A directory that cannot be listed
+/// counts as empty.
+fn first_below(directory: &Path, levels: u32) -> Option<PathBuf> {
+    let mut below: Vec<PathBuf> = compactor_io::read_dir(directory)
+        .ok()?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.is_dir())
+        .collect();
+    below.sort_unstable();
+    below.into_iter().find_map(|path| {
+        if list(&path, &mut Vec::new()).is_ok_and(|found| !found.is_empty()) {
+            return Some(path);
+        }
+        (levels > 1).then(|| first_below(&path, levels - 1))?
+    })
+}
+
+/// `Data.db` files of one directory, ascending by id.
+pub(super) fn list(directory: &Path, notes: &mut Vec<String>) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let mut others = Vec::new();
+    for entry in compactor_io::read_dir(directory).map_err(Error::file("list", directory))? {
+        let path = entry.map_err(Error::file("list", directory))?.path();
+        refuse_transaction_log(&path)?;
+        if let Some(index) = secondary_index(&path) {
+            notes.push(format!(
+                "left alone: secondary index {index:?} in {}; Cassandra rebuilds it when it loads the \
+                 output",
+                path.display()
+            ));
+            continue;
+        }
+        match Descriptor::parse(&path) {
+            Ok(file) if file.component == Some(Component::Data) => {
+                found.push((file.descriptor.id, path));
+            }
+            Ok(file) if file.component.is_some() => others.push(file.descriptor),
+            Ok(_) | Err(NameError::NotAnSstable(_)) => {}
+            Err(temporary @ NameError::Temporary(_)) => {
+                notes.push(format!("left alone: {temporary}"));
+            }
+            Err(other) => {
+                let is_data = path
+                    .file_name()
+                    .is_some_and(|n| n.to_string_lossy().ends_with(Component::Data.file_suffix()));
+                if is_data {
+                    return Err(compactor_sstable::Error::from(other).into());
+                }
+                notes.push(format!("left alone: {other}"));
+            }
+        }
+    }
+    for descriptor in others {
+        let data = descriptor.path(Component::Data);
+        if !data.try_exists().map_err(Error::file("look up", &data))? {
+            // Going on without it would be to lose it, and to purge what still shadows its rows.
+            return Err(compactor_sstable::Error::corrupt(
+                "sstable",
+                0,
+                "a file Data.db with the other components of this SSTable",
+                "no such file",
+            )
+            .with_file(&data, Component::Data)
+            .into());
+        }
+    }
+    found.sort();
+    Ok(found.into_iter().map(|(_, path)| path).collect())
+}
+
+/// Uncompressed length of a `Data.db`, as far as it is to be had without opening the SSTable: for the
+/// total of a progress.
+pub fn roughly_uncompressed_bytes(data_path: &Path) -> u64 {
+    let stored = fs::metadata(data_path).map_or(0, |metadata| metadata.len());
+    let uncompressed = || {
+        let descriptor = Descriptor::parse(data_path).ok()?.descriptor;
+        let info = fs::read(descriptor.path(Component::CompressionInfo)).ok()?;
+        let info = CompressionInfo::parse(&info, descriptor.version, stored).ok()?;
+        Some(info.data_len)
+    };
+    uncompressed().unwrap_or(stored)
+}

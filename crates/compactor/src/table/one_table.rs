@@ -1,0 +1,66 @@
+//! Whether SSTables of several directories can be of one table.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use compactor_sstable::descriptor::TableDirectory;
+
+use crate::{Error, Result};
+
+/// Refuses SSTables in directories of different tables. Files that were copied elsewhere do not name their
+/// table; their columns and key are compared later.
+///
+/// # Errors
+/// Names two that are of different tables.
+pub(super) fn refuse_two_tables(sstables: &[PathBuf]) -> Result<()> {
+    let mut first: Option<(&PathBuf, TableDirectory)> = None;
+    for path in sstables {
+        let directory = path
+            .canonicalize()
+            .ok()
+            .and_then(|p| p.parent().map(Path::to_owned));
+        let Some(table) = directory.and_then(|d| TableDirectory::parse(&d)) else {
+            continue;
+        };
+        if table.table_id.is_none() {
+            // Any directory in another looks like a table's of old.
+            continue;
+        }
+        let of_one = |a: &TableDirectory, b: &TableDirectory| {
+            (&a.keyspace, &a.table, &a.table_id, &a.index)
+                == (&b.keyspace, &b.table, &b.table_id, &b.index)
+        };
+        match &first {
+            None => first = Some((path, table)),
+            Some((_, known)) if of_one(known, &table) => {}
+            Some((other, known)) => {
+                return Err(Error::invalid(format!(
+                    "inputs are not of one table: {} is of {}.{} and {} of {}.{}",
+                    other.display(),
+                    known.keyspace,
+                    known.table,
+                    path.display(),
+                    table.keyspace,
+                    table.table
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Why these may be of two tables although nothing contradicts it: they are in several directories,
+/// some of which do not say what table they are of.
+pub(super) fn doubt_one_table(sstables: &[PathBuf]) -> Option<String> {
+    let directory = |path: &PathBuf| Some(path.canonicalize().ok()?.parent()?.to_owned());
+    let directories: BTreeSet<PathBuf> = sstables.iter().filter_map(directory).collect();
+    let is_named = |d: &PathBuf| TableDirectory::parse(d).is_some_and(|t| t.table_id.is_some());
+    let bare = directories.iter().find(|d| !is_named(d))?;
+    let other = directories.iter().find(|d| *d != bare)?;
+    Some(format!(
+        "{} and {} are taken for one table's: their types agree, but not both are named \
+         KEYSPACE/TABLE-ID. Make sure that they are",
+        bare.display(),
+        other.display()
+    ))
+}

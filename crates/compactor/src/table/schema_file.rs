@@ -1,0 +1,106 @@
+//! Reading the table's schema from `schema.cql` or a file that the user names.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use compactor_sstable::descriptor::TableDirectory;
+use compactor_sstable::schema::{Schema, Table as TableSchema};
+
+use crate::{Error, Result};
+
+/// Reads the schema at `path`; `None` if there is no such file, or if it describes no table.
+///
+/// # Errors
+/// A file that is no schema.
+pub(super) fn read_schema_alongside(path: &Path) -> Result<Option<(PathBuf, TableSchema)>> {
+    if matches!(fs::metadata(path), Err(e) if e.kind() == ErrorKind::NotFound) {
+        return Ok(None);
+    }
+    let schema = read_schema(path)?;
+    if schema.tables.is_empty() && is_omitted(path)? {
+        return Ok(None);
+    }
+    let table = schema.only_table().map_err(|e| not_a_schema(path, e))?;
+    Ok(Some((path.to_owned(), table.clone())))
+}
+
+/// Cassandra describes a table that CQL cannot make, one of the time of Thrift, in a comment, and says so
+/// (`TableMetadata.toCqlString`): that is no schema.
+fn is_omitted(path: &Path) -> Result<bool> {
+    let text = fs::read(path).map_err(Error::file("read", path))?;
+    let says = b"omitted because it has constructs not compatible with CQL";
+    Ok(text.windows(says.len()).any(|window| window == says))
+}
+
+/// Far above any table's: a file that is larger is something else, and is not read into memory.
+const MAX_SCHEMA_BYTES: u64 = 64 << 20;
+
+pub(super) fn read_schema(path: &Path) -> Result<Schema> {
+    // A pipe that nobody writes to would be waited for.
+    let metadata = match fs::metadata(path) {
+        Ok(metadata) => metadata,
+        Err(e) if e.kind() == ErrorKind::NotFound => {
+            return Err(not_a_schema(path, "no such file"));
+        }
+        Err(e) => return Err(Error::file("read", path)(e)),
+    };
+    if !metadata.is_file() {
+        return Err(not_a_schema(path, "it is not a file"));
+    }
+    if metadata.len() > MAX_SCHEMA_BYTES {
+        let why = format!(
+            "it has {} bytes, more than the {MAX_SCHEMA_BYTES} that any schema has",
+            metadata.len()
+        );
+        return Err(not_a_schema(path, why));
+    }
+    let bytes = fs::read(path).map_err(Error::file("read", path))?;
+    let text = String::from_utf8(bytes).map_err(|e| not_a_schema(path, e.utf8_error()))?;
+    Schema::parse(&text).map_err(|e| not_a_schema(path, e))
+}
+
+pub(super) fn not_a_schema(path: &Path, why: impl std::fmt::Display) -> Error {
+    Error::invalid(format!(
+        "{}: {why}; give the table's schema with --schema, as `schema.cql` of a snapshot has it",
+        path.display()
+    ))
+}
+
+/// Columns and drops decide what is left of the data: there must be no doubt of them.
+pub(super) fn refuse_two_schemas(
+    first: &(PathBuf, TableSchema),
+    other: &(PathBuf, TableSchema),
+) -> Result<()> {
+    let same = (&first.1.columns, &first.1.dropped_columns, &first.1.options)
+        == (&other.1.columns, &other.1.dropped_columns, &other.1.options);
+    if same {
+        return Ok(());
+    }
+    Err(Error::refused(format!(
+        "{} and {} differ; say with --schema which of them is the table's schema now",
+        first.0.display(),
+        other.0.display()
+    )))
+}
+
+/// The table of a schema that the SSTables are of, by the name of their directory where there are
+/// several.
+pub(super) fn choose_table(path: &Path, sstables: &[PathBuf]) -> Result<TableSchema> {
+    let schema = read_schema(path)?;
+    if let [only] = &schema.tables[..] {
+        return Ok(only.clone());
+    }
+    let directory = sstables
+        .iter()
+        .filter_map(|sstable| TableDirectory::parse(sstable.canonicalize().ok()?.parent()?))
+        .find(|directory| directory.table_id.is_some());
+    let of_directory = directory.and_then(|d| schema.table(&d.keyspace, &d.table).cloned());
+    match of_directory {
+        Some(table) => Ok(table),
+        None => {
+            schema.only_table().map_err(|e| not_a_schema(path, e))?;
+            Err(not_a_schema(path, "no table of the SSTables' directory"))
+        }
+    }
+}
