@@ -8,8 +8,8 @@ use std::error::Error;
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 
+use compactor::Version;
 use compactor::generate::Shape;
-use compactor::sstable::Version;
 use compactor_examples::directory_on_disk;
 use compactor_lab::interference;
 use compactor_lab::options::{Data, InterferenceOptions};

@@ -14,9 +14,9 @@ use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 
 use compactor::ErrorKind;
-use compactor::sstable::Component;
-use compactor::sstable::descriptor::Descriptor;
 use compactor::verify::data_digest::digest_of_data;
+use compactor_sstable::Component;
+use compactor_sstable::descriptor::Descriptor;
 
 use crate::failure::Failure;
 use crate::interrupt;

@@ -1,7 +1,7 @@
 //! A failure as JSON, for callers who asked for JSON and read stdout.
 
 use compactor::ErrorKind;
-use compactor::sstable::Corruption;
+use compactor_sstable::Corruption;
 use serde::Serialize;
 
 use crate::output::print;

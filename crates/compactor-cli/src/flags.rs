@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use compactor::Error;
-use compactor::io::BackendKind;
+use compactor_io::BackendKind;
 
 /// A number of bytes, written with a binary or a decimal unit: `64KiB`, `64KB`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

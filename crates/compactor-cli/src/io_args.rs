@@ -1,7 +1,7 @@
 //! Options of the commands that read and write SSTables: how the bytes move.
 
-use compactor::io::{BackendKind, ReadMode, WriteMode};
 use compactor::{Error, Resources};
+use compactor_io::{BackendKind, ReadMode, WriteMode};
 
 use crate::flags::{ByteSize, refuse_uring_with_dontcache};
 use crate::numbers::{DEFAULT_MEMORY, MEMORY, READAHEAD, THREADS, beside_program, within};

@@ -23,7 +23,7 @@ mod stalled;
 use std::process::ExitCode;
 
 use clap::Parser;
-use compactor::io::{ExitingAllocator, set_stall_hook, share_arenas};
+use compactor_io::{ExitingAllocator, set_stall_hook, share_arenas};
 use compactor_lab::text_table;
 
 /// Merge Apache Cassandra SSTables outside the JVM.
@@ -35,7 +35,7 @@ use compactor_lab::text_table;
 /// Sizes are bytes, or have a unit: 16KiB, 64MiB, 1.5GiB are binary, 64KB, 50MB, 1GB decimal (1MB is
 /// 1,000,000 bytes). Rates are sizes per second: 64MiB/s, 50MB/s.
 #[derive(Debug, Parser)]
-#[command(name = "compactor", version, max_term_width = 100)]
+#[command(name = "compactor", version = env!("COMPACTOR_VERSION"), max_term_width = 100)]
 struct Cli {
     #[command(subcommand)]
     command: cmd::Command,

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use compactor::RateLimiter;
-use compactor::sstable::data::deletion_time::MAX_DELETION_TIME;
+use compactor_sstable::data::deletion_time::MAX_DELETION_TIME;
 
 use crate::flags::{ByteRate, ByteSize};
 

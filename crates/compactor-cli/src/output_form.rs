@@ -1,8 +1,8 @@
 //! Options of the commands that write SSTables: version, format and compression.
 
-use compactor::sstable::Version;
-use compactor::sstable::compression::codec::{Codec, DEFAULT_ZSTD_LEVEL};
 use compactor::{Error, OutputForm};
+use compactor_sstable::Version;
+use compactor_sstable::compression::codec::{Codec, DEFAULT_ZSTD_LEVEL};
 
 use crate::flags::ByteSize;
 
@@ -53,8 +53,8 @@ impl OutputFormArgs {
         let mut form = OutputForm::default();
         form.version = self.sstable_version;
         form.format = self.sstable_format.map(|format| match format {
-            SstableFormat::Big => compactor::sstable::Format::Big,
-            SstableFormat::Bti => compactor::sstable::Format::Bti,
+            SstableFormat::Big => compactor_sstable::Format::Big,
+            SstableFormat::Bti => compactor_sstable::Format::Bti,
         });
         form.compression =
             self.compression

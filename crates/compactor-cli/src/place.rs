@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use compactor::Error;
-use compactor::io::probe;
+use compactor_io::probe;
 use serde::Serialize;
 
 /// A directory and its file system.
@@ -134,8 +134,8 @@ fn try_directory(directory: &Path) -> Result<Place, String> {
     })
 }
 
-fn why(support: &compactor::io::Support) -> String {
-    use compactor::io::Support;
+fn why(support: &compactor_io::Support) -> String {
+    use compactor_io::Support;
     match support {
         Support::Works => "it works".to_owned(),
         Support::Fails(reason) | Support::Unknown(reason) => reason.clone(),

@@ -1,6 +1,6 @@
 //! The message about reads and writes that do not complete.
 
-use compactor::io::Stall;
+use compactor_io::Stall;
 
 use crate::output::say;
 

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use compactor::io::{BackendKind, IoOptions, ReadMode, WriteMode};
 use compactor::{Error, InputCheck, MergeReport, MergeRequest, RateLimiter, Result};
+use compactor_io::{BackendKind, IoOptions, ReadMode, WriteMode};
 
 use crate::observer::Following;
 use crate::table::Table;
@@ -59,7 +59,7 @@ impl Compactions<'_> {
                 false => Some(output),
             };
             if let Some(path) = removed {
-                compactor::io::remove_dir_all(&path).map_err(Error::file("remove", &path))?;
+                compactor_io::remove_dir_all(&path).map_err(Error::file("remove", &path))?;
             }
             if after_each(report) {
                 break;

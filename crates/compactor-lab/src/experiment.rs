@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use compactor::io::{Io, IoOptions};
 use compactor::{Error, ErrorKind, Observer, Result};
+use compactor_io::{Io, IoOptions};
 
 use crate::arm::Arm;
 use crate::cgroup::{self, MemoryCgroup};

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use compactor::io::{Io, IoOptions};
 use compactor::{Error, ErrorKind, MergeReport, Result};
+use compactor_io::{Io, IoOptions};
 
 use crate::arm::Arm;
 use crate::cgroup::MemoryCgroup;

@@ -2,7 +2,7 @@
 //!
 //! ```no_run
 //! use compactor::generate::{Amount, GenerateOptions, Shape, generate};
-//! use compactor::io::IoOptions;
+//! use compactor_io::IoOptions;
 //!
 //! # fn main() -> Result<(), compactor::Error> {
 //! let mut options = GenerateOptions::new(Shape::Wide, "data");

@@ -13,7 +13,7 @@
 //! ```
 //!
 //! [`Table`] finds the SSTables of a table and merges, compacts, upgrades, splits and scrubs them.
-//! [`Scan`] reads one SSTable row by row; [`verify`], [`dump`] and [`metadata`] inspect it; [`generate`]
+//! [`Table::rows`] reads merged rows; [`verify`], [`dump`] and [`metadata`] inspect it; [`generate`]
 //! writes tables of synthetic data.
 #![forbid(unsafe_code)]
 
@@ -32,16 +32,13 @@ pub mod writer;
 
 pub use compactor_check::input_check::InputCheck;
 pub use compactor_check::{dump, metadata, scrub, verify};
-pub use compactor_engine::input::Scan;
 pub use compactor_engine::job::{MergeJob, OutputCompression, Scope, TombstoneOption};
 pub use compactor_engine::merge::{InputRead, MergeCounts, NoObserver, Observer};
 pub use compactor_engine::read::RateLimiter;
 pub use compactor_engine::{Error, ErrorKind, Result};
-pub use compactor_engine::{input, read};
-pub use compactor_io as io;
-pub use compactor_sstable as sstable;
+pub use compactor_io::{BackendKind, Io, IoOptions, ReadMode, WriteMode};
 pub use compactor_sstable::types::Value;
-pub use compactor_strategy as strategy;
+pub use compactor_sstable::{Component, Format, Version};
 pub use merge::{
     MergeRequest, merge, open_merge, open_merge_groups, run_merge, run_merges_recorded,
     run_merges_together,

@@ -6,13 +6,13 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 use compactor::dump::DumpOptions;
-use compactor::io::{Io, IoOptions};
 use compactor::metadata::MetadataOptions;
-use compactor::sstable::compression::codec::Codec;
-use compactor::sstable::compression::info::CompressionParams;
-use compactor::sstable::descriptor::Descriptor;
-use compactor::sstable::schema::Schema;
 use compactor::{InputCheck, NoObserver, OutputCompression, Scope, TombstoneOption};
+use compactor_io::{Io, IoOptions};
+use compactor_sstable::compression::codec::Codec;
+use compactor_sstable::compression::info::CompressionParams;
+use compactor_sstable::descriptor::Descriptor;
+use compactor_sstable::schema::Schema;
 
 /// What a merge is asked to do.
 #[derive(Debug, Clone)]

@@ -31,11 +31,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use compactor::sstable::compression::crc_file::CrcFile;
-use compactor::sstable::compression::crc32;
-use compactor::sstable::compression::info::CompressionInfo;
-use compactor::sstable::statistics::{IntervalSet, Statistics};
-use compactor::sstable::version::Version;
+use compactor_sstable::compression::crc_file::CrcFile;
+use compactor_sstable::compression::crc32;
+use compactor_sstable::compression::info::CompressionInfo;
+use compactor_sstable::statistics::{IntervalSet, Statistics};
+use compactor_sstable::version::Version;
 use serde_json::Value;
 
 use crate::cassandra::{Cassandra, Table};

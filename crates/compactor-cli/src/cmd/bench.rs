@@ -6,12 +6,12 @@ use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
-use compactor::io::{ReadMode, WriteMode};
-use compactor::sstable::Version;
-use compactor::sstable::compression::info::CompressionParams;
 use compactor::table::DEFAULT_CHUNK_LENGTH;
 use compactor::{Error, Table};
+use compactor_io::{ReadMode, WriteMode};
 use compactor_lab::bench::{self, ArmKind, BenchOptions, BenchReport, Generated, IoPair};
+use compactor_sstable::Version;
+use compactor_sstable::compression::info::CompressionParams;
 
 use super::generate::ShapeName;
 use super::lab::common::{Results, begin};

@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
 use compactor::generate::{Amount, GenerateOptions, GenerateReport, Shape, generate};
-use compactor::io::{Io, IoOptions, ReadMode, WriteMode};
 use compactor::verify::{VerifyOptions, VerifyReport, verify};
 use compactor::{Error, MergeReport, Observer};
+use compactor_io::{Io, IoOptions, ReadMode, WriteMode};
 use compactor_lab::scratch::Scratch;
 use serde::Serialize;
 

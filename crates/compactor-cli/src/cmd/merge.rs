@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
-use compactor::io::raise_open_files_limit;
 use compactor::{InputCheck, Table, TombstoneOption};
+use compactor_io::raise_open_files_limit;
 
 use crate::flags::{ByteRate, ByteSize, Format};
 use crate::interrupt;

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use compactor::io::{Io, IoOptions, ReadMode};
 use compactor::metadata::{self, MetadataOptions, SstableMetadata, text};
+use compactor_io::{Io, IoOptions, ReadMode};
 
 use super::dump::{now_s, sstables_of};
 use crate::flags::Format;

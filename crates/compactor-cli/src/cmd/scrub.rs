@@ -6,9 +6,9 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use compactor::Table;
-use compactor::io::raise_open_files_limit;
 use compactor::report::lossy;
 use compactor::scrub::ScrubReport;
+use compactor_io::raise_open_files_limit;
 use serde::Serialize;
 
 use crate::exit_code;

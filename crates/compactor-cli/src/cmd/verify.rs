@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
-use compactor::io::{BackendKind, Io, IoOptions, ReadMode};
 use compactor::table::find_sstables;
 use compactor::verify::{VerifyOptions, VerifyReport, verify};
 use compactor::{ErrorKind, Observer};
+use compactor_io::{BackendKind, Io, IoOptions, ReadMode};
 use serde::Serialize;
 
 use super::dump::is_directory;

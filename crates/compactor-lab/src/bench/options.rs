@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use compactor::generate::Shape;
-use compactor::sstable::Version;
-use compactor::sstable::compression::info::CompressionParams;
 use compactor::{Error, Result};
+use compactor_sstable::Version;
+use compactor_sstable::compression::info::CompressionParams;
 use serde::{Deserialize, Serialize};
 
 use super::IoPair;

@@ -207,7 +207,7 @@ fn compression(compressor: Option<&str>, chunk_length: Option<u32>) -> String {
 #[cfg(test)]
 pub(super) mod tests {
     use compactor::generate::Shape;
-    use compactor::sstable::Version;
+    use compactor_sstable::Version;
 
     use super::super::{
         ArmOutcome, BenchOptions, BenchRun, CodecTimes, Compression, Generated, OutputFacts,

@@ -3,9 +3,9 @@
 use std::io::{BufRead, Write};
 use std::time::Instant;
 
-use compactor::io::{ReadMode, WriteMode};
 use compactor::process::Usage;
 use compactor::{MergeReport, MergeRequest, Observer, Result, Scope};
+use compactor_io::{ReadMode, WriteMode};
 
 use rustix::process::{Signal, set_parent_process_death_signal};
 

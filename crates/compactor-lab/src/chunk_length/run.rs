@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use compactor::io::{Io, IoOptions};
 use compactor::{Error, Result};
+use compactor_io::{Io, IoOptions};
 
 use super::background::Background;
 use super::options::ChunkLengthOptions;

@@ -4,11 +4,11 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use compactor::io::{Io, IoOptions};
-use compactor::sstable::descriptor::Descriptor;
 use compactor::{
     Error, ExistingOutput, InputCheck, MergeRequest, Observer, OutputCompression, Result,
 };
+use compactor_io::{Io, IoOptions};
+use compactor_sstable::descriptor::Descriptor;
 
 use super::outcome::VariantRecord;
 use super::variant::Variant;
@@ -169,7 +169,7 @@ fn open(table: &Table) -> Result<Vec<PointReader>> {
 mod tests {
     use compactor::NoObserver;
     use compactor::generate::Shape;
-    use compactor::sstable::Version;
+    use compactor_sstable::Version;
 
     use super::*;
     use crate::chunk_length::Compressor;

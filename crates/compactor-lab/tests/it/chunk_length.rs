@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use compactor::ErrorKind;
 use compactor::generate::Shape;
-use compactor::io::probe;
-use compactor::sstable::Version;
+use compactor_io::probe;
 use compactor_lab::arm::Arm;
 use compactor_lab::chunk_length::{ChunkLengthOptions, ChunkLengthOutcome, Compressor, compare};
 use compactor_lab::options::Data;
 use compactor_lab::outcome::End;
 use compactor_lab::report::chunk_length::ChunkLengthReport;
 use compactor_lab::watcher::{Event, NoWatcher, Watcher};
+use compactor_sstable::Version;
 
 use crate::{ONE_AT_A_TIME, cgroups, directory, is_empty};
 

@@ -10,9 +10,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use compactor::generate::{Amount, GenerateOptions, Shape, generate};
-use compactor::io::{IoOptions, probe};
-use compactor::sstable::Version;
 use compactor::{ErrorKind, NoObserver};
+use compactor_io::{IoOptions, probe};
 use compactor_lab::arm::Arm;
 use compactor_lab::interference;
 use compactor_lab::options::{Data, InterferenceOptions};
@@ -20,6 +19,7 @@ use compactor_lab::outcome::{End, Outcome, Phase, Subject};
 use compactor_lab::priority::Priority;
 use compactor_lab::report::Report;
 use compactor_lab::watcher::{Event, NoWatcher, Watcher};
+use compactor_sstable::Version;
 
 /// One experiment at a time: they measure, and they move the process from cgroup to cgroup.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());

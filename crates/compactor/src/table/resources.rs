@@ -9,7 +9,7 @@ use crate::Result;
 use crate::merge::MergeRequest;
 
 /// I/O modes, threads and memory of a run. The default: modes chosen by the file system, one thread per
-/// processor, 64 MiB.
+/// processor, 80 MiB.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Resources {

@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use crate::support::damage::Copy;
 use crate::support::sstable;
 use compactor::dump::{DumpOptions, dump, dump_keys};
-use compactor::io::{BackendKind, Io, IoOptions, ReadMode};
-use compactor::sstable::sstable_id::SstableId;
-use compactor::sstable::{Component, Format, Version};
 use compactor::verify::{VerifyOptions, verify};
 use compactor::{
     ErrorKind, InputCheck, MergeRequest, NoObserver, OutputCompression, Scope, open_merge,
     run_merge,
 };
+use compactor_io::{BackendKind, Io, IoOptions, ReadMode};
+use compactor_sstable::sstable_id::SstableId;
+use compactor_sstable::{Component, Format, Version};
 
 /// SSTables of Cassandra with rows, statics, range tombstones, deletions of partitions.
 const SOURCES: [&str; 5] = [

@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use compactor::compact::{CompactRequest, Compaction, Plan};
 use compactor::generate::{Amount, GenerateOptions, Shape, generate};
-use compactor::io::{Io, IoOptions};
-use compactor::strategy::size_tiered::SizeTiered;
 use compactor::{ErrorKind, InputCheck, MergeRequest, NoObserver, Observer, RateLimiter, Result};
+use compactor_io::{Io, IoOptions};
+use compactor_strategy::size_tiered::SizeTiered;
 use tempfile::TempDir;
 
 fn sstables(temp: &TempDir, count: u32) -> Vec<PathBuf> {

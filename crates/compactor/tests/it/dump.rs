@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use compactor::dump::{DumpOptions, dump, dump_keys};
-use compactor::io::{Io, IoOptions, ReadMode};
+use compactor_io::{Io, IoOptions, ReadMode};
 use serde_json::Value;
 
 fn io() -> Io {

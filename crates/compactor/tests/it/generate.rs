@@ -5,15 +5,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use compactor::generate::{Amount, GenerateOptions, GenerateReport, Shape, generate};
-use compactor::io::{Io, IoOptions, ReadMode};
-use compactor::sstable::Version;
-use compactor::sstable::compression::codec::Codec;
-use compactor::sstable::compression::info::CompressionParams;
-use compactor::sstable::data::cell::Liveness;
 use compactor::verify::{VerifyOptions, verify};
-use compactor::{
-    ErrorKind, MergeReport, MergeRequest, NoObserver, Observer, Scan, Scope, Table, merge,
-};
+use compactor::{ErrorKind, MergeReport, MergeRequest, NoObserver, Observer, Scope, Table, merge};
+use compactor_engine::input::Scan;
+use compactor_io::{Io, IoOptions, ReadMode};
+use compactor_sstable::Version;
+use compactor_sstable::compression::codec::Codec;
+use compactor_sstable::compression::info::CompressionParams;
+use compactor_sstable::data::cell::Liveness;
 use tempfile::TempDir;
 
 const NOW_S: i64 = 1_780_000_000;

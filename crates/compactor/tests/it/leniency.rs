@@ -2,12 +2,12 @@
 
 use crate::support::damage::Copy;
 use crate::support::sstable;
-use compactor::io::{BackendKind, Io, IoOptions};
-use compactor::sstable::{Component, Version};
 use compactor::verify::{VerifyOptions, verify};
 use compactor::{
     ErrorKind, InputCheck, MergeJob, MergeReport, MergeRequest, NoObserver, Scope, run_merge,
 };
+use compactor_io::{BackendKind, Io, IoOptions};
+use compactor_sstable::{Component, Version};
 
 fn io() -> Io {
     Io::new(IoOptions {

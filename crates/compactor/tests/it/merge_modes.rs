@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use compactor::generate::{Amount, GenerateOptions, Shape, generate};
-use compactor::io::{BackendKind, Io, IoOptions, ReadMode, WriteMode, drop_clean_pages, residency};
-use compactor::sstable::Version;
 use compactor::verify::{VerifyOptions, verify};
 use compactor::{
     Error, InputCheck, MergeReport, MergeRequest, NoObserver, Observer, OutputCompression, Scope,
     open_merge, run_merge,
 };
+use compactor_io::{BackendKind, Io, IoOptions, ReadMode, WriteMode, drop_clean_pages, residency};
+use compactor_sstable::Version;
 use tempfile::TempDir;
 
 const NOW_S: i64 = 1_780_000_000;

@@ -6,9 +6,9 @@
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-use compactor::io::{Io, IoOptions};
 use compactor::metadata::{MetadataOptions, SstableMetadata, compression_ratio, read, text};
-use compactor::sstable::types::CqlType;
+use compactor_io::{Io, IoOptions};
+use compactor_sstable::types::CqlType;
 use serde_json::{Value, json};
 
 fn io() -> Io {

@@ -5,9 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use compactor::generate::{Amount, GenerateOptions, Shape, generate};
-use compactor::io::IoOptions;
-use compactor::sstable::Version;
 use compactor::{ErrorKind, MergeReport, MergeRequest, NoObserver, Scope, merge};
+use compactor_io::IoOptions;
+use compactor_sstable::Version;
 use tempfile::TempDir;
 
 const NOW_S: i64 = 1_780_000_000;

@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 
 use crate::support::damage::Copy;
 use compactor::generate::{Amount, GenerateOptions, Shape, generate};
-use compactor::io::IoOptions;
-use compactor::sstable::{Component, Version};
 use compactor::{
     Error, ErrorKind, InputCheck, MergeReport, MergeRequest, NoObserver, Observer, open_merge,
     run_merge,
 };
+use compactor_io::IoOptions;
+use compactor_sstable::{Component, Version};
 
 const NOW_S: i64 = 1_780_000_000;
 /// What may wait for the merge, as in `verify::indexed_partitions`.

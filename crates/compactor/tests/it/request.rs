@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use compactor::generate::{Amount, GenerateOptions, Shape, generate};
-use compactor::io::IoOptions;
 use compactor::{ErrorKind, NoObserver, Table};
+use compactor_io::IoOptions;
 
 fn table(directory: &Path, gc_grace_seconds: u32) -> std::path::PathBuf {
     let mut options = GenerateOptions::new(Shape::Tombstones, directory);

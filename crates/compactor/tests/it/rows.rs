@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use compactor::dump::{DumpOptions, dump};
 use compactor::generate::{Amount, GenerateOptions, Shape, generate};
-use compactor::io::IoOptions;
-use compactor::sstable::Version;
 use compactor::table::Row;
 use compactor::writer::RowTimes;
 use compactor::{
     ErrorKind, NoObserver, OutputForm, Purging, Resources, Scope, SstableWriter, Table, Value,
 };
+use compactor_io::IoOptions;
+use compactor_sstable::Version;
 use serde_json::Value as Json;
 use tempfile::TempDir;
 

@@ -7,14 +7,16 @@ use std::path::{Path, PathBuf};
 
 use crate::support::damage::Copy;
 use compactor::generate::{Amount, GenerateOptions, Shape, generate};
-use compactor::io::{BackendKind, Io, IoOptions, ReadMode};
 use compactor::scrub::{LossKind, ScrubOptions, ScrubReport, scrub};
-use compactor::sstable::compression::codec::Codec;
-use compactor::sstable::compression::info::{CompressionInfo, CompressionParams};
-use compactor::sstable::data::deletion_time::DeletionTime;
-use compactor::sstable::{Component, Version};
 use compactor::verify::{VerifyOptions, verify};
-use compactor::{ErrorKind, NoObserver, Scan, read};
+use compactor::{ErrorKind, NoObserver};
+use compactor_engine::input::Scan;
+use compactor_engine::read;
+use compactor_io::{BackendKind, Io, IoOptions, ReadMode};
+use compactor_sstable::compression::codec::Codec;
+use compactor_sstable::compression::info::{CompressionInfo, CompressionParams};
+use compactor_sstable::data::deletion_time::DeletionTime;
+use compactor_sstable::{Component, Version};
 
 fn io() -> Io {
     Io::new(IoOptions {

@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use compactor::generate::{Amount, GenerateOptions, Shape, generate};
-use compactor::io::IoOptions;
 use compactor::run_record::Recorder;
-use compactor::sstable::transaction_log::{self, TransactionLog};
 use compactor::swap::{Step, SwapRequest, SwapState, swap};
 use compactor::{
     ErrorKind, InputCheck, MergeRequest, NoObserver, Scope, Table, open_merge_groups,
     run_merges_recorded,
 };
+use compactor_io::IoOptions;
+use compactor_sstable::transaction_log::{self, TransactionLog};
 
 /// Names the directory that the child swaps in.
 const CHILD: &str = "COMPACTOR_TEST_SWAP_IN";

@@ -3,10 +3,10 @@
 use crate::support::damage::Copy;
 use crate::support::sstable;
 use compactor::NoObserver;
-use compactor::io::{BackendKind, Io, IoOptions};
-use compactor::sstable::Component;
-use compactor::sstable::big::IndexReader;
 use compactor::verify::{Finding, VerifyOptions, VerifyReport, verify};
+use compactor_io::{BackendKind, Io, IoOptions};
+use compactor_sstable::Component;
+use compactor_sstable::big::IndexReader;
 
 fn check(copy: &Copy) -> VerifyReport {
     let io = IoOptions {

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use crate::support::damage::Copy;
 use crate::support::sstable;
 use compactor::NoObserver;
-use compactor::io::{BackendKind, Io, IoOptions, ReadMode};
-use compactor::sstable::Component;
 use compactor::verify::{Severity, VerifyOptions, VerifyReport, verify};
+use compactor_io::{BackendKind, Io, IoOptions, ReadMode};
+use compactor_sstable::Component;
 
 /// One of each version and of each kind of component.
 const SSTABLES: [&str; 7] = [

@@ -6,10 +6,10 @@ use crate::support;
 use std::path::PathBuf;
 
 use crate::support::damage::Copy;
-use compactor::io::{BackendKind, Io, IoOptions, ReadMode, residency};
 use compactor::table::find_sstables;
 use compactor::verify::{VerifyOptions, verify};
 use compactor::{ErrorKind, NoObserver, Observer};
+use compactor_io::{BackendKind, Io, IoOptions, ReadMode, residency};
 
 fn io(backend: BackendKind) -> Io {
     Io::new(IoOptions {
@@ -39,7 +39,7 @@ fn sstables_of_cassandra_are_clean() {
 #[test]
 fn every_way_of_reading_sees_the_same() {
     let copy = Copy::of(&support::sstable("pa-incompressible_chunks/inputs/1"));
-    copy.flip(compactor::sstable::Component::Data, 9000, 2);
+    copy.flip(compactor_sstable::Component::Data, 9000, 2);
     let mut seen = Vec::new();
     for backend in [BackendKind::Threads, BackendKind::Auto] {
         let io = io(backend);
@@ -99,7 +99,7 @@ fn quick_reads_no_rows() {
 #[test]
 fn a_report_is_plain_json() {
     let copy = Copy::of(&support::sstable("nb-range_nested/inputs/1"));
-    copy.flip(compactor::sstable::Component::Index, 3, 0);
+    copy.flip(compactor_sstable::Component::Index, 3, 0);
     let options = VerifyOptions::default();
     let report = verify(
         &io(BackendKind::Threads),
@@ -120,7 +120,7 @@ fn a_report_is_plain_json() {
     assert_eq!(finding["severity"], "damage");
     assert!(finding["expected"].is_string() && finding["found"].is_string());
     let text = report.findings[index].to_string();
-    let path = copy.path(compactor::sstable::Component::Index);
+    let path = copy.path(compactor_sstable::Component::Index);
     assert!(
         text.contains(&path.display().to_string()) && text.contains("offset"),
         "{text}"
@@ -158,7 +158,7 @@ fn what_is_no_sstable_is_an_error_not_a_finding() {
 fn components_without_data_are_noticed() {
     let copy = Copy::of(&support::sstable("nb-range_nested/inputs/1"));
     assert_eq!(find_sstables(copy.directory()).unwrap(), [copy.data()]);
-    copy.remove(compactor::sstable::Component::Data);
+    copy.remove(compactor_sstable::Component::Data);
     assert_eq!(find_sstables(copy.directory()).unwrap(), [copy.data()]);
 }
 
@@ -192,7 +192,7 @@ fn an_endless_index_can_be_stopped() {
         fn progress(&mut self, _read_bytes: u64, _rows: u64, _partitions: u64) {}
     }
     let copy = Copy::of(&support::sstable("nb-range_nested/inputs/1"));
-    let index = copy.path(compactor::sstable::Component::Index);
+    let index = copy.path(compactor_sstable::Component::Index);
     let index = std::fs::File::options().write(true).open(index).unwrap();
     index.set_len(2 << 30).unwrap();
     let mut observer = StopSoon(std::cell::Cell::new(0));

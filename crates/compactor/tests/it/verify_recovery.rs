@@ -7,11 +7,11 @@ use std::path::PathBuf;
 use crate::support::damage::Copy;
 use compactor::NoObserver;
 use compactor::generate::{Amount, GenerateOptions, Shape, generate};
-use compactor::io::{BackendKind, Io, IoOptions};
-use compactor::sstable::compression::codec::Codec;
-use compactor::sstable::compression::info::{CompressionInfo, CompressionParams};
-use compactor::sstable::{Component, Version};
 use compactor::verify::{Finding, VerifyOptions, VerifyReport, verify};
+use compactor_io::{BackendKind, Io, IoOptions};
+use compactor_sstable::compression::codec::Codec;
+use compactor_sstable::compression::info::{CompressionInfo, CompressionParams};
+use compactor_sstable::{Component, Version};
 
 /// An SSTable of `rows` partitions, in chunks of 4 KiB.
 fn key_value(directory: &std::path::Path, rows: u64, compressed: bool) -> PathBuf {
@@ -120,7 +120,7 @@ fn damage_that_checksums_do_not_show_is_found_in_every_partition() {
     let intact = check(&copy, &options);
     assert!(!intact.is_damaged(), "{intact:#?}");
     let index = copy.read(Component::Index);
-    let positions: Vec<u64> = compactor::sstable::big::IndexReader::new(&index)
+    let positions: Vec<u64> = compactor_sstable::big::IndexReader::new(&index)
         .map(|entry| entry.unwrap().position)
         .collect();
     // Behind key (2 + 8 bytes) and deletion (1): flags, size of the body.
@@ -178,12 +178,10 @@ fn index_entries_that_lie_are_named() {
     copy.edit(Component::Index, |bytes| {
         let mut start = 0usize;
         while start < bytes.len() {
-            let (_, len) = compactor::sstable::big::index::IndexEntry::try_parse(
-                &bytes[start..],
-                start as u64,
-            )
-            .unwrap()
-            .unwrap();
+            let (_, len) =
+                compactor_sstable::big::index::IndexEntry::try_parse(&bytes[start..], start as u64)
+                    .unwrap()
+                    .unwrap();
             entries.push(start);
             start += len;
         }

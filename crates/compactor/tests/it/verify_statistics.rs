@@ -3,13 +3,13 @@
 use crate::support::damage::Copy;
 use crate::support::sstable;
 use compactor::NoObserver;
-use compactor::io::{BackendKind, Io, IoOptions};
-use compactor::sstable::Component;
-use compactor::sstable::data::clustering::Kind;
-use compactor::sstable::data::deletion_time::NO_DELETION_TIME;
-use compactor::sstable::statistics::stats::NO_COMPRESSION_RATIO;
-use compactor::sstable::statistics::{CoveredClustering, Statistics};
 use compactor::verify::{Severity, VerifyOptions, VerifyReport, verify};
+use compactor_io::{BackendKind, Io, IoOptions};
+use compactor_sstable::Component;
+use compactor_sstable::data::clustering::Kind;
+use compactor_sstable::data::deletion_time::NO_DELETION_TIME;
+use compactor_sstable::statistics::stats::NO_COMPRESSION_RATIO;
+use compactor_sstable::statistics::{CoveredClustering, Statistics};
 
 type Edit = fn(&mut Statistics);
 

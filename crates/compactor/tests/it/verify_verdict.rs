@@ -6,20 +6,20 @@ use std::path::{Path, PathBuf};
 
 use crate::support::damage::Copy;
 use crate::support::sstable;
-use compactor::io::{BackendKind, Io, IoOptions, ReadMode, WriteMode};
-use compactor::sstable::big::index::IndexReader;
-use compactor::sstable::big::summary::Summary;
-use compactor::sstable::compression::codec::Codec;
-use compactor::sstable::compression::info::CompressionParams;
-use compactor::sstable::data::clustering::Kind;
-use compactor::sstable::partitioner::Partitioner;
-use compactor::sstable::statistics::Statistics;
-use compactor::sstable::{Component, Version};
 use compactor::verify::{VerifyOptions, VerifyReport, verify};
 use compactor::{
     ErrorKind, InputCheck, MergeJob, MergeRequest, NoObserver, OutputCompression, Scope, run_merge,
 };
 use compactor_engine::input::{InputSstable, KeyRange};
+use compactor_io::{BackendKind, Io, IoOptions, ReadMode, WriteMode};
+use compactor_sstable::big::index::IndexReader;
+use compactor_sstable::big::summary::Summary;
+use compactor_sstable::compression::codec::Codec;
+use compactor_sstable::compression::info::CompressionParams;
+use compactor_sstable::data::clustering::Kind;
+use compactor_sstable::partitioner::Partitioner;
+use compactor_sstable::statistics::Statistics;
+use compactor_sstable::{Component, Version};
 
 /// Runs merges and verifications of one SSTable.
 struct Judge {

@@ -4,9 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use compactor::sstable::compression::chunk::ChunkDecompressor;
-use compactor::sstable::compression::info::CompressionInfo;
-use compactor::sstable::version::Version;
+use compactor_sstable::compression::chunk::ChunkDecompressor;
+use compactor_sstable::compression::info::CompressionInfo;
+use compactor_sstable::version::Version;
 
 use crate::parity::component;
 

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use compactor::io::{Io, IoOptions};
 use compactor::metadata::MetadataOptions;
-use compactor::sstable::version::Version;
+use compactor_io::{Io, IoOptions};
+use compactor_sstable::version::Version;
 use serde_json::Value;
 
 use super::content;

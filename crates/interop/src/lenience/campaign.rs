@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
-use compactor::sstable::Component;
+use compactor_sstable::Component;
 
 use super::case::{Ours, Theirs, contradictions, rows_differ};
 use super::change::{Change, Kind};

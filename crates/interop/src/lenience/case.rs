@@ -5,11 +5,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use anyhow::Result;
-use compactor::io::{Io, IoOptions};
-use compactor::sstable::Component;
-use compactor::sstable::descriptor::Descriptor;
 use compactor::verify::{Severity, VerifyOptions, VerifyReport};
 use compactor::{Error, ErrorKind, NoObserver};
+use compactor_io::{Io, IoOptions};
+use compactor_sstable::Component;
+use compactor_sstable::descriptor::Descriptor;
 
 use crate::cassandra::{Cassandra, CompactRequest, Pipeline, Table};
 use crate::compare;

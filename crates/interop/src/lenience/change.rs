@@ -4,8 +4,8 @@ use std::fmt;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use compactor::sstable::Component;
-use compactor::sstable::statistics::Statistics;
+use compactor_sstable::Component;
+use compactor_sstable::statistics::Statistics;
 use serde::Serialize;
 
 use super::sstable_files::SstableFiles;

@@ -1,6 +1,6 @@
 //! Where ours is stricter than Cassandra's readers and verifier on purpose; LENIENCE.md of the facade says why.
 
-use compactor::sstable::Component;
+use compactor_sstable::Component;
 
 /// What was changed, and a refusal of it: component and structure. A structure that ends in a dot, or is empty, stands for
 /// all that begin so.

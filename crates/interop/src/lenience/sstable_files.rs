@@ -4,11 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use compactor::sstable::Component;
-use compactor::sstable::compression::crc32;
-use compactor::sstable::compression::info::CompressionInfo;
-use compactor::sstable::descriptor::Descriptor;
-use compactor::sstable::digest;
+use compactor_sstable::Component;
+use compactor_sstable::compression::crc32;
+use compactor_sstable::compression::info::CompressionInfo;
+use compactor_sstable::descriptor::Descriptor;
+use compactor_sstable::digest;
 
 /// The files of one SSTable, in a directory of their own.
 #[derive(Debug)]

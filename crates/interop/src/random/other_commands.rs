@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use compactor::NoObserver;
-use compactor::io::{Io, IoOptions};
 use compactor::metadata::MetadataOptions;
 use compactor::scrub::{ScrubOptions, scrub};
+use compactor_io::{Io, IoOptions};
 
 use super::metadata_text;
 use super::plan::Plan;

@@ -1,6 +1,6 @@
 //! Types by Cassandra's class names, and values of them that lie at the edges.
 
-use compactor::sstable::vint;
+use compactor_sstable::vint;
 
 use crate::rng::Rng;
 

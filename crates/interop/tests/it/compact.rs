@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 use compactor::compact::{CompactRequest, Compacted, Compaction, Plan};
-use compactor::io::{Io, IoOptions};
-use compactor::sstable::schema::Schema;
 use compactor::{InputCheck, MergeRequest, NoObserver, Scope};
+use compactor_io::{Io, IoOptions};
+use compactor_sstable::schema::Schema;
 use compactor_strategy::options::Thresholds;
 use compactor_strategy::size_tiered::{BucketOptions, SizeTiered};
 use interop::cases::Case;

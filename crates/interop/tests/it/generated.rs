@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use compactor::generate::{Amount, GenerateOptions, Shape, generate};
-use compactor::io::IoOptions;
-use compactor::sstable::Version;
+use compactor_io::IoOptions;
+use compactor_sstable::Version;
 use interop::cases::Case;
 use interop::parity::Exception;
 use interop::{Cassandra, Mode, Options, Release, Table};

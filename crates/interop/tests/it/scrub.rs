@@ -6,9 +6,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use compactor::io::{Io, IoOptions, ReadMode};
 use compactor::scrub::{ScrubOptions, ScrubReport, scrub};
-use compactor::{ErrorKind, NoObserver, Scan};
+use compactor::{ErrorKind, NoObserver};
+use compactor_engine::input::Scan;
+use compactor_io::{Io, IoOptions, ReadMode};
 use interop::cases::Case;
 use interop::scenarios;
 use interop::{Cassandra, Mode};

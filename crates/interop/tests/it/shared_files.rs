@@ -10,8 +10,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
-use compactor::sstable::compression::info::CompressionInfo;
-use compactor::sstable::statistics::{CompactionMetadata, HyperLogLogPlus, Statistics};
+use compactor_sstable::compression::info::CompressionInfo;
+use compactor_sstable::statistics::{CompactionMetadata, HyperLogLogPlus, Statistics};
 use interop::cases::Case;
 use interop::parity::Exception;
 use interop::{Cassandra, Mode, Table, compare, ours};

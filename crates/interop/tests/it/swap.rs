@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use compactor::io::IoOptions;
 use compactor::run_record::Recorder;
-use compactor::sstable::transaction_log;
 use compactor::swap::{Step, SwapRequest, swap};
 use compactor::{InputCheck, MergeRequest, NoObserver, open_merge_groups, run_merges_recorded};
+use compactor_io::IoOptions;
+use compactor_sstable::transaction_log;
 use interop::{Cassandra, Mode, Table};
 
 use crate::support::server;

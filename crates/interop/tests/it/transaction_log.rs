@@ -4,9 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use compactor::sstable::Component;
-use compactor::sstable::descriptor::Descriptor;
-use compactor::sstable::transaction_log::{self, Record};
+use compactor_sstable::Component;
+use compactor_sstable::descriptor::Descriptor;
+use compactor_sstable::transaction_log::{self, Record};
 use interop::{Cassandra, Mode, Table};
 
 use crate::support::server;

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use compactor::Error;
-use compactor::io::{ReadMode, WriteMode, probe};
+use compactor_io::{ReadMode, WriteMode, probe};
 use compactor_lab::arm::Arm;
 use compactor_lab::outcome::Outcome;
 use compactor_lab::report::Report;

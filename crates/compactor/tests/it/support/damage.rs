@@ -3,12 +3,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use compactor::sstable::compression::chunk::{ChunkCompressor, ChunkDecompressor};
-use compactor::sstable::compression::crc32;
-use compactor::sstable::compression::info::CompressionInfo;
-use compactor::sstable::descriptor::Descriptor;
-use compactor::sstable::statistics::Statistics;
-use compactor::sstable::{Component, digest};
+use compactor_sstable::compression::chunk::{ChunkCompressor, ChunkDecompressor};
+use compactor_sstable::compression::crc32;
+use compactor_sstable::compression::info::CompressionInfo;
+use compactor_sstable::descriptor::Descriptor;
+use compactor_sstable::statistics::Statistics;
+use compactor_sstable::{Component, digest};
 
 /// A copy of an SSTable in a directory of its own, which goes with it.
 pub struct Copy {
