@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use compactor_testkit::{Need, skip};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -227,7 +228,7 @@ fn nothing_is_purged_where_a_node_may_be_at_work() {
     const NOBODY: u32 = 65_534;
     let temp = TempDir::new().unwrap();
     if std::os::unix::fs::chown(temp.path(), Some(NOBODY), Some(NOBODY)).is_err() {
-        eprintln!("SKIPPED: only root runs programs as others");
+        skip(Need::Root, "only root runs programs as others");
         return;
     }
     let table = generated(temp.path());

@@ -4,8 +4,10 @@ use std::fs;
 use std::path::Path;
 
 use compactor_io::{BackendKind, IoErrorKind, IoOperation, WriteMode, WriterOptions};
+use compactor_testkit::io::{BACKENDS, io_on, is_unsupported};
+use compactor_testkit::machine::{Mount, disk_directory};
 
-use crate::support::{BACKENDS, Mount, content, disk_directory, io_on, is_unsupported};
+use crate::support::content;
 
 const MIB: usize = 1 << 20;
 

@@ -9,6 +9,7 @@ use crate::support::damage::Copy;
 use compactor::io::{BackendKind, Io, IoOptions, ReadMode, residency};
 use compactor::verify::{VerifyOptions, find_sstables, verify};
 use compactor::{ErrorKind, NoObserver, Observer};
+use compactor_testkit::io::skip_unsupported;
 
 fn io(backend: BackendKind) -> Io {
     Io::new(IoOptions {
@@ -54,10 +55,7 @@ fn every_way_of_reading_sees_the_same() {
             let report = match verify(&io, &copy.data(), &options, &mut NoObserver) {
                 Ok(report) => report,
                 Err(error) if mode == ReadMode::Direct => {
-                    println!(
-                        "SKIPPED: no direct I/O in {}: {error}",
-                        copy.directory().display()
-                    );
+                    skip_unsupported(&error.to_string());
                     continue;
                 }
                 Err(error) => panic!("{mode}: {error}"),

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 use compactor::sstable::compression::info::CompressionInfo;
 use compactor::sstable::statistics::{CompactionMetadata, HyperLogLogPlus, Statistics};
+use compactor_testkit::{Need, skip};
 use interop::cases::Case;
 use interop::parity::Exception;
 use interop::{Cassandra, Mode, Table, compare, ours};
@@ -29,8 +30,10 @@ fn read_as_cassandra_reads_them() {
         None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/sstables"),
     };
     if !root.is_dir() {
-        println!("SKIPPED shared_files: no directory {}", root.display());
-        eprintln!("SKIPPED shared_files: no directory {}", root.display());
+        skip(
+            Need::SharedSstables,
+            format!("no directory {}", root.display()),
+        );
         return;
     }
     let Some(cassandra) = server(Mode::Pa) else {

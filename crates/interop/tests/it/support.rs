@@ -3,13 +3,15 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use compactor_testkit::{Need, skip};
 use interop::cases::Case;
 use interop::ours::{self, Compression, MergeRequest};
 use interop::parity::{self, Exception};
 use interop::scenarios::{self, Scenario};
 use interop::{Cassandra, Mode, Options, Release, compare, old};
 
-/// A server, or `None` where there is no Cassandra (said loudly).
+/// A server, or `None` if there is no Cassandra.
+#[track_caller]
 pub(crate) fn server(mode: Mode) -> Option<Cassandra> {
     if interop::skip::without_cassandra() {
         return None;
@@ -17,7 +19,8 @@ pub(crate) fn server(mode: Mode) -> Option<Cassandra> {
     Some(Cassandra::start(mode, &Options::default()).expect("Cassandra starts"))
 }
 
-/// Whether there is a Cassandra 5; where it cannot be had, and nobody insists on it, that is said loudly.
+/// Whether there is a Cassandra 5.
+#[track_caller]
 pub(crate) fn has_five() -> bool {
     if interop::skip::without_cassandra() {
         return false;
@@ -26,16 +29,16 @@ pub(crate) fn has_five() -> bool {
     match Release::Five.prepare() {
         Ok(()) => true,
         Err(error) => {
-            let is_required = interop::skip::required() || old::is_named(&version);
-            assert!(!is_required, "Cassandra {version}: {error:#}");
-            println!("SKIPPED Cassandra {version}: {error:#}");
-            eprintln!("SKIPPED Cassandra {version}: {error:#}");
+            let reason = format!("no Cassandra {version}: {error:#}");
+            assert!(!old::is_named(&version), "{reason}");
+            skip(Need::Cassandra, reason);
             false
         }
     }
 }
 
 /// Runs each scenario of the mode, and fails at the end with everything that went wrong, by name.
+#[track_caller]
 pub(crate) fn each(mode: Mode, run: impl FnMut(&mut Cassandra, &Scenario) -> Result<Vec<String>>) {
     let Some(mut cassandra) = server(mode) else {
         return;
