@@ -8,9 +8,9 @@ use compactor_testkit::Random;
 use interop::cases::Case;
 use interop::ours::Compression;
 use interop::scenarios::{Input, Scenario};
-use interop::{Cassandra, Mode, Options};
+use interop::{Cassandra, Mode};
 
-use crate::support::{self, Expected, Output, has_five, server};
+use crate::support::{self, Expected, Output, five, has_five, server};
 
 /// Values in several forms each, equal in all of them.
 const FORMS: [[&str; 3]; 6] = [
@@ -122,7 +122,7 @@ fn our_choice_is_that_of_5() {
     if !has_five() {
         return;
     }
-    let mut cassandra = Cassandra::start(Mode::Da, &Options::default()).expect("Cassandra starts");
+    let mut cassandra = five(Mode::Da);
     our_choice_is_cassandras(&mut cassandra);
 }
 

@@ -18,7 +18,7 @@ use interop::parity::Exception;
 use interop::{Cassandra, Mode, Table, compare, ours};
 
 use crate::shared_list::{FILES, Known, Outcome, PAIRS};
-use crate::support::{self, Expected, Output, server};
+use crate::support::{self, Expected, Output, own_server};
 
 /// Later than everything in the files.
 const NOW_S: i64 = 1_900_000_000;
@@ -36,7 +36,7 @@ fn read_as_cassandra_reads_them() {
         );
         return;
     }
-    let Some(cassandra) = server(Mode::Pa) else {
+    let Some(cassandra) = own_server(Mode::Pa) else {
         return;
     };
     let place = tempfile::tempdir().expect("a temporary directory");

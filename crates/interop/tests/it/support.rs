@@ -7,16 +7,31 @@ use compactor_testkit::{Need, skip};
 use interop::cases::Case;
 use interop::ours::{self, Compression, MergeRequest};
 use interop::parity::{self, Exception};
+use interop::pool::Shared;
 use interop::scenarios::{self, Scenario};
 use interop::{Cassandra, Mode, Options, Release, compare, old};
 
-/// A server, or `None` if there is no Cassandra.
+/// A server that tests share, or `None` if there is no Cassandra.
 #[track_caller]
-pub(crate) fn server(mode: Mode) -> Option<Cassandra> {
+pub(crate) fn server(mode: Mode) -> Option<Shared> {
+    if interop::skip::without_cassandra() {
+        return None;
+    }
+    Some(Shared::take(mode, mode.release()).expect("Cassandra starts"))
+}
+
+/// A server for a test that may harm it, or `None` if there is no Cassandra.
+#[track_caller]
+pub(crate) fn own_server(mode: Mode) -> Option<Cassandra> {
     if interop::skip::without_cassandra() {
         return None;
     }
     Some(Cassandra::start(mode, &Options::default()).expect("Cassandra starts"))
+}
+
+/// A Cassandra 5 that tests share.
+pub(crate) fn five(mode: Mode) -> Shared {
+    Shared::take(mode, Release::Five).expect("Cassandra starts")
 }
 
 /// Whether there is a Cassandra 5.

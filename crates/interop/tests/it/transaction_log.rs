@@ -9,12 +9,12 @@ use compactor::sstable::descriptor::Descriptor;
 use compactor::sstable::transaction_log::{self, Record};
 use interop::{Cassandra, Mode, Table};
 
-use crate::support::server;
+use crate::support::own_server;
 
 #[test]
 fn what_is_not_committed_goes_when_a_node_starts() {
     for mode in [Mode::Oa, Mode::Ea] {
-        let Some(mut cassandra) = server(mode) else {
+        let Some(mut cassandra) = own_server(mode) else {
             return;
         };
         run(&mut cassandra).expect("the case runs");
