@@ -11,6 +11,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::support::node::Node;
+use crate::support::stderr;
 
 fn compactor(directory: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_compactor"));
@@ -42,10 +43,6 @@ fn generated(directory: &Path) -> PathBuf {
     assert!(out.status.success(), "{}", stderr(&out));
     let report: Value = serde_json::from_slice(&out.stdout).unwrap();
     directory.join(report["table_directory"].as_str().unwrap())
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 fn snapshot(table: &Path) -> PathBuf {

@@ -4,7 +4,7 @@
 //! Those about direct I/O need a file system that has it: `COMPACTOR_TEST_DIRECT_DIR`, else the target
 //! directory. They are skipped where it does not.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -19,6 +19,8 @@ use compactor::{
 };
 use compactor_testkit::io::{BACKENDS, has_direct_io, io_on, skip_unsupported};
 use compactor_testkit::machine::disk_directory;
+
+use crate::support::{Files, files};
 
 const NOW_S: i64 = 1_780_000_000;
 
@@ -65,19 +67,6 @@ fn request(inputs: &[PathBuf], output: &Path) -> MergeRequest {
 fn merge(backend: BackendKind, request: MergeRequest) -> Result<MergeReport, Error> {
     let job = open_merge(io_options(backend), request)?;
     run_merge(job, InputCheck::AllComponents, &mut NoObserver)
-}
-
-type Files = BTreeMap<String, Vec<u8>>;
-
-fn files(directory: &Path) -> Files {
-    fs::read_dir(directory)
-        .unwrap()
-        .map(|entry| {
-            let path = entry.unwrap().path();
-            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
-            (name, fs::read(&path).unwrap())
-        })
-        .collect()
 }
 
 /// Takes the output away and compares it with the first one.
