@@ -2,12 +2,12 @@
 
 use std::hint::black_box;
 
-use compactor_benches::random::Random;
 use compactor_benches::shape::Shape;
 use compactor_benches::table::Table;
 use compactor_sstable::compression::chunk::{ChunkCompressor, ChunkDecompressor};
 use compactor_sstable::compression::codec::Codec;
 use compactor_sstable::compression::info::CompressionParams;
+use compactor_testkit::Random;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 
 /// Uncompressed bytes that each bench goes through.

@@ -2,8 +2,8 @@
 
 use std::hint::black_box;
 
-use compactor_benches::random::Random;
 use compactor_sstable::partitioner::{Partitioner, murmur3};
+use compactor_testkit::Random;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 
 const KEYS: usize = 1024;

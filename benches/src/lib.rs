@@ -13,7 +13,6 @@ use std::time::Duration;
 use criterion::Criterion;
 
 pub mod memory;
-pub mod random;
 pub mod shape;
 pub mod table;
 

@@ -11,7 +11,7 @@ use compactor_sstable::data::layout::{ColumnLayout, Layout, TimestampDeltas};
 use compactor_sstable::data::stated_extremes::StatedExtremes;
 use compactor_sstable::types::CqlType;
 
-use crate::random::Random;
+use compactor_testkit::Random;
 
 /// The moment that merges are made for, seconds since 1970. Nothing has expired by then.
 pub const NOW_S: i64 = 1_750_000_000;

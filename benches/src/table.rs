@@ -11,8 +11,8 @@ use compactor_sstable::partitioner::{KeyHash, Partitioner};
 use compactor_sstable::statistics::{CollectorSettings, MetadataCollector};
 
 use crate::memory::{MemoryBlocks, MemoryIndex};
-use crate::random::Random;
 use crate::shape::{Row, Shape};
+use compactor_testkit::Random;
 
 /// Block that inputs are decoded by.
 const BLOCK_LEN: usize = 256 << 10;

@@ -33,6 +33,9 @@ impl Case {
         scenario: &Scenario,
         directory: &Path,
     ) -> Result<Self> {
+        let mut scenario = scenario.clone();
+        scenario.name = cassandra.unused_keyspace(&scenario.name);
+        let scenario = &scenario;
         let table = scenario.table();
         let mut flushed = write_inputs(cassandra, scenario, directory)?;
         let after: Vec<String> = scenario.after.iter().map(|s| scenario.fill(s)).collect();

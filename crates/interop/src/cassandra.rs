@@ -1,5 +1,6 @@
 //! Typed requests to a [`Server`].
 
+use std::collections::HashMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -277,6 +278,8 @@ pub struct Cassandra {
     server: Server,
     mode: Mode,
     release: String,
+    /// Keyspaces of scenarios, and how often each scenario was prepared.
+    keyspaces: HashMap<String, u32>,
     // Dropped last: the server writes into it until it is killed.
     _home: TempDir,
 }
@@ -312,8 +315,19 @@ impl Cassandra {
             server,
             mode,
             release,
+            keyspaces: HashMap::new(),
             _home: home,
         })
+    }
+
+    /// A keyspace of this name, or with a number after it if the server has one already.
+    pub(crate) fn unused_keyspace(&mut self, name: &str) -> String {
+        let uses = self.keyspaces.entry(name.to_owned()).or_default();
+        *uses += 1;
+        match *uses {
+            1 => name.to_owned(),
+            uses => format!("{name}_{uses}"),
+        }
     }
 
     /// The mode it was started in.

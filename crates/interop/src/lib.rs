@@ -5,7 +5,7 @@
 //! that the tests walk through; [`ours`] is the only place that knows how our own merge is called.
 //!
 //! Maven fetches `cassandra-all` and `javac` compiles `java/` on first use (module `toolchain`); nothing is built when
-//! `java` or `mvn` is missing, and [`skip`] says so loudly.
+//! `java` or `mvn` is missing; [`skip`] reports it.
 
 pub mod cases;
 mod cassandra;
@@ -17,8 +17,8 @@ pub mod old;
 pub mod ours;
 pub mod parity;
 pub mod passes;
+pub mod pool;
 pub mod random;
-mod rng;
 pub mod scenarios;
 mod scratch;
 mod server;

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use compactor_testkit::Need;
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -69,13 +70,14 @@ fn wanted() -> Option<String> {
 
 impl OldCassandra {
     /// Builds the Java side if needed and starts the release; `None` if it is not at hand and nobody insists on it.
+    #[track_caller]
     pub fn start(release: &str) -> Result<Option<Self>> {
-        let is_required = wanted().is_some() || skip::required();
+        let is_required = wanted().is_some() || skip::is_required();
         let toolchain = match toolchain::prepare_old(release, is_required) {
             Ok(toolchain) => toolchain,
             Err(error) if !is_required => {
-                println!("SKIPPED Cassandra {release}: {error:#}");
-                eprintln!("SKIPPED Cassandra {release}: {error:#}");
+                let reason = format!("no Cassandra {release}: {error:#}");
+                compactor_testkit::skip_part(Need::Cassandra, reason);
                 return Ok(None);
             }
             Err(error) => return Err(error).context("cannot build the old release's Java side"),

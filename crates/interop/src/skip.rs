@@ -1,23 +1,35 @@
-//! What to do where Java or Maven is missing: say so and pass on a developer's machine, fail where Cassandra is required.
+//! Tests and programs without Cassandra.
+
+use anyhow::{Result, bail};
+use compactor_testkit::Need;
 
 use crate::toolchain;
 
-/// Whether the environment insists on Cassandra (`CI=true` or `COMPACTOR_REQUIRE_CASSANDRA=1`).
-pub fn required() -> bool {
-    let is = |name: &str, value: &str| std::env::var(name).is_ok_and(|set| set == value);
-    is("CI", "true") || is("COMPACTOR_REQUIRE_CASSANDRA", "1")
+/// Whether the environment insists on Cassandra.
+pub(crate) fn is_required() -> bool {
+    Need::Cassandra.is_required()
 }
 
-/// True where the test cannot run; the reason has been printed.
+/// Whether the test cannot run, which is then reported.
 ///
 /// # Panics
-/// Where the environment requires Cassandra: a skipped oracle must not look like a passed one.
+/// If Cassandra is required.
+#[track_caller]
 pub fn without_cassandra() -> bool {
-    let Some(reason) = toolchain::missing() else {
-        return false;
-    };
-    assert!(!required(), "interop is required here, but {reason}");
-    println!("SKIPPED interop: {reason}");
-    eprintln!("SKIPPED interop: {reason}");
-    true
+    let missing = toolchain::missing();
+    if let Some(reason) = &missing {
+        compactor_testkit::skip(Need::Cassandra, format!("no Cassandra: {reason}"));
+    }
+    missing.is_some()
+}
+
+/// Fails a program without Java or Maven.
+///
+/// # Errors
+/// With the reason.
+pub fn need_cassandra() -> Result<()> {
+    match toolchain::missing() {
+        Some(reason) => bail!("no Cassandra: {reason}"),
+        None => Ok(()),
+    }
 }

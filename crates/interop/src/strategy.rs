@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::cassandra::{Cassandra, Table};
-use crate::rng::Rng;
+use compactor_testkit::Random;
 
 /// Sizes to be put into buckets.
 #[derive(Debug, Clone, serde::Serialize)]
@@ -76,11 +76,11 @@ pub fn refusals(
 /// with bounds that make few buckets or very many.
 #[must_use]
 pub fn random_lists(seed: u64, count: usize) -> Vec<SizeList> {
-    let mut rng = Rng::new(seed);
+    let mut rng = Random::new(seed);
     (0..count).map(|_| random_list(&mut rng)).collect()
 }
 
-fn random_list(rng: &mut Rng) -> SizeList {
+fn random_list(rng: &mut Random) -> SizeList {
     let (low, high) = *rng.pick(&[
         (0.5, 1.5),
         (0.5, 1.5),
@@ -91,10 +91,10 @@ fn random_list(rng: &mut Rng) -> SizeList {
     ]);
     let min = *rng.pick(&[0, 50 << 20, 1000, 1 << 40]);
     let shape = rng.below(4);
-    let count = rng.size(if shape == 3 { 300 } else { 60 });
+    let count = rng.index(if shape == 3 { 300 } else { 60 });
     let mut sizes: Vec<i64> = Vec::with_capacity(count);
     for _ in 0..count {
-        let any = (rng.next() >> (1 + rng.below(62))).cast_signed();
+        let any = (rng.number() >> (1 + rng.below(62))).cast_signed();
         sizes.push(match shape {
             0 => any,
             1 => rng.below(500).cast_signed(),

@@ -4,10 +4,11 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use compactor_testkit::machine::disk_directory;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::support::{disk_directory, is_empty, stderr};
+use crate::support::{is_empty, stderr};
 
 fn bench(directory: &Path, options: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_compactor"));

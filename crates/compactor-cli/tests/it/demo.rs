@@ -2,6 +2,7 @@
 
 use std::process::Command;
 
+use compactor_testkit::machine::disk_directory;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -17,7 +18,7 @@ fn demo(directory: &std::path::Path, arguments: &[&str]) -> std::process::Output
 #[test]
 fn a_direct_merge_leaves_no_pages_a_buffered_one_all_of_them() {
     // The current directory is on a disk where the sources are built, which /tmp need not be.
-    let temp = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let temp = disk_directory();
     let output = demo(temp.path(), &["--size", "3MiB", "--format", "json"]);
     assert!(
         output.status.success(),
@@ -54,7 +55,7 @@ fn a_direct_merge_leaves_no_pages_a_buffered_one_all_of_them() {
 
 #[test]
 fn the_text_shows_both_side_by_side() {
-    let temp = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let temp = disk_directory();
     let directory = temp.path().to_str().unwrap();
     let output = demo(temp.path(), &["--size", "1MiB", "--directory", directory]);
     assert!(

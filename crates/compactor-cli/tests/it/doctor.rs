@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
+use compactor_testkit::machine::disk_directory;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -29,7 +30,7 @@ fn json(directory: &Path, arguments: &[&str]) -> Value {
 
 #[test]
 fn what_auto_chooses_follows_from_what_works() {
-    let temp = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let temp = disk_directory();
     let found = json(temp.path(), &[]);
     assert_eq!(found["writable"]["status"], "works");
     assert_eq!(
@@ -55,7 +56,7 @@ fn what_auto_chooses_follows_from_what_works() {
 
 #[test]
 fn text_and_json_say_the_same() {
-    let temp = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let temp = disk_directory();
     let found = json(temp.path(), &[]);
     let output = doctor(temp.path(), &[]);
     let text = String::from_utf8(output.stdout).unwrap();
@@ -102,7 +103,7 @@ fn memory_is_called_memory() {
 
 #[test]
 fn of_a_file_its_directory_is_meant() {
-    let temp = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let temp = disk_directory();
     std::fs::write(temp.path().join("nb-1-big-Data.db"), b"x").unwrap();
     let found = json(temp.path(), &["nb-1-big-Data.db"]);
     assert_eq!(

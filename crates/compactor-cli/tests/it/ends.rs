@@ -5,14 +5,10 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
+use compactor_testkit::machine::disk_directory;
 use tempfile::TempDir;
 
 const COMPACTOR: &str = env!("CARGO_BIN_EXE_compactor");
-
-/// A directory on a disk, which /tmp need not be.
-fn disk_directory() -> TempDir {
-    TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
-}
 
 fn names(directory: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(directory).unwrap();

@@ -9,10 +9,10 @@
 //! `cargo test -p compactor-cli --test it faults` does a fixed part. More, at random places:
 //!
 //! ```sh
-//! COMPACTOR_FAULT_RUNS=5000 cargo test -p compactor-cli --test it faults::random -- --nocapture
+//! COMPACTOR_CAMPAIGN=50 cargo test -p compactor-cli --test it faults::random -- --nocapture
 //! ```
 //!
-//! `COMPACTOR_FAULT_SEED` chooses others. What fails is printed as a command that does it again.
+//! `COMPACTOR_TEST_SEED` chooses others. What fails is printed as a command that does it again.
 
 mod cases;
 mod hangs;
@@ -21,37 +21,17 @@ mod limits;
 mod outcome;
 mod setting;
 
-use std::env;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use compactor_testkit::machine::has_strace;
+use compactor_testkit::{Random, campaign};
 use inject::Injection;
 use setting::Setting;
 
-/// Runs of the random test, unless the environment says how many.
-const RUNS: u64 = 24;
+/// Random faults of a full campaign.
+const RUNS: usize = 96;
 /// Runs at a time.
 const AT_ONCE: usize = 2;
-
-/// Random numbers, the same for the same seed (splitmix64).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % end.max(1) as u64) as usize
-    }
-
-    fn of<'a, T>(&mut self, things: &'a [T]) -> &'a T {
-        &things[self.below(things.len())]
-    }
-}
-
-fn number(name: &str, default: u64) -> u64 {
-    env::var(name).map_or(default, |text| text.parse().unwrap())
-}
 
 /// Does what `run` does for each number, some at a time, and fails with all that failed.
 fn each(runs: u64, run: impl Fn(u64) -> Result<(), String> + Sync) {
@@ -90,7 +70,7 @@ fn each(runs: u64, run: impl Fn(u64) -> Result<(), String> + Sync) {
 /// Faults that once did harm: each hung, panicked, or was taken for something else.
 #[test]
 fn known() {
-    if !inject::works() {
+    if !has_strace() {
         return;
     }
     let setting = Setting::new();
@@ -103,17 +83,17 @@ fn known() {
 
 #[test]
 fn random() {
-    if !inject::works() {
+    if !has_strace() {
         return;
     }
     let setting = Setting::new();
-    let seed = number("COMPACTOR_FAULT_SEED", 1);
-    let runs = number("COMPACTOR_FAULT_RUNS", RUNS);
+    let seed = campaign::first_seed();
+    let runs = campaign::cases(RUNS) as u64;
     let commands = setting.commands.iter();
     let commands: Vec<_> = commands.filter(|command| command.ends_soon()).collect();
     each(runs, |number| {
-        let mut random = Random(seed.wrapping_mul(1 << 32).wrapping_add(number));
-        let command = *random.of(&commands);
+        let mut random = Random::new(seed.wrapping_mul(1 << 32).wrapping_add(number));
+        let command = *random.pick(&commands);
         let injection = Injection::random(&mut random, setting.known(command));
         setting.try_fault(command, &injection)
     });

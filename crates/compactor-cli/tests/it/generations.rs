@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use compactor_testkit::{Need, skip};
 use tempfile::TempDir;
 
 fn compactor(directory: &Path, arguments: &[&str]) -> Output {
@@ -366,7 +367,7 @@ fn what_root_writes_belongs_to_the_inputs_owner() {
     let temp = TempDir::new().unwrap();
     let here = temp.path();
     if fs::metadata(here).unwrap().uid() != 0 {
-        eprintln!("SKIPPED: only root gives files away");
+        skip(Need::Root, "only root can change the owner of files");
         return;
     }
     let own = table(here, "own", "1");

@@ -4,10 +4,12 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use compactor_testkit::machine::disk_directory;
+use compactor_testkit::{Need, skip_part};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::support::{disk_directory, is_empty, stderr};
+use crate::support::{is_empty, stderr};
 
 /// Small enough for a test, and too short to mean anything.
 const SMALL: [&str; 22] = [
@@ -128,7 +130,10 @@ fn interrupted_it_ends_with_130_and_leaves_nothing() {
     let process = child.id();
     assert_eq!(cgroup_of(process).is_some(), is_limited);
     if !is_limited {
-        eprintln!("SKIPPED: no cgroup can be made here, only files are looked for");
+        skip_part(
+            Need::Cgroup,
+            "no control group with a memory limit can be created",
+        );
     }
     let sent = Command::new("kill")
         .args(["-s", "INT", &child.id().to_string()])

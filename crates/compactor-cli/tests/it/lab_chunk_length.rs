@@ -2,12 +2,13 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
+use compactor_testkit::machine::disk_directory;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::support::{disk_directory, is_empty, stderr};
+use crate::support::{is_empty, stderr, stdout};
 
 /// Small enough for a test, and too short to mean anything.
 const SMALL: [&str; 18] = [
@@ -40,10 +41,6 @@ fn chunk_length(directory: &Path) -> Command {
     command.args(["lab", "chunk-length", "--quick", "--directory"]);
     command.arg(directory).args(SMALL);
     command
-}
-
-fn stdout(output: &Output) -> String {
-    String::from_utf8(output.stdout.clone()).unwrap()
 }
 
 #[test]

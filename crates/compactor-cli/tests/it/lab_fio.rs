@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
+use compactor_testkit::machine::has_fio;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -19,14 +20,6 @@ fn command(directory: &Path, arguments: &[&str]) -> Command {
         .args(arguments)
         .current_dir(directory);
     command
-}
-
-fn installed() -> bool {
-    let found = Command::new("fio").arg("--version").output().is_ok();
-    if !found {
-        eprintln!("SKIPPED: fio is not installed");
-    }
-    found
 }
 
 fn left(directory: &Path) -> usize {
@@ -77,7 +70,7 @@ const SMALL: [&str; 8] = [
 
 #[test]
 fn profiles_stand_beside_an_experiment() {
-    if !installed() {
+    if !has_fio() {
         return;
     }
     let temp = TempDir::new().unwrap();
@@ -104,7 +97,7 @@ fn profiles_stand_beside_an_experiment() {
 
 #[test]
 fn an_interrupt_leaves_nothing_behind() {
-    if !installed() {
+    if !has_fio() {
         return;
     }
     let temp = TempDir::new().unwrap();

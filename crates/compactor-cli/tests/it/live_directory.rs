@@ -6,10 +6,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use compactor_testkit::{Need, skip};
 use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::support::node::Node;
+use crate::support::stderr;
 
 fn compactor(directory: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_compactor"));
@@ -41,10 +43,6 @@ fn generated(directory: &Path) -> PathBuf {
     assert!(out.status.success(), "{}", stderr(&out));
     let report: Value = serde_json::from_slice(&out.stdout).unwrap();
     directory.join(report["table_directory"].as_str().unwrap())
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 fn snapshot(table: &Path) -> PathBuf {
@@ -227,7 +225,7 @@ fn nothing_is_purged_where_a_node_may_be_at_work() {
     const NOBODY: u32 = 65_534;
     let temp = TempDir::new().unwrap();
     if std::os::unix::fs::chown(temp.path(), Some(NOBODY), Some(NOBODY)).is_err() {
-        eprintln!("SKIPPED: only root runs programs as others");
+        skip(Need::Root, "only root runs programs as others");
         return;
     }
     let table = generated(temp.path());

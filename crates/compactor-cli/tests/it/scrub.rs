@@ -5,20 +5,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use crate::support::{stderr, stdout};
+
 fn compactor(command: &str, args: &[&dyn AsRef<OsStr>]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_compactor"))
         .arg(command)
         .args(args.iter().map(|arg| arg.as_ref()))
         .output()
         .unwrap()
-}
-
-fn stdout(output: &Output) -> String {
-    String::from_utf8(output.stdout.clone()).unwrap()
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8(output.stderr.clone()).unwrap()
 }
 
 /// A table of one SSTable of a thousand rows.

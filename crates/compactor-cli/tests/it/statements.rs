@@ -10,20 +10,14 @@ use compactor_sstable::statistics::Statistics;
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::support::{stderr, stdout};
+
 fn compactor(directory: &Path, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_compactor"))
         .args(arguments)
         .current_dir(directory)
         .output()
         .unwrap()
-}
-
-fn stdout(output: &Output) -> String {
-    String::from_utf8(output.stdout.clone()).unwrap()
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8(output.stderr.clone()).unwrap()
 }
 
 fn json(output: &Output) -> Value {

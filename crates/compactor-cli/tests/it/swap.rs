@@ -10,6 +10,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::support::node::Node;
+use crate::support::stderr;
 
 const INPUTS: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
@@ -129,10 +130,6 @@ impl Table {
         files(self.temp.path(), &mut after);
         assert_eq!(before, after);
     }
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 fn stdout(output: &Output) -> String {

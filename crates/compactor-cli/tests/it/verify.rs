@@ -5,6 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use crate::support::stdout;
+
 const TESTDATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../compactor-sstable/testdata");
 const DAMAGED: Option<i32> = Some(3);
 
@@ -47,10 +49,6 @@ fn verify(args: &[&dyn AsRef<OsStr>]) -> Output {
         .arg("verify")
         .args(args.iter().map(|arg| arg.as_ref()));
     command.output().unwrap()
-}
-
-fn stdout(output: &Output) -> String {
-    String::from_utf8(output.stdout.clone()).unwrap()
 }
 
 #[test]

@@ -409,6 +409,8 @@ fn remove_empty(directories: &[PathBuf]) {
 
 #[cfg(test)]
 mod tests {
+    use compactor_testkit::{Need, skip};
+
     use super::*;
     use crate::publish::staging::Staging;
 
@@ -561,7 +563,7 @@ mod tests {
     #[test]
     fn files_created_by_root_get_the_inputs_owner() {
         if !is_root() {
-            eprintln!("SKIPPED: only root can change the owner of files");
+            skip(Need::Root, "only root can change the owner of files");
             return;
         }
         use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};

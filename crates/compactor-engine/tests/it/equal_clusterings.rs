@@ -5,10 +5,13 @@ use std::path::{Path, PathBuf};
 use compactor_engine::input::Scan;
 use compactor_io::ReadMode;
 use compactor_sstable::Component;
+use compactor_testkit::machine::disk_directory;
 
-use crate::decode::decode;
-use crate::files::{disk_directory, io, key_value_source, merge_files, options, write_sstable};
-use crate::table::{Base, ClusteringColumn, Column, ColumnType, Schema, Unfiltered};
+use crate::files::{io, key_value_source, merge_files, options, write_sstable};
+use compactor_testkit::model::decode::decode;
+use compactor_testkit::model::table::{
+    Base, ClusteringColumn, Column, ColumnType, Schema, Unfiltered,
+};
 
 /// The number 5 in several forms.
 const FORMS: [&[u8]; 3] = [&[5], &[0, 5], &[0, 0, 5]];

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -12,13 +11,13 @@ use compactor_engine::{Error, Result};
 use compactor_io::{Io, IoOptions, ReadMode, WriteMode};
 use compactor_sstable::compression::codec::Codec;
 use compactor_sstable::compression::info::CompressionParams;
+use compactor_testkit::fault_backend::{Fault, FaultBackend, OperationKind};
+use compactor_testkit::machine::{Mount, disk_directory};
 
-use crate::choices::{Choices, first_seed, scaled};
-use crate::engine::Unobserved;
-use crate::fault_backend::{Fault, FaultBackend, OperationKind};
-use crate::files::{
-    contents, disk_directory, io, key_value_sstables, merge_files, options, sstables,
-};
+use crate::files::{contents, io, key_value_sstables, merge_files, options, sstables};
+use compactor_testkit::campaign;
+use compactor_testkit::model::choices::Choices;
+use compactor_testkit::model::engine::Unobserved;
 
 const EIO: i32 = 5;
 const ENOSPC: i32 = 28;
@@ -118,14 +117,18 @@ fn any_operation_may_fail() {
         let expected = contents(&output);
         std::fs::remove_dir_all(&output).unwrap();
         assert!(total > 40, "{total} operations");
-        for fault in [
+        // Write-back takes a varying number of steps.
+        let operations = total + 3;
+        let step = (operations / campaign::cases(operations)).max(1);
+        let faults = [
             Fault::Errno(EIO),
             Fault::Errno(ENOSPC),
             Fault::Short(100),
             Fault::Short(0),
-        ] {
-            // Write-back takes a varying number of steps.
-            for number in 0..total + 3 {
+        ];
+        for (first, fault) in faults.into_iter().enumerate() {
+            // In a short campaign each operation has one of the faults, in a full one all of them.
+            for number in (first % step..operations).step_by(step) {
                 let (result, _, kind) = merge_with_fault(&options, number, fault);
                 let what = format!("{mode:?}: {fault:?} at {number} of {total}, a {kind:?}");
                 match (&result, fault, kind) {
@@ -220,14 +223,14 @@ fn failures_at_random_with_many_threads() {
     let inputs = directory.path().join("inputs");
     let paths = key_value_sstables(&inputs, 900, 1000);
     let before = contents(&inputs);
-    let mut choices = Choices::from_seed(first_seed());
+    let mut choices = Choices::from_seed(campaign::first_seed());
     let mut options = options(&paths, &directory.path().join("output"));
     options.threads = 4;
     options.memory_bytes = 8 << 20;
     let (result, total, _) = merge_with_fault(&options, usize::MAX, Fault::None);
     result.unwrap();
     std::fs::remove_dir_all(directory.path().join("output")).unwrap();
-    for case in 0..scaled(30) {
+    for case in 0..campaign::cases(30) {
         // Every other case is merged in ranges, which read more.
         if case % 2 == 1 {
             options.range_bytes = Some(60_000);
@@ -246,30 +249,6 @@ fn failures_at_random_with_many_threads() {
     }
 }
 
-/// A file system of limited size, unmounted on drop.
-struct Tmpfs(tempfile::TempDir);
-
-impl Tmpfs {
-    fn mount(bytes: usize) -> Option<Tmpfs> {
-        let directory = disk_directory();
-        let mounted = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", &format!("size={bytes}"), "none"])
-            .arg(directory.path())
-            .output();
-        if mounted.is_ok_and(|output| output.status.success()) {
-            return Some(Tmpfs(directory));
-        }
-        eprintln!("SKIPPED: no right to mount a tmpfs");
-        None
-    }
-}
-
-impl Drop for Tmpfs {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(self.0.path()).status();
-    }
-}
-
 #[test]
 fn a_full_disk_leaves_nothing() {
     let directory = disk_directory();
@@ -277,10 +256,10 @@ fn a_full_disk_leaves_nothing() {
     let paths = key_value_sstables(&inputs, 900, 1000);
     let before = contents(&inputs);
     for bytes in [8 << 10, 64 << 10, 500 << 10, 900 << 10, 3 << 20] {
-        let Some(mount) = Tmpfs::mount(bytes) else {
+        let Some(mount) = Mount::tmpfs(bytes) else {
             return;
         };
-        let output = mount.0.path().join("output");
+        let output = mount.path().join("output");
         for mode in [WriteMode::Buffered, WriteMode::Trickle, WriteMode::Auto] {
             let mut options = options(&paths, &output);
             options.write_mode = mode;

@@ -11,17 +11,19 @@ use compactor_sstable::Version;
 use compactor_sstable::compression::codec::Codec;
 use compactor_sstable::compression::info::CompressionParams;
 use compactor_sstable::data::deletion_time::DeletionTime;
+use compactor_testkit::machine::disk_directory;
 
-use crate::case::{Case, PurgePlan, Source};
-use crate::choices::{Choices, check, first_seed, scaled};
-use crate::decode::decode;
 use crate::files::{
-    contents, disk_directory, io, key_value_schema, key_value_source, key_value_sstables,
-    merge_files, options, scan, sstables, write_sstable,
+    contents, io, key_value_schema, key_value_source, key_value_sstables, merge_files, options,
+    scan, sstables, write_sstable,
 };
-use crate::model;
-use crate::table::hex;
 use crate::visible::{Visible, generate as generate_consistent, visible};
+use compactor_testkit::campaign;
+use compactor_testkit::model::case::{Case, PurgePlan, Source};
+use compactor_testkit::model::choices::{Choices, check};
+use compactor_testkit::model::decode::decode;
+use compactor_testkit::model::naive;
+use compactor_testkit::model::table::hex;
 
 fn compression(choices: &mut Choices) -> Option<CompressionParams> {
     let codec = choices.pick(&[Codec::Lz4, Codec::Snappy, Codec::Deflate, Codec::Noop]);
@@ -82,10 +84,10 @@ fn jobs_equal_the_model() {
         // The deltas of the output are relative to its inputs' minima, which the model does not know.
         let expected = case.expected();
         for (key, partition) in &expected {
-            let expected = model::as_read(&case.schema, partition);
+            let expected = naive::as_read(&case.schema, partition);
             match found
                 .get(key)
-                .map(|found| model::as_read(&case.schema, found))
+                .map(|found| naive::as_read(&case.schema, found))
             {
                 Some(found) if found == expected => {}
                 found => {
@@ -100,7 +102,7 @@ fn jobs_equal_the_model() {
         Ok(())
     };
     let generate = |choices: &mut Choices| {
-        let mut case = crate::case::moderate_case(choices, 3);
+        let mut case = compactor_testkit::model::case::moderate_case(choices, 3);
         if let PurgePlan::EvenBefore(_) = case.purge {
             case.purge = PurgePlan::Nothing;
         }
@@ -117,7 +119,7 @@ fn settings_of_a_job_do_not_matter() {
     let inputs = directory.path().join("inputs");
     let mut paths = key_value_sstables(&inputs, 3000, 700);
     let before = contents(&inputs);
-    let mut choices = Choices::from_seed(first_seed());
+    let mut choices = Choices::from_seed(campaign::first_seed());
     let mut first: Option<BTreeMap<PathBuf, Option<Vec<u8>>>> = None;
     for (threads, memory_bytes, readahead_bytes) in [
         (1, 64 << 20, None),
@@ -319,7 +321,7 @@ fn merges_into_one_directory_at_the_same_time() {
     let paths = key_value_sstables(&directory.path().join("inputs"), 300, 300);
     let output = directory.path().join("output");
     let mut expected = None;
-    for _ in 0..scaled(5) {
+    for _ in 0..campaign::cases(5) {
         let results: Vec<_> = std::thread::scope(|scope| {
             let merge = || merge_files(&io(), options(&paths, &output)).map(|_| ());
             let threads: Vec<_> = (0..4).map(|_| scope.spawn(merge)).collect();

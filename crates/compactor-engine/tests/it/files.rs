@@ -20,20 +20,11 @@ use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::partitioner::Partitioner;
 use compactor_sstable::sstable_id::SstableId;
 use compactor_sstable::statistics::CollectorSettings;
-use tempfile::TempDir;
 
-use crate::case::{PurgePlan, Source};
-use crate::choices::Choices;
-use crate::engine::{Settings, Unobserved, merge_into, serialization_header};
-use crate::table::{Header, Partition, Row, Schema, Table};
-
-/// A temporary directory on a disk, unless `COMPACTOR_TEST_DIRECT_DIR` names another place.
-pub fn disk_directory() -> TempDir {
-    let parent = std::env::var_os("COMPACTOR_TEST_DIRECT_DIR")
-        .map_or_else(|| PathBuf::from(env!("CARGO_TARGET_TMPDIR")), PathBuf::from);
-    fs::create_dir_all(&parent).unwrap();
-    TempDir::new_in(parent).unwrap()
-}
+use compactor_testkit::model::case::{PurgePlan, Source};
+use compactor_testkit::model::choices::Choices;
+use compactor_testkit::model::engine::{Settings, Unobserved, merge_into, serialization_header};
+use compactor_testkit::model::table::{Header, Partition, Row, Schema, Table};
 
 pub fn io() -> Io {
     Io::new(IoOptions {
@@ -168,7 +159,7 @@ pub fn options(inputs: &[PathBuf], output: &Path) -> MergeOptions {
     options.write_mode = WriteMode::Buffered;
     options.threads = 2;
     options.memory_bytes = 4 << 20;
-    options.now_s = crate::generate::NOW_S;
+    options.now_s = compactor_testkit::model::generate::NOW_S;
     options
 }
 
@@ -189,7 +180,7 @@ pub fn key_value_source(seed: u64, keys: std::ops::Range<i32>, value_len: usize)
             Partition {
                 deletion: DeletionTime::LIVE,
                 static_row: Row::empty(),
-                unfiltereds: vec![crate::table::Unfiltered::Row {
+                unfiltereds: vec![compactor_testkit::model::table::Unfiltered::Row {
                     clustering: vec![Some(vec![0, 0, 0, 1])],
                     row: row_of(seed as i64, value),
                 }],
@@ -211,14 +202,14 @@ pub fn key_value_source(seed: u64, keys: std::ops::Range<i32>, value_len: usize)
 }
 
 fn row_of(timestamp: i64, value: Vec<u8>) -> Row {
-    let cell = crate::table::Cell {
+    let cell = compactor_testkit::model::table::Cell {
         timestamp,
         local_deletion_time: compactor_sstable::data::deletion_time::NO_DELETION_TIME,
         ttl: 0,
         path: Vec::new(),
         value,
     };
-    let data = crate::table::ColumnData {
+    let data = compactor_testkit::model::table::ColumnData {
         deletion: DeletionTime::LIVE,
         cells: vec![cell],
     };
@@ -230,7 +221,7 @@ fn row_of(timestamp: i64, value: Vec<u8>) -> Row {
 
 /// Schema of [`key_value_source`].
 pub fn key_value_schema() -> Schema {
-    use crate::table::{Base, ClusteringColumn, Column, ColumnType};
+    use compactor_testkit::model::table::{Base, ClusteringColumn, Column, ColumnType};
     Schema {
         clustering: vec![ClusteringColumn {
             base: Base::Int,

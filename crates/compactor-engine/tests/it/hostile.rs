@@ -14,13 +14,15 @@ use compactor_engine::row::PurgeLimit;
 use compactor_io::ReadMode;
 use compactor_sstable::statistics::SerializationHeader;
 use compactor_sstable::{Component, Version};
+use compactor_testkit::machine::disk_directory;
 
-use crate::case::case;
-use crate::choices::{Choices, first_seed, scaled};
-use crate::engine::{RawInput, merge_raw, serialization_header};
-use crate::files::{contents, disk_directory, io, merge_files, options, scan, sstables};
-use crate::generate::{GC_BEFORE_S, NOW_S};
-use crate::table::hex;
+use crate::files::{contents, io, merge_files, options, scan, sstables};
+use compactor_testkit::campaign;
+use compactor_testkit::model::case::case;
+use compactor_testkit::model::choices::Choices;
+use compactor_testkit::model::engine::{RawInput, merge_raw, serialization_header};
+use compactor_testkit::model::generate::{GC_BEFORE_S, NOW_S};
+use compactor_testkit::model::table::hex;
 
 /// Environment variable that tells the test to run in a separate process.
 const CHILD: &str = "COMPACTOR_TEST_HOSTILE_CHILD";
@@ -200,7 +202,7 @@ fn child() {
         return;
     }
     let samples: Vec<Sample> = testdata().iter().map(|path| sample_of(path)).collect();
-    let (first, cases) = (first_seed(), scaled(3000));
+    let (first, cases) = (campaign::first_seed(), campaign::cases(3000));
     let (mut refused, mut merged, mut slowest) = (0, 0, Duration::ZERO);
     for seed in (first..).take(cases) {
         let mut choices = Choices::from_seed(seed);
@@ -246,7 +248,7 @@ fn mutated_bytes() {
         .stdin(Stdio::null())
         .spawn()
         .unwrap();
-    let deadline = Instant::now() + Duration::from_secs(60 * scaled(2) as u64);
+    let deadline = Instant::now() + Duration::from_secs(campaign::cases(480) as u64);
     loop {
         if let Some(status) = child.try_wait().unwrap() {
             assert!(status.success(), "see above");
@@ -267,7 +269,7 @@ fn mutated_files() {
     let directory = disk_directory();
     let io = io();
     let (mut refused, mut merged) = (0, 0);
-    let mut choices = Choices::from_seed(first_seed());
+    let mut choices = Choices::from_seed(campaign::first_seed());
     for path in testdata() {
         // A copy without compression, whose bytes are not protected once CRC.db has been removed.
         let inputs = directory.path().join("inputs");
@@ -279,7 +281,7 @@ fn mutated_files() {
             std::fs::remove_file(data.to_str().unwrap().replace("Data.db", suffix)).unwrap();
         }
         let original = std::fs::read(&data).unwrap();
-        for _ in 0..scaled(12) {
+        for _ in 0..campaign::cases(12) {
             let mut bytes = original.clone();
             mutate(&mut bytes, &mut choices);
             std::fs::write(&data, &bytes).unwrap();

@@ -11,11 +11,11 @@ use std::time::{Duration, Instant};
 use compactor_engine::job::MergeOptions;
 use compactor_engine::publish::ExistingOutput;
 use compactor_sstable::transaction_log::{self, TransactionLog};
+use compactor_testkit::machine::{disk_directory, has_strace};
 
-use crate::choices::{Choices, first_seed, scaled};
-use crate::files::{
-    contents, disk_directory, io, key_value_sstables, merge_files, options, scan, sstables,
-};
+use crate::files::{contents, io, key_value_sstables, merge_files, options, scan, sstables};
+use compactor_testkit::campaign;
+use compactor_testkit::model::choices::Choices;
 
 /// Environment variable with the directory in which the child merges.
 const CHILD: &str = "COMPACTOR_TEST_MERGE_IN";
@@ -235,9 +235,9 @@ fn kill_at_any_moment(setting: &Setting) {
     let whole = started.elapsed();
     assert_eq!(setting.assert_whole("undisturbed"), 1);
     setting.start_replay(1, "undisturbed");
-    let mut choices = Choices::from_seed(first_seed());
+    let mut choices = Choices::from_seed(campaign::first_seed());
     let (mut killed_early, mut complete) = (0, 0);
-    for _ in 0..scaled(12) {
+    for _ in 0..campaign::cases(12) {
         let after = whole.mul_f64(choices.below(1200) as f64 / 1000.0);
         let mut child = setting.merge_in_a_child(&[]).spawn().unwrap();
         std::thread::sleep(after);
@@ -255,29 +255,10 @@ fn kill_at_any_moment(setting: &Setting) {
     eprintln!("killed {killed_early} times before and {complete} times after publication");
 }
 
-/// Whether `strace` can trace children here; prints a message if not.
-fn strace_works() -> bool {
-    let works = Command::new("strace")
-        .args([
-            "-f",
-            "-o",
-            "/dev/null",
-            "-e",
-            "inject=mkdir:error=EIO:when=9",
-            "true",
-        ])
-        .output()
-        .is_ok_and(|output| output.status.success());
-    if !works {
-        eprintln!("SKIPPED: strace cannot trace here");
-    }
-    works
-}
-
 /// Kills before, and fails, each call that creates, syncs, renames or removes a file.
 #[test]
 fn killed_or_failing_at_each_call() {
-    if strace_works() {
+    if has_strace() {
         let faults = ["signal=SIGKILL", "error=EIO", "error=ENOSPC"];
         let calls = [
             "mkdir",
@@ -296,7 +277,7 @@ fn killed_or_failing_at_each_call() {
 /// Several outputs appear all or none, also for Cassandra, which interprets transaction logs.
 #[test]
 fn several_outputs_killed_or_failing_at_each_call() {
-    if strace_works() {
+    if has_strace() {
         let faults = ["signal=SIGKILL", "error=EIO"];
         let calls = [
             "rename,renameat,renameat2",
@@ -413,7 +394,7 @@ impl Replaced {
 
 #[test]
 fn an_existing_output_is_replaced_in_one_step() {
-    if !strace_works() {
+    if !has_strace() {
         return;
     }
     let calls = [

@@ -4,14 +4,14 @@
 use compactor_sstable::data::clustering::Kind;
 use compactor_sstable::data::deletion_time::DeletionTime;
 
-use crate::case::{Case, PurgePlan, Source, case, moderate_case};
-use crate::choices::{Choices, check};
-use crate::engine::{Input, Output};
-use crate::expected_statistics::ExpectedStatistics;
-use crate::model;
-use crate::order::side;
-use crate::stored::stored;
-use crate::table::{Base, Column, ColumnType, Row, Unfiltered, hex};
+use compactor_testkit::model::case::{Case, PurgePlan, Source, case, moderate_case};
+use compactor_testkit::model::choices::{Choices, check};
+use compactor_testkit::model::engine::{Input, Output};
+use compactor_testkit::model::expected_statistics::ExpectedStatistics;
+use compactor_testkit::model::naive;
+use compactor_testkit::model::order::side;
+use compactor_testkit::model::stored::stored;
+use compactor_testkit::model::table::{Base, Column, ColumnType, Row, Unfiltered, hex};
 
 fn same(what: &str, a: &Output, b: &Output) -> Result<(), String> {
     if a.bytes != b.bytes {
@@ -212,7 +212,7 @@ fn boundaries_may_be_two_bounds() {
         let expected = stored(&expected, header);
         for (key, partition) in &expected {
             match found.get(key) {
-                Some(found) if model::as_read(&case.schema, partition) == *found => {}
+                Some(found) if naive::as_read(&case.schema, partition) == *found => {}
                 found => return Err(format!("expected {partition:?}\nfound {found:?}")),
             }
         }

@@ -13,19 +13,19 @@ use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::statistics::Statistics;
 use compactor_sstable::statistics::stats::StatsMetadata;
+use compactor_testkit::machine::disk_directory;
 
-use crate::case::{Case, Source};
-use crate::choices::check;
-use crate::decode::decode;
 use crate::files::{
-    contents, disk_directory, io, key_value_schema, key_value_source, merge_files, options,
-    sstables, write_sstable,
-};
-use crate::model::{self, Purge};
-use crate::table::{
-    Base, Column, ColumnData, ColumnType, Partition, Row, Schema, Table, Unfiltered, hex,
+    contents, io, key_value_schema, key_value_source, merge_files, options, sstables, write_sstable,
 };
 use crate::visible;
+use compactor_testkit::model::case::{Case, Source};
+use compactor_testkit::model::choices::check;
+use compactor_testkit::model::decode::decode;
+use compactor_testkit::model::naive::{self, Purge};
+use compactor_testkit::model::table::{
+    Base, Column, ColumnData, ColumnType, Partition, Row, Schema, Table, Unfiltered, hex,
+};
 
 const OPTIONS: [TombstoneOption; 2] = [TombstoneOption::Row, TombstoneOption::Cell];
 
@@ -85,7 +85,7 @@ fn nothing_shadowed_is_left() {
             left = decode(&case.schema, scan.cursor()).map_err(|e| e.to_string())?;
         }
         tables.push(left.clone());
-        let joined = model::merge(&case.schema, &tables, |_| Purge {
+        let joined = naive::merge(&case.schema, &tables, |_| Purge {
             now_s: i64::MIN,
             gc_before_s: i64::MIN,
             before: None,
@@ -211,7 +211,7 @@ fn a_copy_of_an_input_is_not_a_tombstone_source() {
         let mut source = key_value_source(seed, 0..50, 40);
         for partition in source.table.values_mut() {
             partition.deletion = DeletionTime {
-                marked_for_delete_at: crate::generate::TIMESTAMP + 1000,
+                marked_for_delete_at: compactor_testkit::model::generate::TIMESTAMP + 1000,
                 local_deletion_time: 1000,
             };
         }

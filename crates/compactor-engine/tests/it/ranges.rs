@@ -20,15 +20,17 @@ use compactor_sstable::data::clustering::Kind;
 use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::partitioner::KeyHash;
+use compactor_testkit::machine::disk_directory;
 
-use crate::case::{Case, PurgePlan};
-use crate::choices::{Choices, check, scaled};
-use crate::decode::decode;
 use crate::files::{
-    contents, disk_directory, io, key_value_schema, key_value_source, key_value_sstables,
-    merge_files, options, write_sstable,
+    contents, io, key_value_schema, key_value_source, key_value_sstables, merge_files, options,
+    write_sstable,
 };
-use crate::table::Table;
+use compactor_testkit::campaign;
+use compactor_testkit::model::case::{Case, PurgePlan};
+use compactor_testkit::model::choices::{Choices, check};
+use compactor_testkit::model::decode::decode;
+use compactor_testkit::model::table::Table;
 
 /// Events of an input's trace, line by line.
 type Told = Arc<Mutex<BTreeMap<PathBuf, Vec<String>>>>;
@@ -228,7 +230,7 @@ fn ranges_do_not_change_a_byte() {
         Ok(())
     };
     let generate = |choices: &mut Choices| {
-        let mut case = crate::case::moderate_case(choices, 4);
+        let mut case = compactor_testkit::model::case::moderate_case(choices, 4);
         if let PurgePlan::EvenBefore(_) = case.purge {
             case.purge = PurgePlan::Nothing;
         }
@@ -505,7 +507,7 @@ fn a_damaged_index_is_found_or_does_not_matter() {
     for component in [Component::Index, Component::Summary] {
         let path = descriptor.path(component);
         let intact = std::fs::read(&path).unwrap();
-        let step = (intact.len() / scaled(120)).max(1);
+        let step = (intact.len() / campaign::cases(120)).max(1);
         for at in (0..intact.len()).step_by(step) {
             let mut bytes = intact.clone();
             bytes[at] ^= 1 << (at % 8);

@@ -11,11 +11,13 @@ use compactor_sstable::partitioner::Partitioner;
 use compactor_sstable::statistics::HeaderType;
 use compactor_sstable::types::CqlType;
 
-use crate::against_the_model::merge_equals_the_model;
-use crate::case::{Case, PurgePlan, Source};
-use crate::encode::encode;
-use crate::engine::{RawInput, Settings, merge_raw, merge_raw_observed, serialization_header};
-use crate::table::{
+use compactor_testkit::model::case::{Case, PurgePlan, Source};
+use compactor_testkit::model::comparison::merge_equals_the_model;
+use compactor_testkit::model::encode::encode;
+use compactor_testkit::model::engine::{
+    RawInput, Settings, merge_raw, merge_raw_observed, serialization_header,
+};
+use compactor_testkit::model::table::{
     Base, Cell, ClusteringColumn, Column, ColumnData, ColumnType, Header, Partition, Row, Schema,
     Table, Unfiltered, Values,
 };

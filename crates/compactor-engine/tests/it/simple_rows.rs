@@ -13,16 +13,18 @@ use compactor_sstable::data::cell::Liveness;
 use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::statistics::MetadataCollector;
 
-use crate::against_the_model::merge_equals_the_model;
-use crate::case::PurgePlan;
-use crate::engine::{
-    Limits, MemoryBlocks, MemoryIndex, RawInput, Unobserved, cursor, merge_into, merge_raw,
-    serialization_header,
-};
 use crate::regressions::{
     NOW_S, by_number, case, column, deletion, header, live_cell, partition, source,
 };
-use crate::table::{Base, Cell, ColumnData, ColumnType, Row, Schema, Unfiltered};
+use compactor_testkit::model::case::PurgePlan;
+use compactor_testkit::model::comparison::merge_equals_the_model;
+use compactor_testkit::model::engine::{
+    Limits, MemoryBlocks, MemoryIndex, RawInput, Unobserved, cursor, merge_into, merge_raw,
+    serialization_header,
+};
+use compactor_testkit::model::table::{
+    Base, Cell, ColumnData, ColumnType, Row, Schema, Unfiltered,
+};
 
 /// Schema clustered by numbers, with columns of text.
 fn with_texts(names: &[&str]) -> Schema {

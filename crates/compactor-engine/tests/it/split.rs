@@ -10,13 +10,14 @@ use compactor_io::ReadMode;
 use compactor_sstable::Component;
 use compactor_sstable::compression::codec::Codec;
 use compactor_sstable::compression::info::CompressionParams;
+use compactor_testkit::machine::disk_directory;
 
-use crate::decode::decode;
 use crate::files::{
-    contents, disk_directory, io, key_value_schema, key_value_source, key_value_sstables,
-    merge_files, options, write_sstable,
+    contents, io, key_value_schema, key_value_source, key_value_sstables, merge_files, options,
+    write_sstable,
 };
-use crate::table::Table;
+use compactor_testkit::model::decode::decode;
+use compactor_testkit::model::table::Table;
 
 const LIMIT: u64 = 100_000;
 

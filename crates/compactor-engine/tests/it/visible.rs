@@ -7,14 +7,14 @@ use compactor_engine::row::PurgeLimit;
 use compactor_sstable::data::cell::EXPIRED_LIVENESS_TTL;
 use compactor_sstable::data::deletion_time::{DeletionTime, NO_DELETION_TIME};
 
-use crate::case::{Case, PurgePlan};
-use crate::choices::{Choices, check};
-use crate::engine::{Input, Output, merge};
-use crate::expected_statistics::ExpectedStatistics;
-use crate::generate::TIMESTAMP;
 use crate::metamorphic::{as_input, case_without_counters, make_consistent, merge_some};
-use crate::model::{self, Purge};
-use crate::table::{Row, Table, Unfiltered, Values};
+use compactor_testkit::model::case::{Case, PurgePlan};
+use compactor_testkit::model::choices::{Choices, check};
+use compactor_testkit::model::engine::{Input, Output, merge};
+use compactor_testkit::model::expected_statistics::ExpectedStatistics;
+use compactor_testkit::model::generate::TIMESTAMP;
+use compactor_testkit::model::naive::{self, Purge};
+use compactor_testkit::model::table::{Row, Table, Unfiltered, Values};
 
 /// Values of cells by column and path, and whether the row exists without any.
 pub type VisibleRow = (bool, BTreeMap<(usize, Vec<u8>), Vec<u8>>);
@@ -69,7 +69,7 @@ pub fn generate(choices: &mut Choices) -> Case {
     for (number, source) in case.sources.iter_mut().enumerate() {
         make_consistent(source);
         let twice = [source.table.clone(), source.table.clone()];
-        source.table = model::merge(&case.schema, &twice, |_| Purge {
+        source.table = naive::merge(&case.schema, &twice, |_| Purge {
             now_s: i64::MIN,
             gc_before_s: i64::MIN,
             before: None,

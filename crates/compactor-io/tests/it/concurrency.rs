@@ -5,9 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 
-use compactor_io::{Io, IoOptions, ReadMode, WriteMode, WriterOptions};
+use compactor_io::{IoOptions, ReadMode, WriteMode, WriterOptions};
+use compactor_testkit::io::{BACKENDS, io_on, io_with};
+use compactor_testkit::machine::disk_directory;
 
-use crate::support::{BACKENDS, content, descriptors_of, disk_directory, io_on};
+use crate::support::{content, descriptors_of};
 
 const MIB: usize = 1 << 20;
 
@@ -25,8 +27,7 @@ fn far_more_reads_than_the_queue_depth_complete_in_bounded_memory() {
                 queue_depth,
                 ..IoOptions::default()
             };
-            let Ok(io) = Io::new(options) else {
-                eprintln!("SKIPPED: {backend}");
+            let Some(io) = io_with(options) else {
                 continue;
             };
             for mode in [ReadMode::Auto, ReadMode::Buffered] {

@@ -6,10 +6,12 @@ use std::os::unix::fs::MetadataExt;
 use compactor_io::{
     BackendKind, ReadMode, ResidencyMethod, WriteMode, WriterOptions, drop_clean_pages, residency,
 };
+use compactor_testkit::io::{BACKENDS, has_direct_io, io_on, is_unsupported};
+use compactor_testkit::machine::disk_directory;
+use compactor_testkit::{Need, skip};
 
 use crate::support::{
-    BACKENDS, content, descriptor_flags, descriptors_of, direct_works, disk_directory,
-    has_o_direct, io_on, is_direct, is_unsupported, write_file,
+    content, descriptor_flags, descriptors_of, has_o_direct, is_direct, write_file,
 };
 
 const MIB: usize = 1 << 20;
@@ -23,7 +25,7 @@ fn resident(path: &std::path::Path) -> u64 {
 #[test]
 fn direct_files_have_o_direct_and_others_do_not() {
     let directory = disk_directory();
-    if !direct_works(directory.path()) {
+    if !has_direct_io(directory.path()) {
         return;
     }
     for backend in BACKENDS {
@@ -73,7 +75,7 @@ fn direct_files_have_o_direct_and_others_do_not() {
 #[test]
 fn direct_and_dontneed_writes_leave_no_page() {
     let directory = disk_directory();
-    if !direct_works(directory.path()) {
+    if !has_direct_io(directory.path()) {
         return;
     }
     for backend in BACKENDS {
@@ -96,7 +98,7 @@ fn direct_and_dontneed_writes_leave_no_page() {
 #[test]
 fn direct_and_dontneed_reads_leave_no_page() {
     let directory = disk_directory();
-    if !direct_works(directory.path()) {
+    if !has_direct_io(directory.path()) {
         return;
     }
     let path = directory.path().join("file");
@@ -140,10 +142,7 @@ fn dontneed_drops_only_what_was_read() {
     // tmpfs never drops pages.
     drop_clean_pages(&path).unwrap();
     if resident(&path) != 0 {
-        eprintln!(
-            "SKIPPED: pages of {} cannot be dropped",
-            directory.path().display()
-        );
+        skip(Need::PageCache, "pages cannot be dropped");
         return;
     }
     let buffered = io.open(&path, ReadMode::Buffered).unwrap();
@@ -171,10 +170,7 @@ fn dontneed_reads_bring_in_nothing_else() {
         let Some(io) = io_on(backend) else { continue };
         drop_clean_pages(&path).unwrap();
         if resident(&path) != 0 {
-            eprintln!(
-                "SKIPPED: pages of {} cannot be dropped",
-                directory.path().display()
-            );
+            skip(Need::PageCache, "pages cannot be dropped");
             return;
         }
         let input = io.open(&path, ReadMode::DontNeed).unwrap();
@@ -191,7 +187,7 @@ fn dontneed_reads_bring_in_nothing_else() {
 #[test]
 fn trickle_bounds_dirty_pages_and_dontneed_all_pages_while_writing() {
     let directory = disk_directory();
-    if !direct_works(directory.path()) {
+    if !has_direct_io(directory.path()) {
         return;
     }
     let bytes = content(64 * MIB);

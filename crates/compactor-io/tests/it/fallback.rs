@@ -7,16 +7,23 @@ use compactor_io::residency;
 use compactor_io::{
     BackendKind, Io, IoErrorKind, IoOptions, Mode, ReadMode, WriteMode, WriterOptions,
 };
+use compactor_testkit::io::{BACKENDS, io_on};
+use compactor_testkit::machine::disk_directory;
+use compactor_testkit::{Need, skip};
 use tempfile::TempDir;
 
-use crate::support::{BACKENDS, content, disk_directory, io_on, write_file};
+use crate::support::{content, write_file};
 
+#[track_caller]
 fn tmpfs_directory() -> Option<TempDir> {
     let shm = Path::new("/dev/shm");
     match TempDir::new_in(shm) {
         Ok(directory) => Some(directory),
         Err(error) => {
-            eprintln!("SKIPPED: no tmpfs in {}: {error}", shm.display());
+            skip(
+                Need::Tmpfs,
+                format!("no tmpfs in {}: {error}", shm.display()),
+            );
             None
         }
     }

@@ -8,9 +8,11 @@ use std::time::Duration;
 
 use compactor_io::{Io, IoErrorKind, IoOperation, IoOptions, ReadMode, WriteMode, WriterOptions};
 
-use crate::fault_backend::{Fault, FaultBackend, OperationKind, Script};
 use crate::slow_first_write::SlowFirstWrite;
-use crate::support::{assert_same, content, disk_directory, write_file};
+use compactor_testkit::fault_backend::{Fault, FaultBackend, OperationKind, Script};
+use compactor_testkit::machine::disk_directory;
+
+use crate::support::{assert_same, content, write_file};
 
 const EIO: i32 = 5;
 const EINTR: i32 = 4;

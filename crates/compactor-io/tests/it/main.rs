@@ -2,7 +2,7 @@
 //! guards against.
 //!
 //! Tests of direct I/O need a file system that supports it. They use `COMPACTOR_TEST_DIRECT_DIR` if it is
-//! set, otherwise the target directory, and print SKIPPED if it does not support direct I/O, as tmpfs does
+//! set, otherwise the target directory, and are skipped if it does not support direct I/O, as tmpfs does
 //! not.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
@@ -10,7 +10,6 @@
 mod concurrency;
 mod direct;
 mod fallback;
-mod fault_backend;
 mod faults;
 mod matrix;
 mod no_space;

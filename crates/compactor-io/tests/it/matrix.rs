@@ -6,8 +6,10 @@ use std::io::Read;
 use compactor_io::{
     BackendKind, ReadMode, ReadaheadOptions, SequentialReader, WriteMode, WriterOptions,
 };
+use compactor_testkit::io::{BACKENDS, io_on, is_unsupported};
+use compactor_testkit::machine::disk_directory;
 
-use crate::support::{BACKENDS, assert_same, content, disk_directory, io_on, write_file};
+use crate::support::{assert_same, content, write_file};
 
 const MIB: usize = 1 << 20;
 
@@ -56,7 +58,7 @@ fn every_write_mode_on_every_backend_writes_the_same_bytes() {
                 };
                 let written = match write_file(&io, &path, mode, options, &bytes) {
                     Ok(written) => written,
-                    Err(error) if crate::support::is_unsupported(&error) => break,
+                    Err(error) if is_unsupported(&error) => break,
                     Err(error) => panic!("{error}"),
                 };
                 let what = format!("{backend} {mode} {len}");
@@ -91,7 +93,7 @@ fn every_read_mode_on_every_backend_reads_the_same_bytes() {
                 let what = format!("{backend} {mode} {}", bytes.len());
                 let input = match io.open(path, mode) {
                     Ok(input) => input,
-                    Err(error) if crate::support::is_unsupported(&error) => break,
+                    Err(error) if is_unsupported(&error) => break,
                     Err(error) => panic!("{error}"),
                 };
                 assert_ne!(input.mode(), ReadMode::Auto);

@@ -3,8 +3,8 @@
 use std::fs;
 
 use compactor_io::{BackendKind, ReadMode, Support, WriteMode, WriterOptions, probe};
-
-use crate::support::{disk_directory, io_on};
+use compactor_testkit::io::io_on;
+use compactor_testkit::machine::disk_directory;
 
 /// A `doctor` that reports a mode other than the one used.
 #[test]

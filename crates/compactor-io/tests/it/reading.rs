@@ -3,8 +3,10 @@
 use std::fs;
 
 use compactor_io::{IoErrorKind, ReadMode, ReadaheadOptions, SequentialReader};
+use compactor_testkit::io::{BACKENDS, io_on};
+use compactor_testkit::machine::disk_directory;
 
-use crate::support::{BACKENDS, content, disk_directory, io_on};
+use crate::support::content;
 
 /// A truncated input that reads as zeroes, hangs, or returns an error without an offset.
 #[test]

@@ -14,8 +14,11 @@ use compactor_io::{
     BackendKind, Io, IoErrorKind, IoOptions, ReadMode, ResidencyMethod, Support, WriteMode,
     WriterOptions, drop_clean_pages, probe, residency,
 };
+use compactor_testkit::io::{has_direct_io, io_on};
+use compactor_testkit::machine::disk_directory;
+use compactor_testkit::{Need, skip};
 
-use crate::support::{content, direct_works, disk_directory, io_on, write_file};
+use crate::support::{content, write_file};
 
 /// The same number on every architecture, as for all calls since 5.1.
 const SYS_CACHESTAT: libc::c_long = 451;
@@ -72,13 +75,20 @@ fn refuse(calls: &[libc::c_long], errno: i32) -> io::Result<()> {
 fn without(calls: &[libc::c_long], errno: i32, test: impl FnOnce() + Send + 'static) {
     let calls = calls.to_vec();
     let (ended, end) = channel::<()>();
-    let thread = std::thread::spawn(move || {
+    // Named after the test, as which it is counted if it is skipped.
+    let test_name = std::thread::current().name().unwrap_or("main").to_owned();
+    let thread = std::thread::Builder::new().name(test_name);
+    let run = move || {
         let _ended = ended;
         match refuse(&calls, errno) {
             Ok(()) => test(),
-            Err(error) => eprintln!("SKIPPED: no filter can be installed: {error}"),
+            Err(error) => skip(
+                Need::Seccomp,
+                format!("no filter can be installed: {error}"),
+            ),
         }
-    });
+    };
+    let thread = thread.spawn(run).unwrap();
     let result = end.recv_timeout(Duration::from_secs(60));
     assert_eq!(result, Err(RecvTimeoutError::Disconnected), "it hangs");
     thread.join().unwrap();
@@ -204,7 +214,7 @@ fn without_cachestat_page_counts_of_own_files_come_from_mincore() {
             let found = residency(&path).unwrap();
             assert_eq!(found.method, ResidencyMethod::Mincore);
             assert_eq!(found.pages_resident, Some(found.pages_total));
-            if direct_works(directory.path()) {
+            if has_direct_io(directory.path()) {
                 drop_clean_pages(&path).unwrap();
                 assert_eq!(residency(&path).unwrap().pages_resident, Some(0));
             }
@@ -220,7 +230,7 @@ fn without_cachestat_page_counts_of_own_files_come_from_mincore() {
 fn a_filter_applies_only_to_its_thread() {
     without(&[libc::SYS_statx], libc::EPERM, || ());
     let directory = disk_directory();
-    if direct_works(directory.path())
+    if has_direct_io(directory.path())
         && let Some(io) = io_on(BackendKind::Uring)
     {
         let used = copies(&io, directory.path(), ReadMode::Auto, WriteMode::Auto);

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use compactor_io::{BackendKind, IoBackend, Operation, Request};
 
-use crate::fault_backend::{Fault, FaultBackend};
+use compactor_testkit::fault_backend::{Fault, FaultBackend};
 
 /// Delays the write of a file's first bytes until `go_on` is called; other operations are not delayed.
 #[derive(Debug)]

@@ -1,73 +1,10 @@
-//! Directories, contents and mounts used by several tests.
+//! Contents and descriptors used by several tests.
 
 use std::fs;
 use std::os::fd::AsRawFd;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
-use compactor_io::{
-    BackendKind, Io, IoErrorKind, IoOptions, ReadMode, WriteMode, WriterOptions, WrittenFile,
-};
-use tempfile::TempDir;
-
-/// All backends.
-pub const BACKENDS: [BackendKind; 3] = [
-    BackendKind::Uring,
-    BackendKind::Threads,
-    BackendKind::TokioUring,
-];
-
-/// A temporary directory on a disk.
-pub fn disk_directory() -> TempDir {
-    let parent = std::env::var_os("COMPACTOR_TEST_DIRECT_DIR")
-        .map_or_else(|| PathBuf::from(env!("CARGO_TARGET_TMPDIR")), PathBuf::from);
-    fs::create_dir_all(&parent).unwrap();
-    TempDir::new_in(parent).unwrap()
-}
-
-/// Returns an `Io` on this backend, or `None`, with a message, if io_uring is forbidden here.
-pub fn io_on(backend: BackendKind) -> Option<Io> {
-    match Io::new(IoOptions {
-        backend,
-        ..IoOptions::default()
-    }) {
-        Ok(io) => Some(io),
-        Err(error) if matches!(backend, BackendKind::Uring | BackendKind::TokioUring) => {
-            eprintln!("SKIPPED ({backend}): {error}");
-            None
-        }
-        Err(error) => panic!("{error}"),
-    }
-}
-
-/// Whether direct I/O is supported in this directory; prints a message if not.
-pub fn direct_works(directory: &Path) -> bool {
-    let path = directory.join("direct-works");
-    fs::write(&path, [0; 4096]).unwrap();
-    let io = io_on(BackendKind::Threads).unwrap();
-    let result = io.open(&path, ReadMode::Direct);
-    fs::remove_file(&path).unwrap();
-    match result {
-        Ok(_) => true,
-        Err(error) => {
-            assert_eq!(error.kind(), IoErrorKind::Unsupported, "{error}");
-            eprintln!(
-                "SKIPPED (no direct I/O in {}): {error}",
-                directory.display()
-            );
-            false
-        }
-    }
-}
-
-/// Whether this error means that a mode is not supported here, which is then printed.
-pub fn is_unsupported(error: &compactor_io::IoError) -> bool {
-    let unsupported = error.kind() == IoErrorKind::Unsupported;
-    if unsupported {
-        eprintln!("SKIPPED: {error}");
-    }
-    unsupported
-}
+use compactor_io::{Io, WriteMode, WriterOptions, WrittenFile};
 
 /// Bytes in which each group of 8 is different, so that any misplacement is detected.
 pub fn content(len: usize) -> Vec<u8> {
@@ -142,60 +79,4 @@ pub fn has_o_direct(file: &impl AsRawFd) -> bool {
 /// Whether flags contain `O_DIRECT`.
 pub fn is_direct(flags: u32) -> bool {
     flags & rustix::fs::OFlags::DIRECT.bits() != 0
-}
-
-/// A file system mounted for one test.
-pub struct Mount {
-    directory: TempDir,
-}
-
-impl Mount {
-    /// A tmpfs of this size, or `None`, with a message, without permission to mount.
-    pub fn tmpfs(bytes: u64) -> Option<Mount> {
-        let directory = disk_directory();
-        let size = format!("size={bytes}");
-        mount(&["-t", "tmpfs", "-o", &size, "none"], directory)
-    }
-
-    /// An ext4 file system of this size in an image file, or `None`, with a message.
-    pub fn ext4(bytes: u64, image_directory: &Path) -> Option<Mount> {
-        let image = image_directory.join("ext4.img");
-        fs::File::create(&image).unwrap().set_len(bytes).unwrap();
-        let made = Command::new("mkfs.ext4")
-            .args(["-q", "-F"])
-            .arg(&image)
-            .output();
-        if !made.is_ok_and(|output| output.status.success()) {
-            eprintln!("SKIPPED: mkfs.ext4 does not work here");
-            return None;
-        }
-        mount(&["-o", "loop", image.to_str().unwrap()], disk_directory())
-    }
-
-    /// Mount point.
-    pub fn path(&self) -> &Path {
-        self.directory.path()
-    }
-}
-
-fn mount(arguments: &[&str], directory: TempDir) -> Option<Mount> {
-    let mounted = Command::new("mount")
-        .args(arguments)
-        .arg(directory.path())
-        .output();
-    if mounted.is_ok_and(|output| output.status.success()) {
-        return Some(Mount { directory });
-    }
-    eprintln!("SKIPPED: no right to mount a file system ({arguments:?})");
-    None
-}
-
-impl Drop for Mount {
-    fn drop(&mut self) {
-        // Lazily: a descriptor may not be closed yet.
-        let _ = Command::new("umount")
-            .arg("-l")
-            .arg(self.directory.path())
-            .status();
-    }
 }

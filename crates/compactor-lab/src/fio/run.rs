@@ -220,6 +220,8 @@ impl Drop for Reaped {
 
 #[cfg(test)]
 mod tests {
+    use compactor_testkit::machine::has_fio;
+
     use super::*;
 
     fn small() -> FioOptions {
@@ -238,21 +240,13 @@ mod tests {
         }
     }
 
-    fn installed() -> bool {
-        let found = version().is_ok();
-        if !found {
-            eprintln!("SKIPPED: fio is not installed");
-        }
-        found
-    }
-
     fn is_empty(directory: &Path) -> bool {
         fs::read_dir(directory).unwrap().next().is_none()
     }
 
     #[test]
     fn profiles_are_run_and_leave_nothing() {
-        if !installed() {
+        if !has_fio() {
             return;
         }
         let temp = tempfile::TempDir::new().unwrap();
@@ -288,7 +282,7 @@ mod tests {
 
     #[test]
     fn what_is_stopped_leaves_nothing() {
-        if !installed() {
+        if !has_fio() {
             return;
         }
         let temp = tempfile::TempDir::new().unwrap();
@@ -310,7 +304,7 @@ mod tests {
 
     #[test]
     fn a_profile_that_fails_says_why_and_leaves_nothing() {
-        if !installed() {
+        if !has_fio() {
             return;
         }
         let temp = tempfile::TempDir::new().unwrap();
@@ -328,7 +322,7 @@ mod tests {
 
     #[test]
     fn what_would_fill_the_disk_is_refused() {
-        if !installed() {
+        if !has_fio() {
             return;
         }
         let temp = tempfile::TempDir::new().unwrap();

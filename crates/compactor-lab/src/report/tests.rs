@@ -1,6 +1,8 @@
 use std::path::Path;
 use std::process::Command;
 
+use compactor_testkit::{Need, skip};
+
 use super::fixture::{arms, edges, outcome, sweep};
 use super::*;
 use crate::arm::Arm;
@@ -270,7 +272,7 @@ fn a_browser_shows_it_without_complaint() {
     let names = ["chromium", "chromium-browser", "google-chrome"];
     let runs = |name: &&str| Command::new(name).arg("--version").output().is_ok();
     let Some(browser) = names.into_iter().find(runs) else {
-        eprintln!("SKIPPED: no chromium is installed, pages were only parsed");
+        skip(Need::Chromium, "chromium is not installed");
         return;
     };
     let temp = tempfile::TempDir::new().unwrap();

@@ -14,6 +14,7 @@ use compactor_lab::outcome::End;
 use compactor_lab::report::chunk_length::ChunkLengthReport;
 use compactor_lab::watcher::{Event, NoWatcher, Watcher};
 use compactor_sstable::Version;
+use compactor_testkit::{Need, skip};
 
 use crate::{ONE_AT_A_TIME, cgroups, directory, is_empty};
 
@@ -202,11 +203,11 @@ fn a_mode_that_cannot_be_makes_runs_invalid() {
     let _alone = ONE_AT_A_TIME.lock();
     // In memory only there is no direct I/O.
     let Ok(directory) = tempfile::tempdir_in("/dev/shm") else {
-        eprintln!("SKIPPED: no /dev/shm");
+        skip(Need::Tmpfs, "no /dev/shm");
         return;
     };
     if probe(directory.path()).unwrap().direct.works() {
-        eprintln!("SKIPPED: direct I/O works in /dev/shm");
+        skip(Need::Tmpfs, "direct I/O works in /dev/shm");
         return;
     }
     let mut options = small(directory.path());

@@ -20,6 +20,7 @@ use compactor_lab::priority::Priority;
 use compactor_lab::report::Report;
 use compactor_lab::watcher::{Event, NoWatcher, Watcher};
 use compactor_sstable::Version;
+use compactor_testkit::{Need, skip, skip_part};
 
 /// One experiment at a time: they measure, and they move the process from cgroup to cgroup.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
@@ -199,11 +200,11 @@ fn an_arm_that_cannot_be_is_invalid_and_the_others_go_on() {
     let _alone = ONE_AT_A_TIME.lock();
     // In memory only there is no direct I/O.
     let Ok(directory) = tempfile::tempdir_in("/dev/shm") else {
-        eprintln!("SKIPPED: no /dev/shm");
+        skip(Need::Tmpfs, "no /dev/shm");
         return;
     };
     if probe(directory.path()).unwrap().direct.works() {
-        eprintln!("SKIPPED: direct I/O works in /dev/shm");
+        skip(Need::Tmpfs, "direct I/O works in /dev/shm");
         return;
     }
     let mut options = small(directory.path(), &["direct/direct", "buffered/buffered"]);
@@ -241,8 +242,11 @@ fn a_run_that_fell_back_is_in_no_figure() {
         memory.as_ref().map(|directory| (directory.path(), false)),
         direct_works.then_some((disk.path(), true)),
     ];
-    if places.contains(&None) {
-        eprintln!("SKIPPED in part: no directory with direct I/O, or none without");
+    if places[0].is_none() {
+        skip_part(Need::Tmpfs, "no /dev/shm without direct I/O");
+    }
+    if places[1].is_none() {
+        skip_part(Need::DirectIo, "no direct I/O in the directory for tests");
     }
     for (directory, counts) in places.into_iter().flatten() {
         let mut options = small(directory, &["idle", "buffered/buffered", "direct/direct"]);
@@ -382,7 +386,7 @@ fn with_the_right_to_it_there_is_a_cgroup_for_as_long_as_it_takes() {
         // A fallback, and it says so.
         let told = outcome.warnings.iter().any(|w| w.kind == "no_memory_limit");
         assert!(told && point.memory_limit_bytes.is_none());
-        eprintln!("SKIPPED: {}", outcome.environment.memory_cgroup);
+        skip(Need::Cgroup, &outcome.environment.memory_cgroup);
         return;
     }
     assert!(watcher.saw_cgroup.load(Ordering::Relaxed));

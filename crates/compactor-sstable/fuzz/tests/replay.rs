@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use compactor_sstable_fuzz::data::count_partitions;
 use compactor_sstable_fuzz::seeds::{Seeds, add_directory, add_handmade};
 use compactor_sstable_fuzz::{HARNESSES, run};
+use compactor_testkit::Random;
 
 /// Number of mutants of each seed.
 const MUTANTS: u64 = 400;
@@ -55,13 +56,8 @@ fn timed(harness: &str, bytes: &[u8]) {
 
 /// Returns a mutant of `seed`, the same every time.
 fn mutate(seed: &[u8], number: u64, others: &[&Vec<u8>]) -> Vec<u8> {
-    let mut state = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) + 1;
-    let mut random = |below: usize| {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) as usize % below.max(1)
-    };
+    let mut random = Random::new(number);
+    let mut random = |end: usize| random.index(end.max(1));
     let mut bytes = seed.to_vec();
     for _ in 0..=random(3) {
         let at = random(bytes.len());

@@ -436,6 +436,8 @@ fn bad_crc(offset: u64, payload_len: usize, stored: u32, computed: u32) -> Error
 
 #[cfg(test)]
 mod tests {
+    use compactor_testkit::Random;
+
     use super::*;
     use crate::compression::info::NO_MAX_COMPRESSED_LEN;
 
@@ -446,17 +448,8 @@ mod tests {
         }
     }
 
-    /// Incompressible bytes, the same in every run.
     fn noise(len: usize) -> Vec<u8> {
-        let mut state = 0x9e37_79b9_7f4a_7c15u64;
-        (0..len)
-            .map(|_| {
-                state ^= state << 13;
-                state ^= state >> 7;
-                state ^= state << 17;
-                (state >> 32) as u8
-            })
-            .collect()
+        Random::new(1).bytes(len)
     }
 
     fn round_trip(params: &CompressionParams, raw: &[u8]) -> ChunkLengths {

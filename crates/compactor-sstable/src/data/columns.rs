@@ -361,6 +361,8 @@ fn short(at: usize) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use compactor_testkit::Random;
+
     use super::*;
 
     fn hex(bytes: &[u8]) -> String {
@@ -424,12 +426,9 @@ mod tests {
 
         #[test]
         fn round_trip(count in 1usize..200, seed: u64, density in 0u64..101) {
-            let mut state = seed;
+            let mut random = Random::new(seed);
             let present: Vec<usize> = (0..count)
-                .filter(|_| {
-                    state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-                    (state >> 33) % 100 < density
-                })
+                .filter(|_| random.below(100) < density)
                 .collect();
             if present.len() < count {
                 let mut bytes = written(count, &present);

@@ -105,35 +105,26 @@ fn udt(types: Vec<CqlType>, multi_cell: bool) -> CqlType {
 
 /// A small generator, so that a value is a function of a seed that proptest can shrink.
 #[derive(Clone, Debug)]
-pub struct Random(u64);
+pub struct Random(compactor_testkit::Random);
 
 impl Random {
     pub fn new(seed: u64) -> Random {
-        Random(seed)
-    }
-
-    fn next(&mut self) -> u64 {
-        // SplitMix64.
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        Random(compactor_testkit::Random::new(seed))
     }
 
     pub fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
+        self.0.below(bound)
     }
 
     fn pick<T: Copy>(&mut self, from: &[T]) -> T {
-        from[self.below(from.len() as u64) as usize]
+        *self.0.pick(from)
     }
 
     fn integer(&mut self) -> i64 {
         match self.below(3) {
             0 => self.pick(&[0, 1, -1, i64::MIN, i64::MAX, 0x80, -0x80, 255, 256, -256]),
             1 => self.below(7) as i64 - 3,
-            _ => self.next() as i64,
+            _ => self.0.number() as i64,
         }
     }
 
@@ -158,7 +149,7 @@ pub fn value(cql_type: &CqlType, random: &mut Random) -> Vec<u8> {
         CqlType::Utf8 => format!("{}{}", random.text(), random.pick(&["", "é", "😀"])).into_bytes(),
         CqlType::Bytes => random.bytes(4),
         // At least one byte: inside tuples an empty one is encoded like null.
-        CqlType::Integer => [vec![random.next() as u8], random.bytes(19)].concat(),
+        CqlType::Integer => [vec![random.0.number() as u8], random.bytes(19)].concat(),
         CqlType::Boolean => vec![random.below(3) as u8],
         CqlType::Byte => vec![integer as u8],
         CqlType::Short => (integer as i16).to_be_bytes().to_vec(),

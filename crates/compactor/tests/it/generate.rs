@@ -15,6 +15,8 @@ use compactor_sstable::compression::info::CompressionParams;
 use compactor_sstable::data::cell::Liveness;
 use tempfile::TempDir;
 
+use crate::support::files;
+
 const NOW_S: i64 = 1_780_000_000;
 const SHAPES: [Shape; 7] = [
     Shape::KeyValue,
@@ -52,19 +54,6 @@ fn merge_all(report: &GenerateReport, output: &Path) -> MergeReport {
     request.gc_before_s = Some(NOW_S - 60);
     request.scope = Scope::Complete;
     merge(request, &mut NoObserver).unwrap()
-}
-
-fn files(directory: &Path) -> BTreeMap<String, Vec<u8>> {
-    fs::read_dir(directory)
-        .unwrap()
-        .map(|entry| {
-            let path = entry.unwrap().path();
-            (
-                path.file_name().unwrap().to_str().unwrap().to_owned(),
-                fs::read(&path).unwrap(),
-            )
-        })
-        .collect()
 }
 
 #[test]

@@ -2,9 +2,9 @@
 //! O_DIRECT where it is claimed, nothing left in the page cache, and partitions larger than the memory.
 //!
 //! Those about direct I/O need a file system that has it: `COMPACTOR_TEST_DIRECT_DIR`, else the target
-//! directory. They say SKIPPED where that is of no use.
+//! directory. They are skipped where it does not.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -17,16 +17,12 @@ use compactor::{
 };
 use compactor_io::{BackendKind, Io, IoOptions, ReadMode, WriteMode, drop_clean_pages, residency};
 use compactor_sstable::Version;
-use tempfile::TempDir;
+use compactor_testkit::io::{BACKENDS, has_direct_io, io_on, skip_unsupported};
+use compactor_testkit::machine::disk_directory;
+
+use crate::support::{Files, files};
 
 const NOW_S: i64 = 1_780_000_000;
-
-fn disk_directory() -> TempDir {
-    let parent = std::env::var_os("COMPACTOR_TEST_DIRECT_DIR")
-        .map_or_else(|| PathBuf::from(env!("CARGO_TARGET_TMPDIR")), PathBuf::from);
-    fs::create_dir_all(&parent).unwrap();
-    TempDir::new_in(parent).unwrap()
-}
 
 fn io_options(backend: BackendKind) -> IoOptions {
     IoOptions {
@@ -35,40 +31,12 @@ fn io_options(backend: BackendKind) -> IoOptions {
     }
 }
 
-/// Backends that work here; says so, loudly, if io_uring does not.
+/// Backends that work here.
+#[track_caller]
 fn backends() -> Vec<BackendKind> {
-    let all = [
-        BackendKind::Uring,
-        BackendKind::TokioUring,
-        BackendKind::Threads,
-    ];
-    let works = |backend: &BackendKind| match Io::new(io_options(*backend)) {
-        Ok(_) => true,
-        Err(error) => {
-            eprintln!("SKIPPED ({backend}): {error}");
-            false
-        }
-    };
-    all.into_iter().filter(works).collect()
-}
-
-/// Whether direct I/O is real in this directory; says so, loudly, if not.
-fn direct_works(directory: &Path) -> bool {
-    let path = directory.join("direct-works");
-    fs::write(&path, [0; 4096]).unwrap();
-    let io = Io::new(io_options(BackendKind::Threads)).unwrap();
-    let result = io.open(&path, ReadMode::Direct);
-    fs::remove_file(&path).unwrap();
-    match result {
-        Ok(_) => true,
-        Err(error) => {
-            eprintln!(
-                "SKIPPED (no direct I/O in {}): {error}",
-                directory.display()
-            );
-            false
-        }
-    }
+    let mut backends = BACKENDS.to_vec();
+    backends.retain(|backend| io_on(*backend).is_some());
+    backends
 }
 
 /// Generates SSTables of so many bytes each.
@@ -99,19 +67,6 @@ fn request(inputs: &[PathBuf], output: &Path) -> MergeRequest {
 fn merge(backend: BackendKind, request: MergeRequest) -> Result<MergeReport, Error> {
     let job = open_merge(io_options(backend), request)?;
     run_merge(job, InputCheck::AllComponents, &mut NoObserver)
-}
-
-type Files = BTreeMap<String, Vec<u8>>;
-
-fn files(directory: &Path) -> Files {
-    fs::read_dir(directory)
-        .unwrap()
-        .map(|entry| {
-            let path = entry.unwrap().path();
-            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
-            (name, fs::read(&path).unwrap())
-        })
-        .collect()
 }
 
 /// Takes the output away and compares it with the first one.
@@ -166,7 +121,7 @@ fn modes_and_backends_give_the_same_bytes() {
                                 let may_lack =
                                     modes.contains("dontcache") || modes.contains("direct");
                                 assert!(may_lack, "{what}: {error}");
-                                eprintln!("SKIPPED ({what}): {error}");
+                                skip_unsupported(&error.to_string());
                             }
                             assert!(!output.exists(), "{what}");
                         }
@@ -254,7 +209,7 @@ impl Observer for Descriptors<'_> {
 #[test]
 fn direct_is_direct() {
     let directory = disk_directory();
-    if !direct_works(directory.path()) {
+    if !has_direct_io(directory.path()) {
         return;
     }
     let directory = directory.path().canonicalize().unwrap();
@@ -329,7 +284,7 @@ fn pages(sstables: &[PathBuf]) -> (u64, u64) {
 #[test]
 fn direct_leaves_no_page_behind() {
     let directory = disk_directory();
-    if !direct_works(directory.path()) {
+    if !has_direct_io(directory.path()) {
         return;
     }
     let paths = inputs(directory.path(), Shape::KeyValue, 2, 3 << 20);

@@ -10,6 +10,8 @@ use compactor_io::IoOptions;
 use compactor_sstable::Version;
 use tempfile::TempDir;
 
+use crate::support::files;
+
 const NOW_S: i64 = 1_780_000_000;
 
 fn generated(shape: Shape, version: Version, directory: &Path) -> Vec<PathBuf> {
@@ -46,17 +48,6 @@ fn request(inputs: &[PathBuf], output: &Path, open_files: Option<u64>) -> MergeR
     request.scope = Scope::Complete;
     request.open_files = open_files;
     request
-}
-
-fn files(directory: &Path) -> BTreeMap<String, Vec<u8>> {
-    fs::read_dir(directory)
-        .unwrap()
-        .map(|entry| {
-            let path = entry.unwrap().path();
-            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
-            (name, fs::read(&path).unwrap())
-        })
-        .collect()
 }
 
 /// What was counted, which must not depend on the passes.

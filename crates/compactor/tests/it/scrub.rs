@@ -17,6 +17,7 @@ use compactor_sstable::compression::codec::Codec;
 use compactor_sstable::compression::info::{CompressionInfo, CompressionParams};
 use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::{Component, Version};
+use compactor_testkit::Random;
 
 fn io() -> Io {
     Io::new(IoOptions {
@@ -186,19 +187,6 @@ fn check(original: &BTreeMap<String, Item>, scrubbed: &Scrubbed) -> usize {
     original.len() - kept.len()
 }
 
-/// Pseudo-random numbers, the same in every run.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 = self
-            .0
-            .wrapping_mul(6364136223846793005)
-            .wrapping_add(1442695040888963407);
-        ((self.0 >> 33) as usize) % limit
-    }
-}
-
 fn generated(shape: Shape, rows: u64, version: Version, chunk: Option<u32>) -> Copy {
     let directory = tempfile::tempdir().unwrap();
     let mut options = GenerateOptions::new(shape, directory.path());
@@ -284,7 +272,7 @@ fn damaged_chunks_cost_no_more_than_the_rows_in_them() {
 
 #[test]
 fn random_damage_is_salvaged_to_the_row() {
-    let mut random = Random(1);
+    let mut random = Random::new(1);
     for (shape, rows, version, chunk) in [
         (Shape::KeyValue, 1500, Version::Nb, Some(4096)),
         (Shape::KeyValue, 1500, Version::Oa, None),
@@ -299,17 +287,17 @@ fn random_damage_is_salvaged_to_the_row() {
         for _ in 0..6 {
             copy.write(Component::Data, &whole);
             copy.write(Component::Index, &index);
-            for _ in 0..=random.below(4) {
-                match random.below(3) {
-                    0 => copy.flip(Component::Data, random.below(whole.len()), 5),
+            for _ in 0..=random.index(4) {
+                match random.index(3) {
+                    0 => copy.flip(Component::Data, random.index(whole.len()), 5),
                     1 => {
-                        let (at, len) = (random.below(whole.len()), random.below(9000));
+                        let (at, len) = (random.index(whole.len()), random.index(9000));
                         copy.edit(Component::Data, |bytes| {
                             let end = (at + len).min(bytes.len());
                             bytes[at..end].fill(0);
                         });
                     }
-                    _ => copy.flip(Component::Index, random.below(index.len()), 1),
+                    _ => copy.flip(Component::Index, random.index(index.len()), 1),
                 }
             }
             check(&original, &scrubbed(&copy.data()));
@@ -467,7 +455,7 @@ fn sstables_of_the_bti_format_are_salvaged_too() {
 /// Any content behind valid checksums: nothing but an answer is asked for.
 #[test]
 fn content_that_is_wrong_never_leads_to_a_damaged_output() {
-    let mut random = Random(7);
+    let mut random = Random::new(7);
     for data in support::testdata() {
         let copy = Copy::of(&data);
         let whole = copy.read(Component::Data);
@@ -483,8 +471,8 @@ fn content_that_is_wrong_never_leads_to_a_damaged_output() {
             }
             copy.edit_content(|content| {
                 for _ in 0..=round % 3 {
-                    let at = random.below(content.len());
-                    content[at] = content[at].wrapping_add(1 + random.below(255) as u8);
+                    let at = random.index(content.len());
+                    content[at] = content[at].wrapping_add(1 + random.index(255) as u8);
                 }
             });
             match scrubbed_with(&copy.data(), |o| o.skip_corrupted = true) {

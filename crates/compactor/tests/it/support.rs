@@ -2,7 +2,23 @@
 
 pub mod damage;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+
+/// Contents of files by name.
+pub type Files = BTreeMap<String, Vec<u8>>;
+
+/// The files of a directory that has no others.
+pub fn files(directory: &Path) -> Files {
+    std::fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+            (name, std::fs::read(&path).unwrap())
+        })
+        .collect()
+}
 
 /// Every `Data.db` of the BIG format below a directory, sorted.
 pub fn find_sstables(directory: &Path) -> Vec<PathBuf> {

@@ -9,6 +9,7 @@ use compactor::NoObserver;
 use compactor::verify::{Severity, VerifyOptions, VerifyReport, verify};
 use compactor_io::{BackendKind, Io, IoOptions, ReadMode};
 use compactor_sstable::Component;
+use compactor_testkit::{Random, campaign};
 
 /// One of each version and of each kind of component.
 const SSTABLES: [&str; 7] = [
@@ -376,18 +377,11 @@ fn places(component: Component, len: usize) -> impl Iterator<Item = usize> {
 #[test]
 fn random_changes_never_panic() {
     let verifier = Verifier::new();
-    let rounds = std::env::var("COMPACTOR_TEST_ROUNDS").map_or(40, |text| text.parse().unwrap());
-    let seed = std::env::var("COMPACTOR_TEST_SEED").map_or(1, |text| text.parse().unwrap());
-    println!("COMPACTOR_TEST_SEED={seed} COMPACTOR_TEST_ROUNDS={rounds}");
-    let mut state: u64 = seed;
-    let mut random = move |below: usize| {
-        // splitmix64
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % below.max(1) as u64) as usize
-    };
+    let rounds = campaign::cases(40);
+    let seed = campaign::first_seed();
+    println!("COMPACTOR_TEST_SEED={seed}, {rounds} rounds");
+    let mut random = Random::new(seed);
+    let mut random = move |end: usize| random.index(end.max(1));
     for place in SSTABLES {
         let original = sstable(place);
         for _ in 0..rounds {

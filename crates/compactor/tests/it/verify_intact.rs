@@ -10,6 +10,7 @@ use compactor::table::find_sstables;
 use compactor::verify::{VerifyOptions, verify};
 use compactor::{ErrorKind, NoObserver, Observer};
 use compactor_io::{BackendKind, Io, IoOptions, ReadMode, residency};
+use compactor_testkit::io::skip_unsupported;
 
 fn io(backend: BackendKind) -> Io {
     Io::new(IoOptions {
@@ -55,10 +56,7 @@ fn every_way_of_reading_sees_the_same() {
             let report = match verify(&io, &copy.data(), &options, &mut NoObserver) {
                 Ok(report) => report,
                 Err(error) if mode == ReadMode::Direct => {
-                    println!(
-                        "SKIPPED: no direct I/O in {}: {error}",
-                        copy.directory().display()
-                    );
+                    skip_unsupported(&error.to_string());
                     continue;
                 }
                 Err(error) => panic!("{mode}: {error}"),

@@ -45,8 +45,9 @@ struct Arguments {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    if skip::without_daemons() {
-        return ExitCode::SUCCESS;
+    if let Some(reason) = skip::missing() {
+        eprintln!("no daemons: {reason}");
+        return ExitCode::FAILURE;
     }
     let kinds = if arguments.all {
         Kind::ALL.to_vec()

@@ -32,9 +32,7 @@ struct Arguments {
 
 fn main() -> Result<()> {
     let arguments = Arguments::parse();
-    if interop::skip::without_cassandra() {
-        return Ok(());
-    }
+    interop::skip::need_cassandra()?;
     if let Some(release) = &arguments.release {
         return by_old_release(release, &arguments);
     }

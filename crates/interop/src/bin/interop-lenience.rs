@@ -39,9 +39,7 @@ fn seeds(text: &str) -> Result<Range<u64>> {
 
 fn main() -> Result<()> {
     let arguments = Arguments::parse();
-    if interop::skip::without_cassandra() {
-        return Ok(());
-    }
+    interop::skip::need_cassandra()?;
     let campaign = Campaign {
         jobs: usize::from(arguments.jobs),
         keep: arguments.keep,

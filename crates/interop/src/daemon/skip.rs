@@ -1,27 +1,29 @@
-//! What to do where the rig cannot run: as for the rest of the crate, loudly, and never in CI.
+//! What daemons need besides Cassandra.
 
 use std::process::{Command, Stdio};
 
+use compactor_testkit::Need;
+
 use super::client;
-use crate::skip::required;
 use crate::toolchain;
 
-/// True where no daemon can be run; the reason has been printed.
+/// Whether the test cannot run, which is then reported.
 ///
 /// # Panics
-/// Where the environment requires Cassandra.
+/// If daemons are required.
 #[must_use]
+#[track_caller]
 pub fn without_daemons() -> bool {
-    let Some(reason) = missing() else {
-        return false;
-    };
-    assert!(!required(), "daemons are required here, but {reason}");
-    println!("SKIPPED daemons: {reason}");
-    eprintln!("SKIPPED daemons: {reason}");
-    true
+    let missing = missing();
+    if let Some(reason) = &missing {
+        compactor_testkit::skip(Need::Daemons, format!("no daemons: {reason}"));
+    }
+    missing.is_some()
 }
 
-fn missing() -> Option<String> {
+/// Why no daemon can run on this machine, or `None`.
+#[must_use]
+pub fn missing() -> Option<String> {
     if let Some(reason) = toolchain::missing() {
         return Some(reason);
     }

@@ -15,8 +15,8 @@ use super::change::{Change, Kind};
 use super::sstable_files::SstableFiles;
 use crate::cassandra::{Cassandra, Mode, Options, Release, Table};
 use crate::random::{self, Plan};
-use crate::rng::Rng;
 use crate::scratch::scratch;
+use compactor_testkit::Random;
 
 /// Who writes and judges: each takes every nth seed.
 const SERVERS: [(Mode, Release); 7] = [
@@ -206,7 +206,7 @@ impl Job<'_> {
         let others: Vec<&Path> = (others.iter().map(PathBuf::as_path))
             .filter(|other| version(other) == version(first))
             .collect();
-        let mut rng = Rng::new(seed);
+        let mut rng = Random::new(seed);
         for number in 0..=CHANGES {
             let files = SstableFiles::copy(first, &place.join("changed"))?;
             let change = match number {

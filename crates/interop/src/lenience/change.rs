@@ -9,7 +9,7 @@ use compactor_sstable::statistics::Statistics;
 use serde::Serialize;
 
 use super::sstable_files::SstableFiles;
-use crate::rng::Rng;
+use compactor_testkit::Random;
 
 /// What was done to a component.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -58,7 +58,7 @@ impl fmt::Display for Change {
 
 impl Change {
     /// Makes a random change. `others` are SSTables of the same table.
-    pub(super) fn make(rng: &mut Rng, files: &SstableFiles, others: &[&Path]) -> Result<Change> {
+    pub(super) fn make(rng: &mut Random, files: &SstableFiles, others: &[&Path]) -> Result<Change> {
         let mut component = *rng.pick(&files.components());
         let done = |kind, component, detail: String| Change {
             kind,
@@ -101,7 +101,7 @@ impl Change {
                 String::new()
             }
             Kind::Appended => {
-                let count = 1 + rng.size(12);
+                let count = 1 + rng.index(12);
                 let byte = *rng.pick(&[0, 0xff, b'\n', b'7', 0x80]);
                 files.edit(component, |bytes| bytes.resize(len + count, byte))?;
                 format!("{count} bytes {byte:02x}")
@@ -110,7 +110,7 @@ impl Change {
                 let left = match rng.below(3) {
                     0 => 0,
                     1 => len.saturating_sub(1),
-                    _ => rng.size(len.max(1) as u64),
+                    _ => rng.index(len.max(1)),
                 };
                 files.edit(component, |bytes| bytes.truncate(left))?;
                 format!("{left} bytes left of {len}")
@@ -144,7 +144,7 @@ impl Change {
 
     /// Some bits or bytes, at any place.
     fn in_place(
-        rng: &mut Rng,
+        rng: &mut Random,
         files: &SstableFiles,
         component: Component,
         kind: Kind,
@@ -152,9 +152,9 @@ impl Change {
         let len = files.read(component)?.len();
         let mut detail = String::new();
         if len > 0 {
-            let at = rng.size(len as u64);
+            let at = rng.index(len);
             let count = match kind {
-                Kind::Overwritten => 1 + rng.size(8),
+                Kind::Overwritten => 1 + rng.index(8),
                 _ => 1,
             };
             let mask = 1 << rng.below(8);
@@ -195,7 +195,7 @@ fn beside(data: &Path, component: Component) -> Option<(String, Vec<u8>)> {
 
 type Edit = fn(&mut Statistics);
 
-fn field(rng: &mut Rng, files: &SstableFiles) -> Result<String> {
+fn field(rng: &mut Random, files: &SstableFiles) -> Result<String> {
     let edits: [(&str, Edit); 16] = [
         ("total_rows + 1", |s| s.stats.total_rows += 1),
         ("total_rows - 1", |s| s.stats.total_rows -= 1),
@@ -238,7 +238,7 @@ fn field(rng: &mut Rng, files: &SstableFiles) -> Result<String> {
     Ok(name.to_owned())
 }
 
-fn text(rng: &mut Rng, files: &SstableFiles, component: Component) -> Result<String> {
+fn text(rng: &mut Random, files: &SstableFiles, component: Component) -> Result<String> {
     if component == Component::Digest {
         let digits = String::from_utf8(files.read(component)?)?;
         let made = match rng.below(5) {
@@ -251,7 +251,7 @@ fn text(rng: &mut Rng, files: &SstableFiles, component: Component) -> Result<Str
         files.write(component, made.as_bytes())?;
         return Ok(format!("{made:?}"));
     }
-    let at = rng.size(3);
+    let at = rng.index(3);
     let what = rng.below(6);
     let mut found = None;
     files.edit_toc(|lines| {

@@ -1,6 +1,6 @@
 //! Counter contexts, as `CounterContext` lays them out: a header that marks global and local shards, then the shards.
 
-use crate::rng::Rng;
+use compactor_testkit::Random;
 
 /// What a shard is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,7 +11,7 @@ enum Kind {
 }
 
 /// A context of one to four shards, mostly global ones.
-pub(super) fn context(rng: &mut Rng) -> Vec<u8> {
+pub(super) fn context(rng: &mut Random) -> Vec<u8> {
     let legacy = rng.one_in(4);
     // Local shards that came from another node, to be cleared when they are read.
     let to_be_cleared = legacy && rng.one_in(6);
@@ -54,7 +54,7 @@ pub(super) fn context(rng: &mut Rng) -> Vec<u8> {
 }
 
 /// Some of four counter ids, in order.
-fn ids(rng: &mut Rng) -> Vec<u8> {
+fn ids(rng: &mut Random) -> Vec<u8> {
     let mut ids: Vec<u8> = (1..=4).filter(|_| rng.one_in(2)).collect();
     if ids.is_empty() {
         ids.push(2);

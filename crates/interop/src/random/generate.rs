@@ -6,8 +6,8 @@ use super::counters;
 use super::plan::{Bound, Cell, Deletion, Hex, Input, Mutation, Partition, Plan};
 use super::table::{Kind, Shape, Table, Values, compression};
 use crate::cassandra::Mode;
-use crate::rng::Rng;
 use crate::scenarios::T0;
+use compactor_testkit::Random;
 
 /// What the last seconds of a 32-bit clock leave for a deletion time: the next one means none.
 const LAST_OF_2038: i64 = 2_147_483_646;
@@ -34,7 +34,7 @@ pub fn plan(seed: u64) -> Plan {
 /// The plan of a seed, whose output has the version of this mode.
 #[must_use]
 pub fn plan_for(seed: u64, mode: Option<Mode>) -> Plan {
-    let mut rng = Rng::new(seed.wrapping_mul(0x5851_F42D_4C95_7F2D));
+    let mut rng = Random::new(seed.wrapping_mul(0x5851_F42D_4C95_7F2D));
     let any = *rng.pick(&[Mode::Nb, Mode::Oa, Mode::Pa, Mode::Pa, Mode::Ea, Mode::Ea]);
     let mode = mode.unwrap_or(any);
     let versions: &[&str] = match mode {
@@ -157,7 +157,7 @@ struct Times {
 }
 
 impl Times {
-    fn generate(rng: &mut Rng, now_s: i64, gc_before_s: Option<i64>, table: &Table) -> Times {
+    fn generate(rng: &mut Random, now_s: i64, gc_before_s: Option<i64>, table: &Table) -> Times {
         let micros = T0 * 1_000_000;
         let styles: [&[i64]; 4] = [
             &[10, 12, 14, 16],
@@ -232,7 +232,7 @@ struct Style {
 }
 
 struct Writer<'a> {
-    rng: &'a mut Rng,
+    rng: &'a mut Random,
     table: &'a Table,
     times: &'a Times,
     mood: Mood,
@@ -551,7 +551,7 @@ impl Writer<'_> {
             .map(|pool| Some(self.rng.pick(pool).clone()))
             .collect();
         if self.table.shape == Shape::Dense && self.rng.one_in(3) {
-            let from = 1 + self.rng.size(values.len() as u64);
+            let from = 1 + self.rng.index(values.len());
             for value in values.iter_mut().skip(from) {
                 *value = None;
             }
@@ -561,11 +561,11 @@ impl Writer<'_> {
 
     /// Mostly of one clustering column: whole ranges of a partition hide everything else.
     fn bound(&mut self) -> Bound {
-        let columns = self.table.clusterings.len() as u64;
+        let columns = self.table.clusterings.len();
         let length = if self.rng.one_in(8) {
             0
         } else {
-            1 + self.rng.size(columns)
+            1 + self.rng.index(columns)
         };
         Bound {
             values: self.table.clusterings[..length]

@@ -2,7 +2,7 @@
 
 use super::plan::{Column, Compression, Dropped, Hex, Schema};
 use super::types::Type;
-use crate::rng::Rng;
+use compactor_testkit::Random;
 
 /// A table and its values.
 #[derive(Debug, Clone)]
@@ -51,7 +51,7 @@ pub(super) enum Kind {
 }
 
 impl Table {
-    pub(super) fn generate(rng: &mut Rng) -> Table {
+    pub(super) fn generate(rng: &mut Random) -> Table {
         let shape = match rng.below(20) {
             0..=2 => Shape::Counter,
             3 => Shape::Dense,
@@ -180,7 +180,7 @@ impl Table {
     /// A column that is not added again keeps what was written with later timestamps. Cassandra fails on that where it
     /// leaves no multi-cell or no static column in the table, so those are dropped for good; multi-cell user types it
     /// does not drop at all.
-    pub(super) fn after_drops(&self, rng: &mut Rng, moments: &[i64]) -> Schema {
+    pub(super) fn after_drops(&self, rng: &mut Random, moments: &[i64]) -> Schema {
         let mut schema = self.schema.clone();
         let mut remaining = Vec::new();
         for (is_static, columns) in [(true, &self.statics), (false, &self.regulars)] {
@@ -225,7 +225,7 @@ fn describe(values: &[Values]) -> Vec<Column> {
 }
 
 /// Options of a compressor, or none.
-pub(super) fn compression(rng: &mut Rng) -> Compression {
+pub(super) fn compression(rng: &mut Random) -> Compression {
     let mut options = Compression::new();
     let class = *rng.pick(&[
         "",
@@ -252,7 +252,7 @@ pub(super) fn compression(rng: &mut Rng) -> Compression {
 }
 
 /// Different values of a type, zero bytes among them where it takes them.
-fn pool(rng: &mut Rng, ty: &Type, count: u64) -> Vec<Hex> {
+fn pool(rng: &mut Random, ty: &Type, count: u64) -> Vec<Hex> {
     let mut values: Vec<Hex> = (0..1 + rng.below(count))
         .map(|_| Hex(ty.value(rng)))
         .collect();
@@ -264,7 +264,7 @@ fn pool(rng: &mut Rng, ty: &Type, count: u64) -> Vec<Hex> {
     values
 }
 
-fn partition_keys(rng: &mut Rng, shape: Shape) -> (Vec<String>, Vec<Hex>) {
+fn partition_keys(rng: &mut Random, shape: Shape) -> (Vec<String>, Vec<Hex>) {
     let parts: Vec<Type> = (0..*rng.pick(&[1, 1, 1, 2, 3]))
         .map(|_| Type::ordered(rng, 1))
         .collect();
@@ -299,7 +299,7 @@ fn partition_keys(rng: &mut Rng, shape: Shape) -> (Vec<String>, Vec<Hex>) {
     (parts.iter().map(Type::frozen).collect(), keys)
 }
 
-fn columns(rng: &mut Rng, prefix: &str, count: u64, shape: Shape) -> Vec<Values> {
+fn columns(rng: &mut Random, prefix: &str, count: u64, shape: Shape) -> Vec<Values> {
     let mut columns = Vec::new();
     for n in 0..count {
         // Columns are ordered by name, simple ones before multi-cell ones, whatever the order of their creation.
@@ -314,7 +314,7 @@ fn columns(rng: &mut Rng, prefix: &str, count: u64, shape: Shape) -> Vec<Values>
             }
             _ => {
                 let is_multi_cell = shape != Shape::Dense && rng.one_in(3);
-                let (ty, values): (_, fn(&mut Rng, &Type) -> _) = if is_multi_cell {
+                let (ty, values): (_, fn(&mut Random, &Type) -> _) = if is_multi_cell {
                     (Type::multi_cell(rng), multi_cell)
                 } else {
                     (Type::cell(rng, 2), simple)
@@ -335,7 +335,7 @@ fn columns(rng: &mut Rng, prefix: &str, count: u64, shape: Shape) -> Vec<Values>
     columns
 }
 
-fn simple(rng: &mut Rng, ty: &Type) -> (String, Kind) {
+fn simple(rng: &mut Random, ty: &Type) -> (String, Kind) {
     let mut values = pool(rng, ty, 4);
     if *ty == Type::Native("BytesType") && rng.one_in(8) {
         // Beyond what a short length and a chunk can hold.
@@ -344,7 +344,7 @@ fn simple(rng: &mut Rng, ty: &Type) -> (String, Kind) {
     (ty.frozen(), Kind::Simple(values))
 }
 
-fn multi_cell(rng: &mut Rng, ty: &Type) -> (String, Kind) {
+fn multi_cell(rng: &mut Random, ty: &Type) -> (String, Kind) {
     let items = match ty {
         Type::List(inner) => {
             let paths = pool(rng, &Type::Native("TimeUUIDType"), 5);
@@ -369,7 +369,7 @@ fn multi_cell(rng: &mut Rng, ty: &Type) -> (String, Kind) {
 }
 
 /// Some KiB that do not compress.
-fn noise(rng: &mut Rng) -> Vec<u8> {
-    let length = 1000 + rng.size(4000);
-    (0..length).map(|_| rng.next().to_be_bytes()[0]).collect()
+fn noise(rng: &mut Random) -> Vec<u8> {
+    let length = 1000 + rng.index(4000);
+    (0..length).map(|_| rng.number().to_be_bytes()[0]).collect()
 }

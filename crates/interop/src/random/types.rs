@@ -2,7 +2,7 @@
 
 use compactor_sstable::vint;
 
-use crate::rng::Rng;
+use compactor_testkit::Random;
 
 const PACKAGE: &str = "org.apache.cassandra.db.marshal.";
 
@@ -69,21 +69,21 @@ const NEVER_EMPTY: [&str; 6] = [
 
 impl Type {
     /// A type that a clustering or a set may have.
-    pub(super) fn ordered(rng: &mut Rng, depth: u32) -> Type {
+    pub(super) fn ordered(rng: &mut Random, depth: u32) -> Type {
         Self::any(rng, depth, true)
     }
 
     /// A type that a cell may have.
-    pub(super) fn cell(rng: &mut Rng, depth: u32) -> Type {
+    pub(super) fn cell(rng: &mut Random, depth: u32) -> Type {
         Self::any(rng, depth, false)
     }
 
-    fn any(rng: &mut Rng, depth: u32, ordered: bool) -> Type {
+    fn any(rng: &mut Random, depth: u32, ordered: bool) -> Type {
         if depth == 0 || !rng.one_in(3) {
             if !ordered && rng.one_in(20) {
                 return Type::Native("DurationType");
             }
-            return Type::Native(ORDERED[rng.size(ORDERED.len() as u64)]);
+            return Type::Native(ORDERED[rng.index(ORDERED.len())]);
         }
         let mut inner = |ordered| Box::new(Self::any(rng, depth - 1, ordered));
         let (first, second) = (inner(true), inner(ordered));
@@ -93,12 +93,12 @@ impl Type {
             2 => Type::Map(first, second),
             3 => Type::Tuple(vec![*second, *first]),
             4 => Type::udt(rng, vec![*first, *second]),
-            _ => Type::Vector(second, rng.size(4) + 1),
+            _ => Type::Vector(second, rng.index(4) + 1),
         }
     }
 
     /// A multi-cell type: a collection or a user type.
-    pub(super) fn multi_cell(rng: &mut Rng) -> Type {
+    pub(super) fn multi_cell(rng: &mut Random) -> Type {
         match rng.below(4) {
             0 => Type::List(Box::new(Self::cell(rng, 1))),
             1 => Type::Set(Box::new(Self::ordered(rng, 1))),
@@ -107,19 +107,19 @@ impl Type {
                 Box::new(Self::cell(rng, 1)),
             ),
             _ => {
-                let fields = (0..=rng.size(4)).map(|_| Self::cell(rng, 1)).collect();
+                let fields = (0..=rng.index(4)).map(|_| Self::cell(rng, 1)).collect();
                 Type::udt(rng, fields)
             }
         }
     }
 
-    fn udt(rng: &mut Rng, fields: Vec<Type>) -> Type {
+    fn udt(rng: &mut Random, fields: Vec<Type>) -> Type {
         let named = ["a", "b", "c", "d", "e"].iter().zip(fields);
         let fields = named
             .map(|(name, field)| ((*name).to_owned(), field))
             .collect();
         // One keyspace has one type of a name.
-        Type::Udt(format!("u{:x}", rng.next()), fields)
+        Type::Udt(format!("u{:x}", rng.number()), fields)
     }
 
     /// Its class name, multi-cell if it can be.
@@ -189,15 +189,15 @@ impl Type {
 
     /// A serialized value. No two of them compare equal and have different bytes: which of the two Cassandra keeps
     /// depends on the ids that its inputs have there, which are other ones.
-    pub(super) fn value(&self, rng: &mut Rng) -> Vec<u8> {
+    pub(super) fn value(&self, rng: &mut Random) -> Vec<u8> {
         match self {
             Type::Native(name) => native(name, rng),
             Type::List(inner) | Type::Set(inner) => {
-                let count = rng.size(4);
+                let count = rng.index(4);
                 collection(count, (0..count).map(|_| inner.value(rng)).collect())
             }
             Type::Map(key, value) => {
-                let count = rng.size(3);
+                let count = rng.index(3);
                 let items = (0..count).flat_map(|_| [key.value(rng), value.value(rng)]);
                 collection(count, items.collect())
             }
@@ -218,7 +218,7 @@ impl Type {
     }
 
     /// A value of a vector's element: of the type's length where that is fixed.
-    fn element(&self, rng: &mut Rng) -> Vec<u8> {
+    fn element(&self, rng: &mut Random) -> Vec<u8> {
         self.value(rng)
     }
 
@@ -245,7 +245,7 @@ fn collection(count: usize, items: Vec<Vec<u8>>) -> Vec<u8> {
 }
 
 /// All components are spelled out: a tuple that ends early equals one that ends in nulls.
-fn tuple<'a>(parts: impl Iterator<Item = &'a Type>, rng: &mut Rng) -> Vec<u8> {
+fn tuple<'a>(parts: impl Iterator<Item = &'a Type>, rng: &mut Random) -> Vec<u8> {
     let mut bytes = Vec::new();
     for part in parts {
         if rng.one_in(5) {
@@ -266,7 +266,7 @@ fn length(length: usize) -> Vec<u8> {
         .to_vec()
 }
 
-fn native(name: &str, rng: &mut Rng) -> Vec<u8> {
+fn native(name: &str, rng: &mut Random) -> Vec<u8> {
     let small = rng.below(7).cast_signed() - 3;
     let wide = *rng.pick(&[
         i64::MIN,
@@ -354,7 +354,7 @@ fn native(name: &str, rng: &mut Rng) -> Vec<u8> {
     }
 }
 
-fn bytes(rng: &mut Rng) -> Vec<u8> {
+fn bytes(rng: &mut Random) -> Vec<u8> {
     let edges: [&[u8]; 7] = [&[], &[0], &[0, 0], &[0x7f], &[0x80], &[0xff], &[0xff, 0xff]];
     rng.pick(&edges).to_vec()
 }
@@ -374,7 +374,7 @@ fn varint(number: i64) -> Vec<u8> {
 }
 
 /// Scale and unscaled value, without trailing zeroes: 1.50 equals 1.5.
-fn decimal(number: i64, rng: &mut Rng) -> Vec<u8> {
+fn decimal(number: i64, rng: &mut Random) -> Vec<u8> {
     let mut unscaled = number;
     while unscaled != 0 && unscaled % 10 == 0 {
         unscaled /= 10;
@@ -389,7 +389,7 @@ fn decimal(number: i64, rng: &mut Rng) -> Vec<u8> {
     bytes
 }
 
-fn uuid(rng: &mut Rng, version: u8) -> Vec<u8> {
+fn uuid(rng: &mut Random, version: u8) -> Vec<u8> {
     let mut bytes = vec![0; 16];
     for at in [0, 3, 4, 7] {
         bytes[at] = *rng.pick(&[0, 1, 0x7f, 0x80, 0xff]);

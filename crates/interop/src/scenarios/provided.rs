@@ -2,7 +2,7 @@
 
 use super::random::{self, MIXED, RANGES};
 use super::{Scenario, T0};
-use crate::rng::Rng;
+use compactor_testkit::Random;
 
 pub(super) fn scenarios() -> Vec<Scenario> {
     let mut every = Vec::new();
@@ -35,7 +35,7 @@ fn with_option(schema: &str, option: &str) -> String {
 
 /// The mutations of the random scenarios, some of whose inputs stay outside.
 fn mixed(option: &str, seed: u64) -> Scenario {
-    let mut rng = Rng::new(7000 + seed);
+    let mut rng = Random::new(7000 + seed);
     let mut scenario = Scenario::new(
         format!("provided_{option}_mixed_{seed}"),
         "random mutations, some of them outside the merge",
@@ -55,7 +55,7 @@ fn mixed(option: &str, seed: u64) -> Scenario {
 
 /// Range tombstones that begin and end under others.
 fn ranges(option: &str, seed: u64) -> Scenario {
-    let mut rng = Rng::new(8000 + seed);
+    let mut rng = Random::new(8000 + seed);
     let mut scenario = Scenario::new(
         format!("provided_{option}_ranges_{seed}"),
         "random range deletions, some of them outside the merge",

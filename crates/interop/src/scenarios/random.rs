@@ -1,7 +1,7 @@
 //! Seeded random mutations of everything at once, with few distinct timestamps so that ties are common.
 
 use super::{Input, Scenario, T0};
-use crate::rng::Rng;
+use compactor_testkit::Random;
 
 pub(super) fn scenarios() -> Vec<Scenario> {
     let mut every: Vec<Scenario> = (1..=6).map(mixed).collect();
@@ -11,7 +11,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
 
 /// Rows, cells, collections, statics, TTLs and all deletions.
 fn mixed(seed: u64) -> Scenario {
-    let mut rng = Rng::new(seed);
+    let mut rng = Random::new(seed);
     let order = *rng.pick(&["ASC", "DESC"]);
     let mut scenario = Scenario::new(
         format!("random_mixed_{seed}"),
@@ -31,7 +31,7 @@ pub(super) const MIXED: &str = "CREATE TABLE $t (k int, c int, d text, a int, b 
      st text static, sm map<int, int> static, PRIMARY KEY (k, c, d))";
 
 /// So many mutations of every kind.
-pub(super) fn mutations(rng: &mut Rng, count: u32) -> Input {
+pub(super) fn mutations(rng: &mut Random, count: u32) -> Input {
     let mut input = Input::default();
     input.at(T0);
     for _ in 0..count {
@@ -46,7 +46,7 @@ pub(super) fn mutations(rng: &mut Rng, count: u32) -> Input {
     input
 }
 
-fn mutation(rng: &mut Rng) -> String {
+fn mutation(rng: &mut Random) -> String {
     let ts = 100 + rng.below(8);
     let k = rng.below(4);
     let c = rng.below(5);
@@ -101,7 +101,7 @@ fn mutation(rng: &mut Rng) -> String {
 
 /// Mostly range deletions, in four inputs, of different ages, so that boundaries of all kinds meet and are purged.
 fn ranges(seed: u64) -> Scenario {
-    let mut rng = Rng::new(1000 + seed);
+    let mut rng = Random::new(1000 + seed);
     let mut scenario = Scenario::new(
         format!("random_ranges_{seed}"),
         "random range deletions over a few rows",
@@ -118,7 +118,7 @@ pub(super) const RANGES: &str = "CREATE TABLE $t (k int, c int, d int, v int, PR
      WITH CLUSTERING ORDER BY (c ASC, d DESC)";
 
 /// So many mutations, mostly range deletions.
-pub(super) fn range_deletions(rng: &mut Rng, count: u32) -> Input {
+pub(super) fn range_deletions(rng: &mut Random, count: u32) -> Input {
     let mut input = Input::default();
     for _ in 0..count {
         input.at(T0 + i64::try_from(rng.below(3)).unwrap_or(0) * 1000);
@@ -128,7 +128,7 @@ pub(super) fn range_deletions(rng: &mut Rng, count: u32) -> Input {
     input
 }
 
-fn range(rng: &mut Rng) -> String {
+fn range(rng: &mut Random) -> String {
     let ts = 100 + rng.below(6);
     let k = rng.below(3);
     let c = rng.below(12);

@@ -1,7 +1,7 @@
 //! Shapes of tables and files: keys, compression, sizes, numbers of inputs.
 
 use super::{Scenario, T0};
-use crate::rng::Rng;
+use compactor_testkit::Random;
 
 pub(super) fn scenarios() -> Vec<Scenario> {
     vec![
@@ -204,7 +204,7 @@ fn many_clusterings() -> Scenario {
 
 fn filler(scenario: Scenario, rows: u32, bytes: usize) -> Scenario {
     let insert = move |k: u32, salt: u64| {
-        let text = Rng::new(u64::from(k) ^ salt).hex(bytes / 2);
+        let text = Random::new(u64::from(k) ^ salt).hex(bytes / 2);
         format!(
             "INSERT INTO $t (k, v) VALUES ({k}, '{text}') USING TIMESTAMP {}",
             100 + u64::from(k) + salt
@@ -238,7 +238,7 @@ fn chunk_length(name: &str, kib: u32) -> Scenario {
 fn large(scenario: Scenario) -> Scenario {
     scenario
         .input(|i| {
-            let noise = Rng::new(1).hex(100_000);
+            let noise = Random::new(1).hex(100_000);
             let zeroes = "00".repeat(1_500_000);
             i.cql(format!(
                 "INSERT INTO $t (k, c, v) VALUES (1, 1, 0x{noise}) USING TIMESTAMP 1"
@@ -249,7 +249,7 @@ fn large(scenario: Scenario) -> Scenario {
             i.cql("INSERT INTO $t (k, c, v) VALUES (2, 1, 0x01) USING TIMESTAMP 1");
         })
         .input(|i| {
-            let noise = Rng::new(2).hex(1_200_000);
+            let noise = Random::new(2).hex(1_200_000);
             i.cql(format!(
                 "INSERT INTO $t (k, c, v) VALUES (1, 1, 0x{noise}) USING TIMESTAMP 2"
             ));
@@ -284,7 +284,7 @@ fn incompressible_chunks() -> Scenario {
              {'class': 'LZ4Compressor', 'chunk_length_in_kb': 4, 'min_compress_ratio': 1.1}",
     )
     .input(|i| {
-        let mut rng = Rng::new(3);
+        let mut rng = Random::new(3);
         i.all((0..20).map(|k| {
             let hex = if k % 2 == 0 {
                 rng.hex(3000)
@@ -295,7 +295,7 @@ fn incompressible_chunks() -> Scenario {
         }));
     })
     .input(|i| {
-        let mut rng = Rng::new(4);
+        let mut rng = Random::new(4);
         i.all((10..30).map(|k| {
             format!(
                 "INSERT INTO $t (k, v) VALUES ({k}, 0x{}) USING TIMESTAMP 2",

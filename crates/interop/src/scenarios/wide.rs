@@ -1,7 +1,7 @@
 //! Partitions of several column index blocks (64 KiB each), so that outputs have promoted indexes.
 
 use super::{Input, Scenario, T0};
-use crate::rng::Rng;
+use compactor_testkit::Random;
 
 pub(super) fn scenarios() -> Vec<Scenario> {
     vec![
@@ -22,7 +22,7 @@ const TABLE: &str = "CREATE TABLE $t (k int, c int, v text, PRIMARY KEY (k, c))"
 fn rows(i: &mut Input, k: i32, range: impl Iterator<Item = i32>, bytes: usize, ts: i32) {
     for c in range {
         let seed = u64::from(c.unsigned_abs()) * 31 + u64::from(k.unsigned_abs());
-        let text = Rng::new(seed).hex(bytes / 2);
+        let text = Random::new(seed).hex(bytes / 2);
         i.cql(format!(
             "INSERT INTO $t (k, c, v) VALUES ({k}, {c}, '{text}') USING TIMESTAMP {ts}"
         ));
@@ -112,7 +112,7 @@ fn wide_prefix_ranges() -> Scenario {
         .input(|i| {
             for a in 0..10 {
                 for b in 0..20 {
-                    let text = Rng::new(a * 100 + b).hex(700);
+                    let text = Random::new(a * 100 + b).hex(700);
                     i.cql(format!("INSERT INTO $t (k, a, b, v) VALUES ('key', 'a{a}', {b}, '{text}') USING TIMESTAMP 10"));
                 }
             }
@@ -122,7 +122,7 @@ fn wide_prefix_ranges() -> Scenario {
             i.cql("DELETE FROM $t USING TIMESTAMP 11 WHERE k = 'key' AND a = 'a5' AND b > 5 AND b < 15");
             i.cql("DELETE FROM $t USING TIMESTAMP 8 WHERE k = 'key' AND a = 'a9'");
             for b in 0..20 {
-                let text = Rng::new(b).hex(700);
+                let text = Random::new(b).hex(700);
                 i.cql(format!("INSERT INTO $t (k, a, b, v) VALUES ('key', 'a55', {b}, '{text}') USING TIMESTAMP 12"));
             }
         })
@@ -135,7 +135,7 @@ fn wide_static_and_deletion() -> Scenario {
     )
     .schema("CREATE TABLE $t (k int, c int, s text static, v text, PRIMARY KEY (k, c))")
     .input(|i| {
-        let text = Rng::new(9).hex(3000);
+        let text = Random::new(9).hex(3000);
         i.cql(format!(
             "INSERT INTO $t (k, s) VALUES (1, '{text}') USING TIMESTAMP 10"
         ));

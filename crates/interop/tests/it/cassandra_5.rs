@@ -1,12 +1,13 @@
 //! Cassandra 5, which alone writes `da`: scenarios as in [`scenario`](crate::scenario), with its own inputs, compaction,
 //! dump and verifier.
 
+use compactor_testkit::campaign::cases;
 use interop::random::{self, Campaign};
 use interop::scenarios;
-use interop::{Cassandra, Mode, Options, Release};
+use interop::{Mode, Release};
 
 use crate::scenario;
-use crate::support::{each_of, has_five};
+use crate::support::{each_of, five, has_five};
 
 /// Tried unless `COMPACTOR_INTEROP_SCENARIO` names others: every kind of content, and rows that make tries.
 const NAMES: [&str; 18] = [
@@ -45,11 +46,7 @@ fn merges_are_cassandras(mode: Mode, like: Mode) {
     if !has_five() {
         return;
     }
-    let options = Options {
-        release: Some(Release::Five),
-        ..Options::default()
-    };
-    let mut cassandra = Cassandra::start(mode, &options).expect("Cassandra starts");
+    let mut cassandra = five(mode);
     let mut selected = scenarios::selected();
     let is_named = std::env::var_os("COMPACTOR_INTEROP_SCENARIO").is_some();
     selected.retain(|scenario| {
@@ -68,7 +65,7 @@ fn seeds() {
         keep: None,
         minimise: false,
     };
-    let plans = (1..=40).map(|seed| random::plan_for(seed, Some(Mode::Da)));
+    let plans = (1..=cases(40) as u64).map(|seed| random::plan_for(seed, Some(Mode::Da)));
     let report = campaign.run(plans.collect()).expect("servers");
     println!("Cassandra {}: {report:?}", Release::Five.version());
     assert!(report.failed.is_empty(), "seeds {:?} differ", report.failed);

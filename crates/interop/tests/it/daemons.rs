@@ -1,15 +1,12 @@
-//! Real daemons: a fixed part of what `interop-daemons` runs, where it is asked for, since it takes minutes.
+//! Real daemons: a fixed part of what `interop-daemons` runs, in full campaigns only, since it takes minutes.
 
+use compactor_testkit::campaign;
 use interop::daemon::{Campaign, Kind, Part, skip};
 
 /// The newest 5.0 as it is by default and with the BTI format, and 6.0, with some of the tables.
 #[test]
 fn daemons() {
-    if std::env::var("COMPACTOR_DAEMONS").is_err() {
-        println!("SKIPPED daemons: COMPACTOR_DAEMONS=1 runs them");
-        return;
-    }
-    if skip::without_daemons() {
+    if !campaign::is_full() || skip::without_daemons() {
         return;
     }
     let common = [

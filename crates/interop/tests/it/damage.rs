@@ -10,7 +10,7 @@ use interop::parity;
 use interop::scenarios::{self, Scenario};
 use interop::{Cassandra, Mode};
 
-use crate::support::server;
+use crate::support::own_server;
 
 /// Components in which every damage must be noticed.
 const COMPONENTS: [&str; 10] = [
@@ -48,7 +48,7 @@ fn nb() {
 }
 
 fn flip(mode: Mode, names: &[&str]) {
-    let Some(mut cassandra) = server(mode) else {
+    let Some(mut cassandra) = own_server(mode) else {
         return;
     };
     let place = tempfile::tempdir().expect("a temporary directory");

@@ -4,12 +4,13 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Context, Result, ensure};
+use compactor_testkit::Random;
 use interop::cases::Case;
 use interop::ours::Compression;
 use interop::scenarios::{Input, Scenario};
-use interop::{Cassandra, Mode, Options};
+use interop::{Cassandra, Mode};
 
-use crate::support::{self, Expected, Output, has_five, server};
+use crate::support::{self, Expected, Output, five, has_five, server};
 
 /// Values in several forms each, equal in all of them.
 const FORMS: [[&str; 3]; 6] = [
@@ -25,23 +26,10 @@ const FORMS: [[&str; 3]; 6] = [
     ],
 ];
 
-/// Small numbers that look random.
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as usize % bound
-    }
-
-    /// A value in one of its forms.
-    fn form(&mut self) -> &'static str {
-        let forms = &FORMS[self.below(FORMS.len())];
-        forms[self.below(forms.len())]
-    }
+/// A value in one of its forms.
+fn form(random: &mut Random) -> &'static str {
+    let forms = random.pick(&FORMS);
+    random.pick::<&str>(forms)
 }
 
 fn scenario(name: &str, order: &str, inputs: usize, seed: u64) -> Scenario {
@@ -49,29 +37,25 @@ fn scenario(name: &str, order: &str, inputs: usize, seed: u64) -> Scenario {
         "CREATE TABLE $t (k int, c decimal, d text, v int, w int, f map<decimal, int>, m map<decimal, int>, \
          s set<decimal> static, PRIMARY KEY (k, c, d)) WITH CLUSTERING ORDER BY (c {order}, d ASC)"
     ));
-    let mut numbers = Numbers(seed);
+    let mut random = Random::new(seed);
     for n in 0..inputs {
-        scenario = scenario.input(|input| fill(input, &mut numbers, n));
+        scenario = scenario.input(|input| fill(input, &mut random, n));
     }
     scenario.no_purge()
 }
 
 /// Partitions and rows of which each input has some.
-fn fill(input: &mut Input, numbers: &mut Numbers, n: usize) {
+fn fill(input: &mut Input, random: &mut Random, n: usize) {
     // Every input has something.
     input.cql(format!(
         "INSERT INTO $t (k, c, d) VALUES (0, 1.5, 'in {n}') USING TIMESTAMP 5"
     ));
     for _ in 0..40 {
-        let (k, c, d) = (
-            numbers.below(12),
-            numbers.form(),
-            ["a", "b"][numbers.below(2)],
-        );
+        let (k, c, d) = (random.index(12), form(random), ["a", "b"][random.index(2)]);
         // Few timestamps, so that cells differ in nothing but their paths.
-        let ts = 10 + numbers.below(2);
-        let (a, b) = (numbers.form(), numbers.form());
-        input.cql(match numbers.below(8) {
+        let ts = 10 + random.index(2);
+        let (a, b) = (form(random), form(random));
+        input.cql(match random.index(8) {
             0 | 1 => format!("INSERT INTO $t (k, c, d, v, w) VALUES ({k}, {c}, '{d}', 1, 2) USING TIMESTAMP {ts}"),
             2 => format!("UPDATE $t USING TIMESTAMP {ts} SET v = 3 WHERE k = {k} AND c = {c} AND d = '{d}'"),
             3 => format!("UPDATE $t USING TIMESTAMP {ts} SET m[{a}] = 1, f[{b}] = 1 WHERE k = {k} AND c = {c} AND d = '{d}'"),
@@ -138,7 +122,7 @@ fn our_choice_is_that_of_5() {
     if !has_five() {
         return;
     }
-    let mut cassandra = Cassandra::start(Mode::Da, &Options::default()).expect("Cassandra starts");
+    let mut cassandra = five(Mode::Da);
     our_choice_is_cassandras(&mut cassandra);
 }
 

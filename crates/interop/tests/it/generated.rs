@@ -9,9 +9,9 @@ use compactor_io::IoOptions;
 use compactor_sstable::Version;
 use interop::cases::Case;
 use interop::parity::Exception;
-use interop::{Cassandra, Mode, Options, Release, Table};
+use interop::{Cassandra, Mode, Table};
 
-use crate::support::{self, Expected, Output, has_five, server};
+use crate::support::{self, Expected, Output, five, has_five, server};
 
 /// Some rows of `timeseries` have expired.
 const NOW_S: i64 = 1_780_000_000;
@@ -37,12 +37,8 @@ fn shapes_are_cassandra_fives_too() {
     if !has_five() {
         return;
     }
-    let options = Options {
-        release: Some(Release::Five),
-        ..Options::default()
-    };
     for (mode, version) in [(Mode::Oa, Version::Oa), (Mode::Da, Version::Da)] {
-        let mut cassandra = Cassandra::start(mode, &options).expect("Cassandra starts");
+        let mut cassandra = five(mode);
         all(&mut cassandra, version);
     }
 }

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
+use interop::Mode;
 use interop::cases::Case;
+use interop::pool::Shared;
 use interop::scenarios::{self, Scenario};
-use interop::{Cassandra, Mode};
 
 use crate::support::{self, Expected, Output, server};
 
@@ -58,7 +59,7 @@ fn versions() {
     );
 }
 
-fn run(servers: &mut [Cassandra], scenario: &Scenario) -> Result<Vec<String>> {
+fn run(servers: &mut [Shared], scenario: &Scenario) -> Result<Vec<String>> {
     let place = tempfile::tempdir()?;
     let mut inputs: Vec<PathBuf> = Vec::new();
     let mut newest = None;

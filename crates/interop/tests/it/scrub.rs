@@ -14,7 +14,7 @@ use interop::cases::Case;
 use interop::scenarios;
 use interop::{Cassandra, Mode};
 
-use crate::support::server;
+use crate::support::own_server;
 
 const SCENARIOS: [&str; 9] = [
     "counters",
@@ -90,7 +90,7 @@ const DAMAGES: [Damage; 6] = [
 ];
 
 fn damaged(mode: Mode) {
-    let Some(mut cassandra) = server(mode) else {
+    let Some(mut cassandra) = own_server(mode) else {
         return;
     };
     let mut failures = Vec::new();

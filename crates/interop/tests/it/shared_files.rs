@@ -12,12 +12,13 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 use compactor_sstable::compression::info::CompressionInfo;
 use compactor_sstable::statistics::{CompactionMetadata, HyperLogLogPlus, Statistics};
+use compactor_testkit::{Need, skip};
 use interop::cases::Case;
 use interop::parity::Exception;
 use interop::{Cassandra, Mode, Table, compare, ours};
 
 use crate::shared_list::{FILES, Known, Outcome, PAIRS};
-use crate::support::{self, Expected, Output, server};
+use crate::support::{self, Expected, Output, own_server};
 
 /// Later than everything in the files.
 const NOW_S: i64 = 1_900_000_000;
@@ -29,11 +30,13 @@ fn read_as_cassandra_reads_them() {
         None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/sstables"),
     };
     if !root.is_dir() {
-        println!("SKIPPED shared_files: no directory {}", root.display());
-        eprintln!("SKIPPED shared_files: no directory {}", root.display());
+        skip(
+            Need::SharedSstables,
+            format!("no directory {}", root.display()),
+        );
         return;
     }
-    let Some(cassandra) = server(Mode::Pa) else {
+    let Some(cassandra) = own_server(Mode::Pa) else {
         return;
     };
     let place = tempfile::tempdir().expect("a temporary directory");

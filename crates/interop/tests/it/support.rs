@@ -3,21 +3,39 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use compactor_testkit::{Need, skip};
 use interop::cases::Case;
 use interop::ours::{self, Compression, MergeRequest};
 use interop::parity::{self, Exception};
+use interop::pool::Shared;
 use interop::scenarios::{self, Scenario};
 use interop::{Cassandra, Mode, Options, Release, compare, old};
 
-/// A server, or `None` where there is no Cassandra (said loudly).
-pub(crate) fn server(mode: Mode) -> Option<Cassandra> {
+/// A server that tests share, or `None` if there is no Cassandra.
+#[track_caller]
+pub(crate) fn server(mode: Mode) -> Option<Shared> {
+    if interop::skip::without_cassandra() {
+        return None;
+    }
+    Some(Shared::take(mode, mode.release()).expect("Cassandra starts"))
+}
+
+/// A server for a test that may harm it, or `None` if there is no Cassandra.
+#[track_caller]
+pub(crate) fn own_server(mode: Mode) -> Option<Cassandra> {
     if interop::skip::without_cassandra() {
         return None;
     }
     Some(Cassandra::start(mode, &Options::default()).expect("Cassandra starts"))
 }
 
-/// Whether there is a Cassandra 5; where it cannot be had, and nobody insists on it, that is said loudly.
+/// A Cassandra 5 that tests share.
+pub(crate) fn five(mode: Mode) -> Shared {
+    Shared::take(mode, Release::Five).expect("Cassandra starts")
+}
+
+/// Whether there is a Cassandra 5.
+#[track_caller]
 pub(crate) fn has_five() -> bool {
     if interop::skip::without_cassandra() {
         return false;
@@ -26,16 +44,16 @@ pub(crate) fn has_five() -> bool {
     match Release::Five.prepare() {
         Ok(()) => true,
         Err(error) => {
-            let is_required = interop::skip::required() || old::is_named(&version);
-            assert!(!is_required, "Cassandra {version}: {error:#}");
-            println!("SKIPPED Cassandra {version}: {error:#}");
-            eprintln!("SKIPPED Cassandra {version}: {error:#}");
+            let reason = format!("no Cassandra {version}: {error:#}");
+            assert!(!old::is_named(&version), "{reason}");
+            skip(Need::Cassandra, reason);
             false
         }
     }
 }
 
 /// Runs each scenario of the mode, and fails at the end with everything that went wrong, by name.
+#[track_caller]
 pub(crate) fn each(mode: Mode, run: impl FnMut(&mut Cassandra, &Scenario) -> Result<Vec<String>>) {
     let Some(mut cassandra) = server(mode) else {
         return;

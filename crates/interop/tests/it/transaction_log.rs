@@ -9,12 +9,12 @@ use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::transaction_log::{self, Record};
 use interop::{Cassandra, Mode, Table};
 
-use crate::support::server;
+use crate::support::own_server;
 
 #[test]
 fn what_is_not_committed_goes_when_a_node_starts() {
     for mode in [Mode::Oa, Mode::Ea] {
-        let Some(mut cassandra) = server(mode) else {
+        let Some(mut cassandra) = own_server(mode) else {
             return;
         };
         run(&mut cassandra).expect("the case runs");

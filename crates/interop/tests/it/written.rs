@@ -8,9 +8,9 @@ use anyhow::Result;
 use compactor::table::{OutputForm, Resources};
 use compactor::writer::RowTimes;
 use compactor::{SstableWriter, Value};
-use interop::{Cassandra, Mode, Options, Release, Table};
+use interop::{Cassandra, Mode, Table};
 
-use crate::support::{has_five, server};
+use crate::support::{five, has_five, server};
 
 const NOW_S: i64 = 1_700_000_000;
 const ROWS: i32 = 400;
@@ -34,12 +34,8 @@ fn rows_are_those_of_inserts_in_cassandra_5() {
     if !has_five() {
         return;
     }
-    let options = Options {
-        release: Some(Release::Five),
-        ..Options::default()
-    };
     for mode in [Mode::Oa, Mode::Da] {
-        let mut cassandra = Cassandra::start(mode, &options).expect("Cassandra starts");
+        let mut cassandra = five(mode);
         same_as_inserts(&mut cassandra).expect("the rows are compared");
     }
 }

@@ -5,7 +5,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::faults::inject;
+use compactor_testkit::machine::has_strace;
+
 use crate::faults::setting::{Setting, compactor, files_below};
 
 /// Calls that do not return for longer than any test waits.
@@ -17,7 +18,7 @@ fn stuck(call: &str, when: &str) -> String {
 /// removes what it was writing.
 #[test]
 fn an_interrupted_run_ends_whatever_it_waits_for() {
-    if !inject::works() {
+    if !has_strace() {
         return;
     }
     let setting = Setting::new();

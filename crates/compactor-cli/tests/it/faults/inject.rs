@@ -5,7 +5,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::faults::Random;
+use compactor_testkit::Random;
+
 use crate::faults::setting::{Known, compactor};
 
 /// System calls that may fail. Not among them: futex and getrandom, without which the standard library's
@@ -108,30 +109,30 @@ impl Injection {
             .filter(|call| known.calls.contains_key(**call))
             .collect();
         calls.sort();
-        let call = **random.of(&calls);
-        let first = 1 + random.below(known.calls[call]);
-        let error = match *random.of(ERRORS) {
+        let call = **random.pick(&calls);
+        let first = 1 + random.index(known.calls[call]);
+        let error = match *random.pick(ERRORS) {
             // The C library takes it for the end of the directory; and what is gone need not be removed.
             "ENOENT" if ["getdents64", "unlink", "unlinkat"].contains(&call) => "EIO",
             error => error,
         };
-        let when = match random.below(6) {
+        let when = match random.index(6) {
             0..3 => first.to_string(),
             // The standard library calls again what was interrupted, for ever.
             3 if error != "EINTR" => format!("{first}+"),
-            4 => format!("{first}+{}", 2 + random.below(5)),
-            _ => format!("{first}..{}", first + 1 + random.below(8)),
+            4 => format!("{first}+{}", 2 + random.index(5)),
+            _ => format!("{first}..{}", first + 1 + random.index(8)),
         };
         let injection = Injection::new(call, error, &when);
         // What goes wrong while the first fault is mended: the machine, or the file system's writer, is gone.
-        let second = *random.of(&["unlink", "rename", "fsync", "ftruncate"]);
+        let second = *random.pick(&["unlink", "rename", "fsync", "ftruncate"]);
         let fault = match second {
-            "unlink" => *random.of(&["error=EROFS", "signal=KILL"]),
+            "unlink" => *random.pick(&["error=EROFS", "signal=KILL"]),
             _ => "signal=KILL",
         };
-        let at = 1 + random.below(known.calls.get(second).copied().unwrap_or(1));
+        let at = 1 + random.index(known.calls.get(second).copied().unwrap_or(1));
         let is_mended = ["fsync", "fdatasync", "ftruncate", "write", "io_uring_enter"];
-        match random.below(3) == 0 && is_mended.contains(&call) && second != call {
+        match random.index(3) == 0 && is_mended.contains(&call) && second != call {
             true => injection.with(second, fault, format!("{at}+")),
             false => injection,
         }
@@ -158,17 +159,6 @@ impl Injection {
         line.extend(command.iter().cloned());
         line
     }
-}
-
-/// Whether faults can be injected here; says so, loudly, if not.
-pub fn works() -> bool {
-    let mut command = Command::new("strace");
-    let traced = command.args(["-f", "--seccomp-bpf", "-qq", "-o", "/dev/null", "true"]);
-    let works = traced.output().is_ok_and(|output| output.status.success());
-    if !works {
-        eprintln!("SKIPPED: no strace, or it may not trace: no faults are injected");
-    }
-    works
 }
 
 /// How often the thread makes each call that makes it most often.

@@ -4,6 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use compactor_testkit::{Need, skip};
+
 use crate::faults::each;
 use crate::faults::setting::{Setting, Tried};
 
@@ -62,7 +64,7 @@ fn threads() {
         .output()
         .is_ok_and(|output| output.status.success());
     if !sees_the_command {
-        eprintln!("SKIPPED: not root, or nobody else may use the command: no limits of threads");
+        skip(Need::Root, "no other user may run the command");
         return;
     }
     let limits: Vec<u64> = (1..14).collect();
@@ -125,6 +127,7 @@ impl Drop for Group {
     }
 }
 
+#[track_caller]
 fn in_groups(file: &str, limits: &[u64]) {
     let groups: Vec<Group> = limits
         .iter()
@@ -132,7 +135,10 @@ fn in_groups(file: &str, limits: &[u64]) {
         .filter_map(|(number, &limit)| Group::new(number, file, limit))
         .collect();
     if groups.len() < limits.len() {
-        eprintln!("SKIPPED: no control group with {file} can be made");
+        skip(
+            Need::Cgroup,
+            format!("no control group with {file} can be created"),
+        );
         return;
     }
     let numbers: Vec<u64> = (0..groups.len() as u64).collect();

@@ -7,6 +7,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{OnceLock, RwLock};
 
+use compactor_testkit::machine::disk_directory;
 use tempfile::TempDir;
 
 use crate::faults::inject::{self, Injection};
@@ -78,7 +79,7 @@ pub struct Setting {
 impl Setting {
     pub fn new() -> Setting {
         // On a disk, which /tmp need not be.
-        let root = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let root = disk_directory();
         let data = root.path().join("data");
         let made = Command::new(compactor())
             .args(["generate", "--shape", "wide", "--rows", "1500", "--output"])

@@ -1,3 +1,5 @@
+use compactor_testkit::Random;
+
 use super::*;
 
 fn build(times: impl IntoIterator<Item = i64>) -> TombstoneHistogram {
@@ -27,14 +29,9 @@ fn the_hundred_and_first_point_merges_the_closest() {
 /// The sum of counts is constant; points ascend and stay in the range of the added times.
 #[test]
 fn more_distinct_points_than_the_spool_holds() {
-    let mut state = 7u64;
+    let mut random = Random::new(7);
     let times: Vec<i64> = (0..300_000)
-        .map(|_| {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
-            ((state >> 33) % 4_000_000_000) as i64
-        })
+        .map(|_| random.below(4_000_000_000) as i64)
         .collect();
     let histogram = build(times.iter().copied());
     assert_eq!(histogram.bins().len(), 100);

@@ -10,7 +10,7 @@ mod shapes;
 mod strategies;
 
 use super::kind::Kind;
-use crate::rng::Rng;
+use compactor_testkit::Random;
 
 /// The keyspace of all of them.
 pub(crate) const KEYSPACE: &str = "rig";
@@ -181,5 +181,5 @@ fn text(seed: u32, len: usize) -> String {
 
 /// A blob literal that does not compress.
 fn noise(seed: u32, len: usize) -> String {
-    format!("0x{}", Rng::new(u64::from(seed)).hex(len))
+    format!("0x{}", Random::new(u64::from(seed)).hex(len))
 }

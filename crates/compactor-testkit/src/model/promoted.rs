@@ -5,8 +5,8 @@
 use compactor_sstable::Version;
 use compactor_sstable::data::deletion_time::{DeletionTime, NO_DELETION_TIME};
 
-use crate::encode::{EncodedPartition, put_uvint, serialized_clustering};
-use crate::table::{Header, Partition, Schema, Unfiltered};
+use super::encode::{EncodedPartition, put_uvint, serialized_clustering};
+use super::table::{Header, Partition, Schema, Unfiltered};
 
 struct Block {
     first: Vec<u8>,

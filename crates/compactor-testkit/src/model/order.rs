@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use compactor_sstable::data::clustering::Kind;
 
-use crate::table::{Base, ClusteringColumn, ColumnType, Schema, Values};
+use super::table::{Base, ClusteringColumn, ColumnType, Schema, Values};
 
 /// Order of two values by their meaning.
 pub fn compare_values(base: Base, a: &[u8], b: &[u8]) -> Ordering {

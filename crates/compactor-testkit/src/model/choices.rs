@@ -1,11 +1,11 @@
-//! Random cases from seeds, and simplification of a failing case before it is reported.
-//!
-//! `COMPACTOR_TEST_CASES` multiplies the number of cases, `COMPACTOR_TEST_SEED` is the first seed: a failure
-//! reports the seed that reproduces it.
+//! Random cases from seeds, and simplification of a failing case before it is reported, with its seed.
 
 use std::fmt::Debug;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
+
+use crate::Random;
+use crate::campaign;
 
 /// Random choices; the first of several options is the simplest.
 #[derive(Clone, Debug)]
@@ -13,14 +13,14 @@ pub struct Choices(Source);
 
 #[derive(Clone, Debug)]
 enum Source {
-    Seed(u64),
+    Seed(Random),
     /// Remaining bytes, taken from the end. After the last one everything is zero, the simplest choice.
     Bytes(Vec<u8>),
 }
 
 impl Choices {
     pub fn from_seed(seed: u64) -> Choices {
-        Choices(Source::Seed(seed))
+        Choices(Source::Seed(Random::new(seed)))
     }
 
     /// Choices made by a fuzzer.
@@ -52,7 +52,7 @@ impl Choices {
     /// Returns any number.
     pub fn number(&mut self) -> u64 {
         match &mut self.0 {
-            Source::Seed(state) => split_mix_64(state),
+            Source::Seed(random) => random.number(),
             Source::Bytes(bytes) => (0..8).fold(0, |number, _| {
                 number << 8 | u64::from(bytes.pop().unwrap_or(0))
             }),
@@ -60,41 +60,16 @@ impl Choices {
     }
 }
 
-fn split_mix_64(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut z = *state;
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
-
-/// Number of cases to run, where `cases` is the default.
-pub fn scaled(cases: usize) -> usize {
-    match std::env::var("COMPACTOR_TEST_CASES")
-        .ok()
-        .and_then(|text| text.parse::<f64>().ok())
-    {
-        Some(factor) => ((cases as f64 * factor) as usize).max(1),
-        None => cases,
-    }
-}
-
-/// The first seed of a test.
-pub fn first_seed() -> u64 {
-    let text = std::env::var("COMPACTOR_TEST_SEED").ok();
-    text.and_then(|text| text.parse().ok()).unwrap_or(1)
-}
-
-/// Checks random cases. `Err` or a panic is a failure; then `simpler` generates variants of the case to be
+/// Checks random cases, `full` of them in a full campaign. `Err` or a panic is a failure; then `simpler` generates variants of the case to be
 /// tried in its place, as long as one of them fails as well.
 pub fn check<C: Debug>(
     name: &str,
-    cases: usize,
+    full: usize,
     generate: impl Fn(&mut Choices) -> C,
     verify: impl Fn(&C) -> Result<(), String>,
     simpler: impl Fn(&C, &mut dyn FnMut(C) -> bool) -> bool,
 ) {
-    let (first, cases) = (first_seed(), scaled(cases));
+    let (first, cases) = (campaign::first_seed(), campaign::cases(full));
     eprintln!("{name}: {cases} cases from seed {first}");
     for seed in (first..).take(cases) {
         let mut case = generate(&mut Choices::from_seed(seed));

@@ -8,15 +8,15 @@ use compactor_sstable::Version;
 use compactor_sstable::data::cell::Liveness;
 use compactor_sstable::data::deletion_time::DeletionTime;
 
-use crate::choices::Choices;
-use crate::decode::decode;
-use crate::encode::encode;
-use crate::engine::{Input, Output, Settings, cursor, merge, serialization_header};
-use crate::expected_statistics::ExpectedStatistics;
-use crate::generate::{GC_BEFORE_S, Limits, NOW_S, TIMESTAMP, header, limits, schema, table};
-use crate::model::{self, Purge};
-use crate::stored::stored;
-use crate::table::{Column, Header, Partition, Row, Schema, Table, Unfiltered, hex};
+use super::choices::Choices;
+use super::decode::decode;
+use super::encode::encode;
+use super::engine::{Input, Output, Settings, cursor, merge, serialization_header};
+use super::expected_statistics::ExpectedStatistics;
+use super::generate::{GC_BEFORE_S, Limits, NOW_S, TIMESTAMP, header, limits, schema, table};
+use super::naive::{self, Purge};
+use super::stored::stored;
+use super::table::{Column, Header, Partition, Row, Schema, Table, Unfiltered, hex};
 
 /// Inputs and settings of a merge.
 #[derive(Clone)]
@@ -178,7 +178,7 @@ impl Case {
 
     pub fn expected(&self) -> Table {
         let tables: Vec<Table> = self.sources.iter().map(Source::stored).collect();
-        model::merge(&self.schema, &tables, |key| Purge {
+        naive::merge(&self.schema, &tables, |key| Purge {
             now_s: self.settings.now_s,
             gc_before_s: match self.purge {
                 PurgePlan::Nothing => i64::MIN,

@@ -10,7 +10,7 @@ use compactor_sstable::data::deletion_time::{
     DeletionTime, INVALID_DELETION_TIME, MAX_DELETION_TIME, NO_DELETION_TIME,
 };
 
-use crate::table::{Header, Row, Table, Unfiltered};
+use super::table::{Header, Row, Table, Unfiltered};
 
 /// Returns the table that is read from a file with this header.
 pub fn stored(table: &Table, header: &Header) -> Table {

@@ -12,10 +12,10 @@ use compactor_sstable::data::deletion_time::{
 };
 use compactor_sstable::partitioner::Partitioner;
 
-use crate::choices::Choices;
-use crate::counters;
-use crate::order::{compare_paths, compare_places};
-use crate::table::{
+use super::choices::Choices;
+use super::counters;
+use super::order::{compare_paths, compare_places};
+use super::table::{
     Base, Cell, ClusteringColumn, Column, ColumnData, ColumnType, Header, Partition, Row, Schema,
     Table, Unfiltered, Values,
 };
@@ -589,6 +589,6 @@ impl Source<'_> {
 fn place(unfiltered: &Unfiltered) -> (&Values, i32) {
     match unfiltered {
         Unfiltered::Row { clustering, .. } => (clustering, 0),
-        Unfiltered::Marker { kind, bound, .. } => (bound, crate::order::side(*kind)),
+        Unfiltered::Marker { kind, bound, .. } => (bound, super::order::side(*kind)),
     }
 }

@@ -11,10 +11,10 @@ use compactor_sstable::data::cell::{EXPIRED_LIVENESS_TTL, Liveness};
 use compactor_sstable::data::clustering::Kind;
 use compactor_sstable::data::deletion_time::{DeletionTime, NO_DELETION_TIME};
 
-use crate::counters;
-use crate::encode::serialized_clustering;
-use crate::order::{compare_paths, compare_places, side};
-use crate::table::{
+use super::counters;
+use super::encode::serialized_clustering;
+use super::order::{compare_paths, compare_places, side};
+use super::table::{
     Base, Cell, ColumnData, ColumnType, Partition, Row, Schema, Table, Unfiltered, Values,
 };
 

@@ -6,10 +6,10 @@ use compactor_sstable::data::cell::Liveness;
 use compactor_sstable::data::deletion_time::{DeletionTime, NO_DELETION_TIME};
 use compactor_sstable::statistics::EstimatedHistogram;
 
-use crate::counters::has_legacy_shards;
-use crate::encode::Encoded;
-use crate::engine::Output;
-use crate::table::{Base, ColumnType, Row, Schema, Table, Unfiltered};
+use super::counters::has_legacy_shards;
+use super::encode::Encoded;
+use super::engine::Output;
+use super::table::{Base, ColumnType, Row, Schema, Table, Unfiltered};
 
 #[derive(Debug, PartialEq)]
 pub struct ExpectedStatistics {

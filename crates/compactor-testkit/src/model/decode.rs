@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use compactor_engine::read::{BlockSource, Cursor, RowRef};
 use compactor_engine::{Error, Result};
 
-use crate::table::{Cell, ColumnData, Partition, Row, Schema, Table, Unfiltered};
+use super::table::{Cell, ColumnData, Partition, Row, Schema, Table, Unfiltered};
 
 /// Reads everything.
 pub fn decode<S: BlockSource>(schema: &Schema, cursor: &mut Cursor<S>) -> Result<Table> {
@@ -71,7 +71,7 @@ fn decode_row(
             deletion: found.deletion,
             cells: found.cells.iter().map(|c| owned(c, row.bytes)).collect(),
         };
-        let is_this = |c: &crate::table::Column| c.name == column.name && c.is_static == is_static;
+        let is_this = |c: &super::table::Column| c.name == column.name && c.is_static == is_static;
         let index = schema.columns.iter().position(is_this);
         if let Some(index) = index
             && !(data.deletion.is_live() && data.cells.is_empty())

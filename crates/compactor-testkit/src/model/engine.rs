@@ -20,8 +20,8 @@ use compactor_sstable::statistics::{
 };
 use compactor_sstable::types::{CqlType, UserType};
 
-use crate::choices::Choices;
-use crate::table::{Base, ColumnType, Header, Schema};
+use super::choices::Choices;
+use super::table::{Base, ColumnType, Header, Schema};
 
 /// Bytes of an input, its header, and its statistics.
 #[derive(Clone, Debug)]

@@ -1,4 +1,4 @@
-//! A scripted backend: short transfers, errors, interruptions.
+//! A scripted I/O backend: short transfers, errors, interruptions.
 
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -15,15 +15,20 @@ pub type Script = Box<dyn Fn(usize, OperationKind) -> Fault + Send + Sync>;
 /// Kind of operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OperationKind {
+    /// A read.
     Read,
+    /// A write.
     Write,
+    /// An fdatasync.
     Sync,
+    /// Another system call.
     Call,
 }
 
 /// Fault of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
+    /// The operation succeeds.
     None,
     /// At most this number of bytes is transferred.
     Short(usize),
@@ -39,6 +44,7 @@ pub struct FaultBackend {
 }
 
 impl FaultBackend {
+    /// Starts the thread.
     pub fn new(script: Script) -> FaultBackend {
         let (queue, operations) = channel::<Operation>();
         let counter = AtomicUsize::new(0);
@@ -60,23 +66,19 @@ impl IoBackend for FaultBackend {
     }
 
     fn submit(&self, operation: Operation) {
-        self.queue
-            .lock()
-            .unwrap()
-            .as_ref()
-            .unwrap()
-            .send(operation)
-            .unwrap();
+        let queue = self.queue.lock().expect("no panic");
+        let queue = queue.as_ref().expect("open until it is dropped");
+        queue.send(operation).expect("the thread runs");
     }
 }
 
 impl Drop for FaultBackend {
     fn drop(&mut self) {
-        self.queue.lock().unwrap().take();
-        if let Some(thread) = self.thread.lock().unwrap().take()
+        self.queue.lock().expect("no panic").take();
+        if let Some(thread) = self.thread.lock().expect("no panic").take()
             && thread.thread().id() != std::thread::current().id()
         {
-            thread.join().unwrap();
+            thread.join().expect("no panic");
         }
     }
 }

@@ -8,8 +8,8 @@ use compactor_sstable::Version;
 use compactor_sstable::data::clustering::Kind;
 use compactor_sstable::data::deletion_time::{DeletionTime, NO_DELETION_TIME};
 
-use crate::choices::Choices;
-use crate::table::{
+use super::choices::Choices;
+use super::table::{
     Base, Cell, ColumnType, Header, Partition, Row, Schema, Table, Unfiltered, Values,
 };
 

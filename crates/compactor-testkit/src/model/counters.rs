@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::choices::Choices;
+use super::choices::Choices;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {

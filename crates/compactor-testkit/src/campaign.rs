@@ -1,0 +1,84 @@
+//! How long random and differential tests run: `COMPACTOR_CAMPAIGN` and `COMPACTOR_TEST_SEED`.
+//!
+//! `COMPACTOR_CAMPAIGN` is `short` (default: all tests in minutes), `full` (what `.ci/run` does), or a number: so many
+//! times the cases of `full`.
+
+use std::env;
+
+use crate::skip;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Campaign {
+    Short,
+    /// Factor of the cases of `full`.
+    Full(f64),
+}
+
+/// Returns the number of cases to run, where a full campaign has `full`, and a short one a quarter of them.
+///
+/// # Panics
+/// If `COMPACTOR_CAMPAIGN` has no meaning.
+pub fn cases(full: usize) -> usize {
+    match current() {
+        Campaign::Short => full.div_ceil(4),
+        Campaign::Full(factor) => ((full as f64 * factor) as usize).max(1),
+    }
+}
+
+/// Whether the campaign is full. If not, the test is reported as skipped.
+///
+/// # Panics
+/// If `COMPACTOR_CAMPAIGN` has no meaning.
+#[track_caller]
+pub fn is_full() -> bool {
+    let is_full = current() != Campaign::Short;
+    if !is_full {
+        skip::note("only with COMPACTOR_CAMPAIGN=full");
+    }
+    is_full
+}
+
+/// Returns the seed of the first random case: `COMPACTOR_TEST_SEED`, by default 1.
+///
+/// # Panics
+/// If the seed is not a number.
+pub fn first_seed() -> u64 {
+    match env::var("COMPACTOR_TEST_SEED") {
+        Ok(text) => text.parse().expect("COMPACTOR_TEST_SEED is a number"),
+        Err(_) => 1,
+    }
+}
+
+fn current() -> Campaign {
+    let text = env::var("COMPACTOR_CAMPAIGN").unwrap_or_default();
+    parse(&text).unwrap_or_else(|| {
+        panic!("COMPACTOR_CAMPAIGN is short, full or a number above 0, not {text:?}")
+    })
+}
+
+fn parse(text: &str) -> Option<Campaign> {
+    match text {
+        "" | "short" => Some(Campaign::Short),
+        "full" => Some(Campaign::Full(1.0)),
+        number => {
+            let factor = number.parse().ok().filter(|factor| *factor > 0.0)?;
+            Some(Campaign::Full(factor))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn campaigns_are_named_or_counted() {
+        assert_eq!(parse(""), Some(Campaign::Short));
+        assert_eq!(parse("short"), Some(Campaign::Short));
+        assert_eq!(parse("full"), Some(Campaign::Full(1.0)));
+        assert_eq!(parse("2.5"), Some(Campaign::Full(2.5)));
+        for nonsense in ["long", "0", "-1", "NaN", "Full"] {
+            assert_eq!(parse(nonsense), None, "{nonsense}");
+        }
+    }
+}
