@@ -4,12 +4,11 @@
 //! Each arm runs in a process of its own, so that processor time and peak memory are those of the arm alone.
 //! A process is given a [`Request`] as a line of JSON and answers with a [`Reply`]: our own arms are
 //! [`serve`]d by a child that ends with it, any other is a command that answers one request after
-//! the other. [`run()`] lets them take turns, and its [`BenchOutcome`] is all that a [`BenchReport`] is
+//! the other. [`run()`] lets them take turns, and its [`BenchOutcome`] is all that a [`report()`] is
 //! made of.
 
 mod codec;
 mod copy;
-mod figures;
 mod inputs;
 mod io_pair;
 mod options;
@@ -21,13 +20,12 @@ mod report;
 mod run;
 mod work;
 
-pub use figures::{ArmFigures, at_scale};
 pub use io_pair::IoPair;
-pub use options::{ArmKind, BenchOptions, Generated};
+pub use options::{ArmKind, BenchOptions};
 pub use outcome::{ArmOutcome, BenchOutcome, BenchRun, OutputFacts};
 pub use protocol::{
     CodecTimes, Compression, Done, Introduction, Reply, Request, Work, read_line, write_line,
 };
-pub use report::BenchReport;
+pub use report::{WithFigures, report};
 pub use run::run;
 pub use work::serve;

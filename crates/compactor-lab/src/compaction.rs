@@ -1,4 +1,4 @@
-//! Compactions during the reads: the same SSTables again and again.
+//! Repeated compactions of the same SSTables during the reads.
 
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};

@@ -87,7 +87,7 @@ impl FioRun {
 /// One job of a run: all reads, or all writes, of some threads.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FioJob {
-    /// Name in the profile, such as `bystander`.
+    /// Name in the profile, such as `foreground`.
     pub name: String,
     /// Bytes per second.
     pub bytes_per_s: f64,
@@ -111,7 +111,13 @@ pub enum FioError {
     /// There is no fio.
     Missing(std::io::Error),
     /// Files or processes.
-    Failed(String),
+    Failed(compactor::Error),
+}
+
+impl From<compactor::Error> for FioError {
+    fn from(error: compactor::Error) -> FioError {
+        FioError::Failed(error)
+    }
 }
 
 impl fmt::Display for FioError {
@@ -122,7 +128,7 @@ impl fmt::Display for FioError {
                 "fio cannot be run ({e}): install it, `apt-get install fio` on Debian and Ubuntu, \
                  `dnf install fio` on Fedora and RHEL"
             ),
-            FioError::Failed(reason) => f.write_str(reason),
+            FioError::Failed(error) => error.fmt(f),
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Rows that the foreground load reads: some of the table that is compacted.
 //!
 //! They are of partitions drawn from all over the ring, as the popular keys of an application are, not
-//! of one range: then a compaction passes by them all the time, and not once. Their number
+//! of one range: so that a compaction touches them throughout, and not only once. Their number
 //! is such that the parts of `Data.db` which reading them touches, in whole pages and over all SSTables that
-//! have the partition, have the size asked for. Pages of the index are not counted; they are few.
+//! have the partition, have the requested size. Pages of the index are not counted; they are few.
 
 use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;
@@ -155,7 +155,7 @@ fn candidates(
                 found.push(place);
             }
             count += 1;
-            // Thin out what there is, and take half as many from here on.
+            // Keep every second one, and take half of them from here on.
             if found.len() as u64 > MOST_CANDIDATES {
                 let mut number = 0;
                 found.retain(|_| {

@@ -12,14 +12,17 @@
 
 pub mod arm;
 pub mod bench;
+mod caveats;
 mod cgroup;
 pub mod chunk_length;
 mod clocks;
 mod compaction;
+pub mod comparison;
 mod counters;
 mod data_file;
 mod environment;
 mod experiment;
+pub mod figure;
 pub mod fio;
 mod foreground;
 mod hot_set;
@@ -38,6 +41,7 @@ mod run;
 mod sampler;
 mod schedule;
 pub mod scratch;
+mod session;
 pub mod stats;
 mod table;
 pub mod text_table;

@@ -3,8 +3,7 @@
 //!
 //! Each thread has a schedule of its own, a Poisson process of its share of the rate; together they are
 //! one of the whole rate. A read that is held up makes those after it late, and each of them is counted
-//! from the moment at which it was to start: no omission is coordinated with the stall that it should
-//! show.
+//! from the moment at which it was to start: this avoids coordinated omission.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -23,7 +22,7 @@ use crate::random::Random;
 
 /// Latencies beyond are counted as this.
 const LONGEST: Duration = Duration::from_secs(300);
-/// Time to go on at the end with reads that are due already.
+/// Time at the end for reads that are due already.
 const DRAIN: Duration = Duration::from_secs(5);
 /// Interval at which a sleeping thread checks whether it is to stop.
 const NAP: Duration = Duration::from_millis(50);

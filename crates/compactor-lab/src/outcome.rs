@@ -13,7 +13,7 @@ mod latency;
 mod run;
 mod sample;
 
-pub use attempt::{Attempt, Invalid, Subject};
+pub use attempt::Attempt;
 pub use environment::{DeviceRecord, Environment};
 pub use latency::{CurvePoint, Interval, Latency};
 pub use run::{CompactionRecord, GeneratorRecord, HotSetRecord, MemoryRecord, Phase, Run};

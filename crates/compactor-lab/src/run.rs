@@ -11,7 +11,7 @@ use compactor::{EngineError, Error, ErrorKind, MergeReport, Result};
 
 use crate::arm::Arm;
 use crate::cgroup::MemoryCgroup;
-use crate::clocks::{thread_cpu_ns, unix_ms};
+use crate::clocks::thread_cpu_ns;
 use crate::compaction::{CompactionSettings, Compactions};
 use crate::foreground::{ForegroundReader, LiveSstables, draw};
 use crate::hot_set::{HotAndCold, HotSet};
@@ -73,9 +73,7 @@ impl Bench<'_> {
     ///
     /// # Errors
     /// A failed read, or cancellation. Nothing of the output stays.
-    pub(crate) fn run(&self, arm: Arm, plan: Plan, watcher: &dyn Watcher) -> Result<Run> {
-        let started = Instant::now();
-        let started_at_ms = unix_ms();
+    pub(crate) fn run(&self, arm: Arm, plan: &Plan, watcher: &dyn Watcher) -> Result<Run> {
         let output = OutputDirectory::create(self.directory.join(format!("run-{}", plan.order)))?;
         self.table.drop_pages()?;
         let not_dropped = pages_of(&self.table.files());
@@ -96,8 +94,7 @@ impl Bench<'_> {
             seed,
             new_reader,
         )?;
-        let (seen, during) =
-            self.measure((arm, plan.order), &load, &live, &io, &output, watcher)?;
+        let (seen, during) = self.measure((arm, plan), &load, &live, &io, &output, watcher)?;
         let result = load.finish();
         let circumstances = Circumstances {
             failure: during.failure.as_deref(),
@@ -112,7 +109,7 @@ impl Bench<'_> {
         drop(live);
         output.remove()?;
         let mut run = Run {
-            attempt: plan.attempt(started_at_ms, started),
+            attempt: plan.attempt(),
             ..self.record(arm, seen, &during, &result, rows_not_found)
         };
         run.attempt.invalid = judge(&run, &circumstances);
@@ -122,7 +119,7 @@ impl Bench<'_> {
 
     fn measure(
         &self,
-        (arm, order): (Arm, u32),
+        (arm, plan): (Arm, &Plan),
         load: &Load,
         live: &LiveSstables,
         io: &Io,
@@ -142,8 +139,8 @@ impl Bench<'_> {
         let progress = Progress::default();
         let notify = |interval: &Interval, operations| {
             watcher.event(&Event::Interval {
-                order,
-                arm,
+                order: plan.order,
+                arm: &plan.arm,
                 interval,
                 operations,
                 compaction_read_bytes: progress.compaction_read_bytes.load(Ordering::Relaxed),
@@ -209,7 +206,7 @@ impl Bench<'_> {
         })
     }
 
-    /// Compacts, at the priority that was asked for, until the time that a run has to last is over.
+    /// Compacts, at the requested priority, until the time that a run has to last is over.
     ///
     /// The outer error stops the experiment, the inner one only this run.
     fn compact(

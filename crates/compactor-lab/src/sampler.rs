@@ -167,7 +167,7 @@ pub(crate) fn watch(
         if is_last {
             return seen;
         }
-        // A sample that took long makes no others pile up behind it.
+        // A slow sample does not make others catch up.
         let next = next_of(seen.samples.len()).max(Instant::now() + watched.sample_interval / 4);
         while Instant::now() < next && !progress.is_over.load(Ordering::Relaxed) {
             let left = next.saturating_duration_since(Instant::now());

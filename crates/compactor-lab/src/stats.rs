@@ -104,7 +104,7 @@ pub fn ratio_of_repeats(arm: &[(u32, f64)], other: &[(u32, f64)], seed: u64) -> 
 }
 
 /// The ratio of pairs, each of an arm and the one that it is compared with in one repeat: what
-/// disturbed both does not count.
+/// affected both cancels out.
 ///
 /// The estimate is the median of the pairs' ratios, the interval the percentile bootstrap over pairs
 /// (B. Efron, R. Tibshirani, *An Introduction to the Bootstrap*, 1993, chapter 13). With few repeats

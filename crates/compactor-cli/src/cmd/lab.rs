@@ -12,8 +12,6 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
-use crate::flags::Format;
-
 /// Measure the effect of a compaction on concurrent reads, and the cost of reads by chunk length.
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -33,13 +31,12 @@ enum Experiment {
 impl Args {
     /// Whether stdout gets one JSON document.
     pub fn prints_json(&self) -> bool {
-        let format = match &self.experiment {
-            Experiment::Interference(args) => args.common.format,
-            Experiment::ChunkLength(args) => args.common.format,
-            Experiment::Report(args) => return args.prints_json(),
-            Experiment::Fio(args) => args.format,
-        };
-        format == Format::Json
+        match &self.experiment {
+            Experiment::Interference(args) => args.common.results.prints_json(),
+            Experiment::ChunkLength(args) => args.common.results.prints_json(),
+            Experiment::Report(args) => args.prints_json(),
+            Experiment::Fio(args) => args.results.prints_json(),
+        }
     }
 }
 

@@ -1,219 +1,225 @@
-//! Report of a bench, for people and as JSON.
+//! Report of a bench.
 
 use serde::Serialize;
+use serde_json::json;
 
-use super::{ArmFigures, ArmKind, BenchOutcome, figures};
-use crate::report::document::{Block, Document, Facts, Section, Table, cell};
-use crate::report::units::{bytes, mebibytes, milliseconds, significant};
-use crate::report::{facts, with_interval};
-use crate::stats::Spread;
-use crate::text_table::{count, counted};
+use super::{ArmKind, ArmOutcome, BenchOutcome, BenchRun};
+use crate::comparison::{ArmFigures, Column, Comparison, Design, Measured};
+use crate::figure::{Figure, Unit};
+use crate::outcome::Warning;
+use crate::report::document::{Block, Facts, Section, Table};
+use crate::report::units::{bytes, milliseconds};
+use crate::report::{Experiment, Point, Report, bars, facts, texts};
 
-/// Report of a bench. In JSON the outcome itself with `figures` added.
-#[derive(Clone, Debug, Serialize)]
-pub struct BenchReport<'a> {
-    /// Figures of each arm that has some.
-    pub figures: Vec<ArmFigures>,
-    /// Source of the figures.
+/// Wall clock time.
+const WALL: Figure = Figure::lower("wall_s", "wall s", Unit::Number);
+/// Uncompressed bytes of the inputs per second.
+const THROUGHPUT: Figure = Figure::new("uncompressed_bytes_per_s", "MB/s", Unit::Megabytes);
+/// Processor time.
+const CPU: Figure = Figure::lower("cpu_s", "CPU s", Unit::Number);
+/// Largest resident set.
+const PEAK_RSS: Figure = Figure::lower("peak_rss_bytes", "peak MiB", Unit::Mebibytes);
+
+/// Short names of the arms that others are compared with.
+const FIRST: &str = "first";
+const CODEC: &str = "codec";
+
+static EXPERIMENT: Experiment = Experiment {
+    title: "Bench",
+    heading: "Speed of a merge",
+    introduction: "A merge in comparison with a plain copy of the same files, the codec alone, and Cassandra.",
+    arm: "arm",
+    headline: WALL,
+    baseline: FIRST,
+};
+
+/// The report of an outcome.
+pub fn report(outcome: &BenchOutcome) -> Report {
+    let comparison = compare(outcome);
+    let notes = notes(outcome).into_iter();
+    let notes = notes.map(|(name, note)| Block::Paragraph(format!("{name}: {note}")));
+    let mut blocks = vec![
+        Block::Caveats("About these numbers", caveats(outcome, &comparison)),
+        Block::Table(table(outcome, &comparison)),
+    ];
+    blocks.extend(bars::figure(&comparison, &[(WALL, FIRST), (WALL, CODEC)]));
+    blocks.extend(notes);
+    Report {
+        name: String::new(),
+        end: outcome.end.clone(),
+        points: vec![Point {
+            circumstances: json!({}),
+            comparison,
+        }],
+        warnings: outcome.warnings.clone(),
+        fio: None,
+        section: Section {
+            facts: facts(outcome),
+            blocks,
+            ..Section::default()
+        },
+        experiment: &EXPERIMENT,
+    }
+}
+
+/// An outcome with the figures of its arms, as JSON.
+#[derive(Debug, Serialize)]
+pub struct WithFigures<'a> {
     #[serde(flatten)]
-    pub outcome: &'a BenchOutcome,
+    outcome: &'a BenchOutcome,
+    /// Figures of each arm.
+    figures: Vec<&'a ArmFigures>,
+    /// Caveats about the figures.
+    caveats: Vec<&'a Warning>,
 }
 
-impl<'a> BenchReport<'a> {
-    /// Computes the figures.
-    pub fn new(outcome: &'a BenchOutcome) -> BenchReport<'a> {
-        BenchReport {
-            figures: figures::of(outcome),
+impl<'a> WithFigures<'a> {
+    /// Adds the figures of the outcome's report.
+    pub fn new(outcome: &'a BenchOutcome, report: &'a Report) -> WithFigures<'a> {
+        let comparisons = || report.points.iter().map(|point| &point.comparison);
+        WithFigures {
             outcome,
+            figures: comparisons().flat_map(|of| &of.arms).collect(),
+            caveats: comparisons().flat_map(|of| &of.caveats).collect(),
         }
-    }
-
-    /// The report for people.
-    pub fn document(&self) -> Document {
-        let notes = self.notes().into_iter();
-        let notes = notes.map(|(name, note)| Block::Paragraph(format!("{name}: {note}")));
-        let mut blocks = vec![
-            Block::Caveats("About these numbers", self.caveats()),
-            Block::Table(self.table()),
-        ];
-        blocks.extend(notes);
-        Document {
-            title: "Bench".to_owned(),
-            heading: "Speed of a merge",
-            introduction: "A merge in comparison with a plain copy of the same files, the codec alone, and \
-                Cassandra.",
-            sections: vec![Section {
-                facts: self.facts(),
-                blocks,
-                ..Section::default()
-            }],
-        }
-    }
-
-    fn facts(&self) -> Facts {
-        let o = self.outcome;
-        let options = &o.options;
-        let mut facts = facts::of_experiment(
-            ("bench", ""),
-            o.started_at_ms,
-            o.elapsed_s,
-            &o.end,
-            options.command.as_deref(),
-        );
-        let runs = format!(
-            "{}; {}, {} of buffers; inputs {}",
-            facts::repeats(options.repeats, "arm", options.seed, options.warm_ups),
-            counted(options.threads as u64, "thread"),
-            bytes(options.memory_bytes as f64),
-            match options.warm {
-                true => "in the page cache",
-                false => "dropped from the page cache before each",
-            }
-        );
-        facts.extend([
-            ("inputs", self.inputs()),
-            ("output", self.output()),
-            ("runs", runs),
-        ]);
-        facts.extend(facts::machine(&o.environment));
-        facts
-    }
-
-    fn inputs(&self) -> String {
-        let data = &self.outcome.data;
-        format!(
-            "{} ({}, version {}, {}), {} uncompressed, {} in Data.db, {} partitions",
-            counted(u64::from(data.sstables), "SSTable"),
-            data.shape,
-            data.version,
-            compression(data.compressor.as_deref(), data.chunk_length_bytes),
-            bytes(data.uncompressed_bytes as f64),
-            bytes(self.outcome.data_file_bytes as f64),
-            count(data.partitions),
-        )
-    }
-
-    fn output(&self) -> String {
-        let output = &self.outcome.output;
-        let found = output.compression.as_ref();
-        format!(
-            "{} uncompressed, {} on disk, {} rows, {}; CRC32 {:08x} over all components after every \
-             merge of ours that is not marked",
-            bytes(output.uncompressed_bytes as f64),
-            bytes(output.bytes as f64),
-            count(output.rows),
-            compression(
-                found.map(|c| c.compressor.as_str()),
-                found.map(|c| c.chunk_length_bytes)
-            ),
-            output.crc32,
-        )
-    }
-
-    fn table(&self) -> Table {
-        let range =
-            |spread: &Spread| format!("{}–{}", significant(spread.least), significant(spread.most));
-        Table::new(
-            "Medians (least to most); MB/s of uncompressed input; time as a multiple of the first arm's \
-             and of the codec's in the same repeat, with 95% intervals",
-            &self.figures,
-            &[
-                ("arm", &|f| match self.is_marked(&f.name) {
-                    true => format!("{} !", f.name),
-                    false => f.name.clone(),
-                }),
-                ("wall s", &|f| significant(f.wall_s.median)),
-                ("range", &|f| range(&f.wall_s)),
-                ("MB/s", &|f| significant(f.uncompressed_bytes_per_s / 1e6)),
-                ("CPU s", &|f| significant(f.cpu_s.median)),
-                ("peak MiB", &|f| {
-                    cell(f.peak_rss_bytes, |peak| mebibytes(peak.median))
-                }),
-                ("× first", &|f| cell(f.to_first, with_interval)),
-                ("× codec", &|f| cell(f.to_codec, with_interval)),
-            ],
-        )
-    }
-
-    fn is_marked(&self, name: &str) -> bool {
-        let arm = self.outcome.arms.iter().find(|arm| arm.name == name);
-        arm.is_some_and(|arm| {
-            arm.failure.is_some() || arm.runs.iter().any(|run| !run.otherwise.is_empty())
-        })
-    }
-
-    /// Failures, and reasons not to trust the numbers.
-    fn caveats(&self) -> Vec<String> {
-        let mut caveats = Vec::new();
-        for arm in &self.outcome.arms {
-            if let Some(reason) = &arm.failure {
-                caveats.push(format!("{} failed: {reason}", arm.name));
-            }
-            let mut said: Vec<&String> = Vec::new();
-            for otherwise in arm.runs.iter().flat_map(|run| &run.otherwise) {
-                if !said.contains(&otherwise) {
-                    said.push(otherwise);
-                    caveats.push(format!("{}: {otherwise}", arm.name));
-                }
-            }
-        }
-        caveats.extend(self.outcome.warnings.iter().map(|w| w.text.clone()));
-        caveats
-    }
-
-    /// Notes on the arms.
-    fn notes(&self) -> Vec<(String, String)> {
-        let mut notes = Vec::new();
-        for arm in &self.outcome.arms {
-            // What `auto` came to.
-            let used = arm.runs.last().and_then(|run| run.io);
-            if let Some(used) = used.filter(|_| arm.io.is_some() && used != arm.io) {
-                notes.push((arm.name.clone(), format!("it used {used}")));
-            }
-            notes.extend(
-                arm.notes
-                    .iter()
-                    .map(|note| (arm.name.clone(), note.clone())),
-            );
-            let times = arm.runs.last().and_then(|run| run.codec);
-            if let (ArmKind::Codec, Some(times)) = (arm.kind, times) {
-                notes.push((
-                    arm.name.clone(),
-                    format!(
-                        "by a sample of {} in memory, {} ms to decompress and {} ms to compress it on \
-                         all threads, checksums included, medians of {} passes; scaled to {} in and \
-                         {} out",
-                        bytes(times.sample_bytes as f64),
-                        milliseconds(times.decompress_s * 1e9),
-                        milliseconds(times.compress_s * 1e9),
-                        times.passes,
-                        bytes(self.outcome.data.uncompressed_bytes as f64),
-                        bytes(self.outcome.output.uncompressed_bytes as f64),
-                    ),
-                ));
-            }
-        }
-        notes
     }
 }
 
-fn compression(compressor: Option<&str>, chunk_length: Option<u32>) -> String {
-    match (compressor, chunk_length) {
-        (Some(name), Some(length)) => format!("{name}, chunks of {}", bytes(f64::from(length))),
-        _ => "not compressed".to_owned(),
+/// Compares the arms.
+fn compare(outcome: &BenchOutcome) -> Comparison {
+    let runs = outcome.arms.iter();
+    let bytes = outcome.data.uncompressed_bytes;
+    let runs = runs.flat_map(|arm| arm.runs.iter().map(move |run| measured(arm, run, bytes)));
+    let runs: Vec<Measured> = runs.collect();
+    let first = outcome.arms.first().map(|arm| (FIRST, arm.name.clone()));
+    let codec = outcome.arms.iter().find(|arm| arm.kind == ArmKind::Codec);
+    let codec = codec.map(|arm| (CODEC, arm.name.clone()));
+    let design = Design {
+        experiment: &EXPERIMENT,
+        arms: outcome.arms.iter().map(|arm| arm.name.clone()).collect(),
+        baselines: first.into_iter().chain(codec).collect(),
+        seed: outcome.options.seed,
+    };
+    Comparison::new(design, &runs)
+}
+
+/// A run with its figures.
+pub(super) fn measured(arm: &ArmOutcome, run: &BenchRun, uncompressed_bytes: u64) -> Measured {
+    let bytes_per_s = uncompressed_bytes as f64 / run.wall_s.max(1e-9);
+    let mut figures = vec![
+        (WALL, run.wall_s),
+        (THROUGHPUT, bytes_per_s),
+        (CPU, run.cpu_s),
+    ];
+    figures.extend(run.peak_rss_bytes.map(|bytes| (PEAK_RSS, bytes as f64)));
+    Measured {
+        arm: arm.name.clone(),
+        attempt: run.attempt.clone(),
+        figures,
     }
+}
+
+fn table(outcome: &BenchOutcome, comparison: &Comparison) -> Table {
+    let mut table = comparison.table(
+        "arm",
+        "Medians; MB/s of uncompressed input; time as a multiple of the first arm's and of the codec's in the \
+         same repeat, with 95% intervals",
+        &[
+            Column::Runs,
+            Column::Median(WALL),
+            Column::Range(WALL),
+            Column::Median(THROUGHPUT),
+            Column::Median(CPU),
+            Column::Median(PEAK_RSS),
+            Column::Ratio(WALL, FIRST),
+            Column::Ratio(WALL, CODEC),
+        ],
+    );
+    for (row, arm) in table.rows.iter_mut().zip(&outcome.arms) {
+        if !arm.is_sound() {
+            row[0].push_str(" !");
+        }
+    }
+    table
+}
+
+/// Failures and deviations of arms, and reasons not to trust the numbers.
+fn caveats(outcome: &BenchOutcome, comparison: &Comparison) -> Vec<String> {
+    let failures = outcome.arms.iter().filter_map(|arm| {
+        let reason = arm.failure.as_ref()?;
+        Some(format!("{} failed: {reason}", arm.name))
+    });
+    // The output of an external command is examined once, after its first run.
+    let warm_ups = outcome.arms.iter().flat_map(|arm| {
+        let runs = arm.runs.iter().filter(|run| run.attempt.warm_up);
+        let warnings = runs.flat_map(|run| &run.attempt.warnings);
+        warnings.map(|warning| format!("{} warm-up: {}", arm.name, warning.text))
+    });
+    let others = [texts(&comparison.caveats), texts(&outcome.warnings)];
+    failures
+        .chain(warm_ups)
+        .chain(others.into_iter().flatten())
+        .collect()
+}
+
+fn facts(outcome: &BenchOutcome) -> Facts {
+    let options = &outcome.options;
+    let mut facts = facts::of_experiment(
+        outcome.started_at_ms,
+        outcome.elapsed_s,
+        &outcome.end,
+        options.command.as_deref(),
+    );
+    facts.extend(facts::of_record("inputs", &outcome.data, &[]));
+    // Equal after every merge of ours that is not marked.
+    facts.extend(facts::of_record("output", &outcome.output, &[]));
+    facts.extend(facts::of_record("options", options, &["command"]));
+    facts.extend(facts::of_record("machine", &outcome.environment, &[]));
+    facts
+}
+
+/// Notes on the arms.
+fn notes(outcome: &BenchOutcome) -> Vec<(String, String)> {
+    let mut notes = Vec::new();
+    for arm in &outcome.arms {
+        // Modes that `auto` selected.
+        let used = arm.runs.last().and_then(|run| run.io);
+        if let Some(used) = used.filter(|_| arm.io.is_some() && used != arm.io) {
+            notes.push((arm.name.clone(), format!("it used {used}")));
+        }
+        notes.extend(
+            arm.notes
+                .iter()
+                .map(|note| (arm.name.clone(), note.clone())),
+        );
+        let times = arm.runs.last().and_then(|run| run.codec);
+        if let (ArmKind::Codec, Some(times)) = (arm.kind, times) {
+            notes.push((
+                arm.name.clone(),
+                format!(
+                    "by a sample of {} in memory, {} ms to decompress and {} ms to compress it on \
+                     all threads, checksums included, medians of {} passes; scaled to {} in and \
+                     {} out",
+                    bytes(times.sample_bytes as f64),
+                    milliseconds(times.decompress_s * 1e9),
+                    milliseconds(times.compress_s * 1e9),
+                    times.passes,
+                    bytes(outcome.data.uncompressed_bytes as f64),
+                    bytes(outcome.output.uncompressed_bytes as f64),
+                ),
+            ));
+        }
+    }
+    notes
 }
 
 #[cfg(test)]
 pub(super) mod tests {
-    use compactor::generate::Shape;
-    use compactor::sstable::Version;
+    use compactor::generate::{GenerateOptions, Shape};
 
-    use super::super::{
-        ArmOutcome, BenchOptions, BenchRun, CodecTimes, Compression, Generated, OutputFacts,
-    };
+    use super::super::{BenchOptions, CodecTimes, Compression, OutputFacts};
     use super::*;
-    use crate::outcome::{DataRecord, End, Warning};
+    use crate::outcome::{Attempt, DataRecord, End};
 
     /// Three repeats after a warm-up, each twice as slow as the one before; an arm that failed.
     pub(crate) fn outcome() -> BenchOutcome {
@@ -234,15 +240,17 @@ pub(super) mod tests {
                 .into_iter()
                 .zip(0..)
                 .map(|(wall_s, repeat)| BenchRun {
-                    repeat,
-                    warm_up: repeat == 0,
-                    order: repeat,
+                    attempt: Attempt {
+                        repeat,
+                        warm_up: repeat == 0,
+                        order: repeat,
+                        ..Attempt::default()
+                    },
                     wall_s: factor * wall_s,
                     cpu_s: 0.5,
                     peak_rss_bytes: (kind != ArmKind::Codec).then_some(32 << 20),
                     io: None,
                     codec: (kind == ArmKind::Codec).then_some(times),
-                    otherwise: Vec::new(),
                 })
                 .collect(),
             failure: None,
@@ -251,9 +259,8 @@ pub(super) mod tests {
         failed.runs.clear();
         failed.failure = Some("there is no Java".to_owned());
         let mut copy = arm("copy direct/direct", ArmKind::Copy, 1.5);
-        copy.runs[2]
-            .otherwise
-            .push("read dontneed, not direct".to_owned());
+        let deviation = Warning::new("deviation", "read dontneed, not direct");
+        copy.runs[2].attempt.warnings.push(deviation);
         BenchOutcome {
             format_version: 1,
             started_at_ms: 0,
@@ -263,13 +270,7 @@ pub(super) mod tests {
                 command: None,
                 directory: "/data".into(),
                 given: Vec::new(),
-                generated: Generated {
-                    shape: Shape::KeyValue,
-                    bytes: 0,
-                    sstables: 3,
-                    version: Version::Pa,
-                    compression: None,
-                },
+                generated: GenerateOptions::new(Shape::KeyValue, ""),
                 kinds: Vec::new(),
                 pairs: Vec::new(),
                 external: Vec::new(),
@@ -319,30 +320,53 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn the_table_tells_of_every_arm_and_marks_what_is_not_what_it_claims() {
+    fn arms_are_compared_within_repeats_and_warm_ups_do_not_count() {
+        let comparison = compare(&outcome());
+        let [merge, copy, codec, failed] = &comparison.arms[..] else {
+            panic!("{comparison:?}");
+        };
+        let wall = merge.spread(WALL).unwrap();
+        assert_eq!((wall.repeats, wall.median), (3, 2.0));
+        assert_eq!((wall.least, wall.most), (1.0, 4.0));
+        assert_eq!(merge.median(THROUGHPUT), Some(500e6));
+        assert!(merge.ratio(WALL, FIRST).is_none());
+        // 1/0.5, 2/1, 4/2: the machine became slower from repeat to repeat, and this is not seen here.
+        let to_codec = merge.ratio(WALL, CODEC).unwrap();
+        let interval = (to_codec.ratio, to_codec.low, to_codec.high);
+        assert_eq!(interval, (2.0, 2.0, 2.0));
+        assert_eq!(copy.ratio(WALL, FIRST).unwrap().ratio, 1.5);
+        assert!(codec.ratio(WALL, CODEC).is_none() && codec.median(PEAK_RSS).is_none());
+        assert_eq!((failed.counted, failed.figures.len()), (0, 0));
+    }
+
+    #[test]
+    fn the_table_shows_every_arm_and_marks_what_is_not_what_it_claims() {
         let outcome = outcome();
-        let report = BenchReport::new(&outcome);
-        let text = report.document().to_text();
+        let report = report(&outcome);
+        let document = Report::document(std::slice::from_ref(&report));
+        let text = document.to_text();
+        let squeezed = text.split_whitespace().collect::<Vec<_>>().join(" ");
         for part in [
-            "  merge direct/direct      2.00    1.00–4.00    500   0.500       32.0 ",
-            "  copy direct/direct !  ",
-            "×1.50 (1.50–1.50)   ×3.00 (3.00–3.00)",
+            " merge direct/direct 3 2.00 1.00–4.00 500 0.500 32.0 ",
+            " copy direct/direct ! 3 ",
+            "×1.50 (1.50–1.50) ×3.00 (3.00–3.00)",
             "! cassandra failed: there is no Java",
-            "! copy direct/direct: read dontneed, not direct",
+            "! copy direct/direct repeat 2: read dontneed, not direct",
             "! the disk is virtual",
             "codec: by a sample of 1 MiB in memory, 1.00 ms to decompress and 4.00 ms",
-            "CRC32 0000abcd",
+            "crc32 43,981",
         ] {
-            assert!(text.contains(part), "{part}\n{text}");
+            assert!(squeezed.contains(part), "{part}\n{text}");
         }
-        let markdown = report.document().to_markdown();
+        let markdown = document.to_markdown();
         assert!(
-            markdown.contains("| copy direct/direct ! | 3.00 | 1.50–6.00 | 333 |"),
+            markdown.contains("| copy direct/direct ! | 3 | 3.00 | 1.50–6.00 | 333 |"),
             "{markdown}"
         );
         assert!(!outcome.is_sound());
-        let json = serde_json::to_value(&report).unwrap();
-        assert_eq!(json["figures"][0]["wall_s"]["median"], 2.0);
+        let json = serde_json::to_value(WithFigures::new(&outcome, &report)).unwrap();
+        assert_eq!(json["figures"][0]["arm"], "merge direct/direct");
+        assert_eq!(json["figures"][0]["figures"][0]["median"], 2.0);
         assert_eq!(json["data"]["shape"], "kv");
         assert_eq!(json["arms"][3]["failure"], "there is no Java");
     }

@@ -13,17 +13,17 @@ use super::options::ChunkLengthOptions;
 use super::outcome::{BackgroundRecord, Reading, Reads, VariantRun};
 use super::written::Written;
 use crate::arm::Arm;
+use crate::caveats::Warnings;
 use crate::cgroup::MemoryCgroup;
-use crate::clocks::unix_ms;
 use crate::compaction::CompactionSettings;
 use crate::foreground::{ForegroundReader, LiveSstables, draw};
 use crate::hot_set::HotSet;
 use crate::load::{Load, LoadResult, Pace};
-use crate::outcome::{Invalid, Phase, Warning};
+use crate::outcome::{Phase, Warning};
 use crate::random::Draw;
 use crate::run::wait;
 use crate::table::Table;
-use crate::validity::{Reasons, keeps_schedule};
+use crate::validity::keeps_schedule;
 use crate::watcher::{Plan, Watcher};
 
 /// Reads before a measurement at a rate, so that the threads have begun and the queue is what it is.
@@ -61,11 +61,9 @@ impl Bench<'_> {
     pub(super) fn run(
         &self,
         written: &Written,
-        plan: Plan,
+        plan: &Plan,
         watcher: &dyn Watcher,
     ) -> Result<VariantRun> {
-        let started = Instant::now();
-        let started_at_ms = unix_ms();
         written.table.drop_pages()?;
         self.source.drop_pages()?;
         let io = Io::new(IoOptions::default())?;
@@ -96,7 +94,7 @@ impl Bench<'_> {
         written.table.drop_pages()?;
         let mut run = VariantRun {
             variant: written.record.variant,
-            attempt: plan.attempt(started_at_ms, started),
+            attempt: plan.attempt(),
             alone,
             compacting,
             compaction,
@@ -214,8 +212,8 @@ fn judge(
     asked: Arm,
     first_error: Option<&str>,
     kept_cgroup: bool,
-) -> Vec<Invalid> {
-    let mut reasons = Reasons::default();
+) -> Vec<Warning> {
+    let mut reasons = Warnings::default();
     let errors = readings(run)
         .map(|(_, reading)| reading.latency.errors)
         .sum();
@@ -250,20 +248,17 @@ fn judge(
 
 /// Caveats about a run that are no reason to discard it.
 fn warnings(run: &VariantRun) -> Vec<Warning> {
-    let mut warnings = Vec::new();
+    let mut warnings = Warnings::default();
     for (name, reading) in readings(run) {
-        if !holds_rate(reading) {
-            warnings.push(Warning::new(
-                "rate_not_held",
-                format!(
-                    "{name}: {:.0} of {:.0} reads/s were done: latencies are those of a queue that \
-                     grows, and are left out; use a lower --rate",
-                    reading.latency.achieved_per_s, reading.latency.intended_per_s
-                ),
-            ));
-        }
+        warnings.when(!holds_rate(reading), "rate_not_held", || {
+            format!(
+                "{name}: {:.0} of {:.0} reads/s were done: latencies are those of a queue that grows, and \
+                 are left out; use a lower --rate",
+                reading.latency.achieved_per_s, reading.latency.intended_per_s
+            )
+        });
     }
-    warnings
+    warnings.0
 }
 
 /// Whether reads kept up with their schedule.

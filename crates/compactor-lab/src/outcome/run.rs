@@ -13,9 +13,9 @@ pub struct Run {
     /// Time of the run, and whether it counts.
     #[serde(flatten)]
     pub attempt: Attempt,
-    /// Reads before the compaction: hot set warm, nothing else going on.
+    /// Reads before the compaction: hot set warm, no other work.
     pub before: Latency,
-    /// **The result**: reads while the compaction went on, from its start until its output was
+    /// **The result**: reads during the compaction, from its start until its output was
     /// published; for [`Arm::Idle`] over as long a time.
     pub during: Latency,
     /// Reads after it, of the output; of the inputs for [`Arm::Idle`].

@@ -122,7 +122,7 @@ pub struct Cpu {
     /// The process without foreground load and samplers: the compaction.
     pub compaction_s: f64,
     /// The foreground load's threads.
-    #[serde(rename = "bystander_s")]
+    #[serde(alias = "bystander_s")]
     pub foreground_s: f64,
     /// The samplers and whatever else the experiment needs.
     pub harness_s: f64,

@@ -15,50 +15,50 @@ use crate::numbers::within;
 
 /// Measure p99 read latency during compaction on this disk, in each I/O mode.
 ///
-/// A foreground load reads hot rows of a table, as a node does: Bloom filter, summary and index or trie, row
-/// index, one chunk by buffered pread, CRC, decompression, row. Its reads start on a Poisson schedule
-/// and are timed from when they were to start, so that a stall shows in all of them. Meanwhile the table
-/// is compacted, in each arm's modes, again and again until --least-compaction is over; from then on the
-/// last output is read. Arms take turns in random order, several times over. Foreground load and compaction share
-/// a memory cgroup. A run that did not do what its arm says is
-/// shown with the reason and not counted.
+/// A foreground load reads hot rows of a table as a node does: Bloom filter, summary and index or trie, row
+/// index, one chunk by buffered pread, CRC, decompression, row. Reads start on a Poisson schedule (open loop),
+/// and latency is measured from the scheduled start, so that a stall shows in every read that it delays.
+/// Meanwhile the table is compacted in the modes of the arm, repeatedly until --least-compaction is over; then
+/// the last output is read. Each repeat runs all arms in a new random order. Foreground load and compaction
+/// share a memory cgroup. A run that did not use the modes of its arm is shown with the reason and not
+/// counted.
 ///
-/// Everything that it makes is in a temporary directory and removed at the end, also on Ctrl-C, or by the
-/// next run there if this one is killed. So is the cgroup, for which it takes root or a delegated one;
-/// without it the experiment runs with a warning and no limit.
+/// All files are in a temporary directory, which is removed at the end, also on Ctrl-C, or by the next run in
+/// the same place if this one is killed. The cgroup needs root or a delegated cgroup; without one the
+/// experiment runs without a limit and prints a warning.
 ///
 /// Exit codes: 0 done, 1 failed or an arm without a run that counts, 2 wrong usage, 130 interrupted.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  The short one, under five minutes, with data made by itself:
+  A short run, under five minutes, of generated data:
     compactor lab interference --quick --json outcome.json --html report.html
 
-  All arms, five repeats, some 25 minutes, on the disk that is of interest:
+  All arms, five repeats, some 25 minutes, on the disk to measure:
     compactor lab interference --directory /var/lib/cassandra --json outcome.json
 
-  Where does direct I/O begin to matter?
+  From which size of the hot set direct I/O matters:
     compactor lab interference --arms idle,buffered/buffered,direct/direct \\
         --memory-limit 2GiB --sweep hot-set=100MiB,500MiB,1GiB,1500MiB
 
-  Your own table, a snapshot for example, as fast as possible:
+  Your own table, such as a snapshot, without a limit on throughput:
     compactor lab interference /data/ks/t-1c6a.../snapshots/x --directory /data --throughput none")]
 pub struct Args {
     #[command(flatten)]
     pub common: Common,
 
     /// Four arms, three repeats, 512 MiB of data, hot set 96MiB of a limit of 256MiB, 5000 reads/s,
-    /// compaction at 32MiB/s; each can be changed.
+    /// compaction at 32MiB/s; other options override these.
     #[arg(long)]
     quick: bool,
 
     /// Arms, each `idle` or a read and a write mode: READ/WRITE with READ one of direct, buffered,
     /// dontneed, dontcache, and WRITE of these and trickle. Default: idle, buffered/buffered,
     /// buffered/trickle, dontneed/dontneed, dontcache/dontcache, buffered/direct, direct/buffered,
-    /// direct/direct, as far as they work here.
+    /// direct/direct, except those whose mode does not work in the directory.
     #[arg(long, value_name = "ARM,...", value_delimiter = ',')]
     arms: Option<Vec<Arm>>,
 
-    /// Reads per second, over all reader threads. Default: 10000.
+    /// Reads per second of all reader threads together. Default: 10000.
     #[arg(long, help_heading = "Foreground load", value_name = "N", value_parser = within(RATE),
         allow_negative_numbers = true)]
     rate: Option<f64>,
@@ -68,12 +68,12 @@ pub struct Args {
         allow_negative_numbers = true)]
     reader_threads: Option<u32>,
 
-    /// Bytes of page cache that the hot rows take in the inputs' Data.db. Default: 256MiB.
+    /// Size of the hot set: pages of the inputs' Data.db that contain the hot rows. Default: 256MiB.
     #[arg(long, help_heading = "Foreground load", value_name = "SIZE", value_parser = within(HOT_SET),
         allow_hyphen_values = true, conflicts_with = "sweep")]
     hot_set: Option<ByteSize>,
 
-    /// The whole experiment for each of several sizes: `hot-set=100MiB,1GiB`.
+    /// Repeats the experiment for each of several sizes: `hot-set=100MiB,1GiB`.
     #[arg(
         long,
         help_heading = "Foreground load",
@@ -91,11 +91,11 @@ pub struct Args {
     )]
     compaction_priority: Priority,
 
-    /// Reads before each compaction, such as 5s. Default: 5s, with --quick 2s.
+    /// Time of reads before each compaction, such as 5s. Default: 5s, with --quick 2s.
     #[arg(long, help_heading = "Time", value_name = "SPAN", value_parser = within(SPAN))]
     before: Option<Seconds>,
 
-    /// Reads after it. Default: 5s, with --quick 2s.
+    /// Time of reads after it. Default: 5s, with --quick 2s.
     #[arg(long, help_heading = "Time", value_name = "SPAN", value_parser = within(SPAN))]
     after: Option<Seconds>,
 

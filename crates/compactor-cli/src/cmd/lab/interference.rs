@@ -6,14 +6,12 @@ use std::process::ExitCode;
 use compactor::Error;
 use compactor::io::{ReadMode, WriteMode, probe};
 use compactor_lab::arm::Arm;
-use compactor_lab::outcome::Outcome;
-use compactor_lab::report::Report;
+use compactor_lab::report;
 
 use super::arguments::Args;
-use super::common::{Results, begin};
-use super::progress::LabProgress;
+use super::common::begin;
 use super::report::read_fio;
-use crate::flags::{Format, refuse_uring_with_dontcache};
+use crate::flags::refuse_uring_with_dontcache;
 use crate::output::say;
 
 /// Runs the command.
@@ -27,27 +25,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let dontcache = options.arms.iter().any(is_dontcache);
     refuse_uring_with_dontcache(options.backend, &[("--arms", dontcache)])?;
     let fio = args.ceilings.as_deref().map(read_fio).transpose()?;
-    let results = Results::create(common.json.as_deref(), common.html.as_deref())?;
-    let watcher = LabProgress::new(common.progress, interrupted);
+    let files = common.results.create()?;
+    let watcher = common.results.progress(interrupted);
     let outcome = compactor_lab::interference(&options, &watcher)?;
-    let json = serde_json::to_string(&outcome)?;
-    let report = Report::new("interference", &outcome);
-    let document = Report::document(&[match &fio {
-        Some(fio) => report.with_fio(fio),
-        None => report,
-    }]);
-    let text = match common.format {
-        Format::Json => json.clone(),
-        Format::Text => document.to_text(),
-    };
-    let is_sound = every_arm_counts(&outcome);
-    results.write(&json, &document, &text, (&outcome.end, is_sound))
-}
-
-fn every_arm_counts(outcome: &Outcome) -> bool {
-    let arms = &outcome.options.arms;
-    let counts = |point, arm: &Arm| Outcome::counted(point, *arm).next().is_some();
-    (outcome.points.iter()).all(|point| arms.iter().all(|arm| counts(point, arm)))
+    let report = report::interference::report("interference", &outcome, fio.as_ref());
+    let is_sound = report.every_arm_counts();
+    files.write(&outcome, report, is_sound)
 }
 
 pub(super) fn is_dontcache(arm: &Arm) -> bool {

@@ -5,41 +5,40 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use compactor::Error;
-use compactor_lab::chunk_length::{self, ChunkLengthOutcome, Experiment};
+use compactor_lab::chunk_length::{self, Experiment};
 use compactor_lab::fio::FioOutcome;
 use compactor_lab::outcome::{FORMAT_VERSION, Outcome};
-use compactor_lab::report::chunk_length::ChunkLengthReport;
-use compactor_lab::report::{Document, Report};
+use compactor_lab::report::{self, Report};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 
+use super::common::ReportFormat;
 use crate::output::{print, say};
 use crate::result_file::ResultFile;
 
 /// Print the report of a saved experiment: figures, intervals, caveats, charts.
 ///
-/// Nothing is measured. Figures are medians over the runs that count, comparisons are made within each
-/// repeat, and intervals are 95% bootstrap intervals over repeats. Several files, of several machines
-/// for example, begin with a table of them side by side.
+/// Nothing is measured. Figures are medians over the runs that count, ratios are computed within each repeat,
+/// and intervals are 95% bootstrap intervals over repeats. With several files, such as those of several
+/// machines, the report begins with a table that compares them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  With pictures, as one HTML file that needs nothing else:
+  With charts, as a single HTML file:
     compactor lab report outcome.json --html report.html
 
-  Two machines side by side, to be put into a README:
+  Two machines side by side, as Markdown:
     compactor lab report laptop.json server.json --format markdown")]
 pub struct Args {
-    /// Files that `compactor lab interference --json` or `compactor lab chunk-length --json` wrote: one
-    /// kind at a time.
+    /// Output of `compactor lab interference --json` or of `compactor lab chunk-length --json`; all of one
+    /// kind.
     #[arg(required = true, value_name = "RESULT.json")]
     results: Vec<PathBuf>,
 
-    /// Adds the output of `compactor lab fio --json` on the same machine to the result, of which there may be only
-    /// one then.
+    /// Adds the output of `compactor lab fio --json` on the same machine; only with a single result.
     #[arg(long, value_name = "FIO.json")]
     ceilings: Option<PathBuf>,
 
-    /// Also writes the report with pictures to a file, for any browser and for print.
+    /// Also writes the report with charts to a file, for any browser and for print.
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 
@@ -53,17 +52,6 @@ impl Args {
     pub fn prints_json(&self) -> bool {
         self.format == ReportFormat::Json
     }
-}
-
-/// Form of a report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum ReportFormat {
-    /// Tables for terminals.
-    Text,
-    /// Tables of GitHub's Markdown.
-    Markdown,
-    /// Figures, ratios, intervals and caveats: an array with an object per result.
-    Json,
 }
 
 /// Runs the command.
@@ -88,30 +76,21 @@ fn of_chunk_length(args: &Args) -> anyhow::Result<ExitCode> {
         let reason = "--ceilings are for results of `compactor lab interference` only";
         return Err(Error::invalid(reason).into());
     }
-    let outcomes: Vec<(String, ChunkLengthOutcome)> = named(args, chunk_length::FORMAT_VERSION)?;
-    let reports = outcomes.iter();
-    let reports: Vec<_> = reports
-        .map(|(name, of)| ChunkLengthReport::new(name, of))
-        .collect();
-    show(args, &ChunkLengthReport::document(&reports), &reports)
+    let outcomes = named(args, chunk_length::FORMAT_VERSION)?.into_iter();
+    let reports = outcomes.map(|(name, outcome)| report::chunk_length::report(name, &outcome));
+    show(args, &reports.collect::<Vec<_>>())
 }
 
 fn of_interference(args: &Args) -> anyhow::Result<ExitCode> {
-    let outcomes: Vec<(String, Outcome)> = named(args, FORMAT_VERSION)?;
     let fio = args.ceilings.as_deref().map(read_fio).transpose()?;
-    let reports = outcomes.iter();
-    let mut reports: Vec<_> = reports.map(|(name, of)| Report::new(name, of)).collect();
-    if let Some(fio) = &fio {
-        if reports.len() > 1 {
-            let reason = "--ceilings are those of one machine: name one result with it";
-            return Err(Error::invalid(reason).into());
-        }
-        reports = reports
-            .into_iter()
-            .map(|report| report.with_fio(fio))
-            .collect();
+    if fio.is_some() && args.results.len() > 1 {
+        let reason = "--ceilings are those of one machine: name one result with it";
+        return Err(Error::invalid(reason).into());
     }
-    show(args, &Report::document(&reports), &reports)
+    let outcomes = named(args, FORMAT_VERSION)?.into_iter();
+    let reports =
+        outcomes.map(|(name, outcome)| report::interference::report(name, &outcome, fio.as_ref()));
+    show(args, &reports.collect::<Vec<_>>())
 }
 
 /// The results with the names of their files.
@@ -122,10 +101,11 @@ fn named<T: DeserializeOwned>(args: &Args, known: u32) -> Result<Vec<(String, T)
         .collect()
 }
 
-fn show<R: Serialize>(args: &Args, document: &Document, reports: &[R]) -> anyhow::Result<ExitCode> {
+fn show(args: &Args, reports: &[Report]) -> anyhow::Result<ExitCode> {
+    let document = Report::document(reports);
     if let Some(path) = &args.html {
         ResultFile::create(path)?.write(&document.to_html())?;
-        say(format_args!("with pictures: {}", path.display()));
+        say(format_args!("report with charts: {}", path.display()));
     }
     print(&match args.format {
         ReportFormat::Text => document.to_text(),
