@@ -3,8 +3,6 @@
 //! The profiles of `fio-profiles/` model a foreground load during a compaction in each I/O mode, and streams
 //! that have the device to themselves: the ceilings. They are part of this crate; `fio` is not.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use crate::outcome::End;
@@ -104,33 +102,3 @@ pub struct FioJob {
     /// The longest.
     pub max_ns: f64,
 }
-
-/// Reason that nothing was measured at all.
-#[derive(Debug)]
-pub enum FioError {
-    /// There is no fio.
-    Missing(std::io::Error),
-    /// Files or processes.
-    Failed(compactor::Error),
-}
-
-impl From<compactor::Error> for FioError {
-    fn from(error: compactor::Error) -> FioError {
-        FioError::Failed(error)
-    }
-}
-
-impl fmt::Display for FioError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            FioError::Missing(e) => write!(
-                f,
-                "fio cannot be run ({e}): install it, `apt-get install fio` on Debian and Ubuntu, \
-                 `dnf install fio` on Fedora and RHEL"
-            ),
-            FioError::Failed(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for FioError {}

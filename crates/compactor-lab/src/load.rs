@@ -80,14 +80,8 @@ struct Shared {
     cpu: CpuMeter,
     /// Ids of the threads that have begun.
     thread_ids: Mutex<Vec<Pid>>,
-    intervals: Vec<Mutex<IntervalCounts>>,
+    intervals: Vec<Mutex<IntervalReads>>,
     first_error: Mutex<Option<String>>,
-}
-
-/// Reads of a thread since the last interval.
-struct IntervalCounts {
-    latency: Histogram<u64>,
-    errors: u64,
 }
 
 /// Reads of an interval.
@@ -138,7 +132,7 @@ impl Load {
             cpu: CpuMeter::default(),
             thread_ids: Mutex::new(Vec::new()),
             intervals: (0..threads)
-                .map(|_| Mutex::new(IntervalCounts::new()))
+                .map(|_| Mutex::new(IntervalReads::new()))
                 .collect(),
             first_error: Mutex::new(None),
         });
@@ -196,10 +190,7 @@ impl Load {
 
     /// Takes the reads since the last call.
     pub(crate) fn take_interval(&self) -> IntervalReads {
-        let mut all = IntervalReads {
-            latency: histogram(),
-            errors: 0,
-        };
+        let mut all = IntervalReads::new();
         for interval in &self.shared.intervals {
             let mut counts = lock(interval);
             // Of one shape, so that nothing can be out of bounds.
@@ -350,9 +341,9 @@ impl Shared {
     }
 }
 
-impl IntervalCounts {
-    fn new() -> IntervalCounts {
-        IntervalCounts {
+impl IntervalReads {
+    fn new() -> IntervalReads {
+        IntervalReads {
             latency: histogram(),
             errors: 0,
         }

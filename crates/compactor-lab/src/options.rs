@@ -7,12 +7,11 @@ use std::time::Duration;
 
 use compactor::Error;
 use compactor::generate::Shape;
-use compactor::io::{BackendKind, ReadMode, WriteMode};
+use compactor::io::BackendKind;
 use compactor::sstable::Version;
 use serde::{Deserialize, Serialize};
 
 use crate::arm::Arm;
-use crate::compaction::CompactionSettings;
 use crate::priority::Priority;
 use crate::report::units::bytes;
 use crate::schedule::Repeats;
@@ -212,19 +211,6 @@ impl Setup {
         Repeats {
             warm_ups: self.warm_ups,
             counted: self.repeats,
-        }
-    }
-
-    /// A compaction in these modes.
-    pub(crate) fn compaction(&self, read: ReadMode, write: WriteMode) -> CompactionSettings {
-        CompactionSettings {
-            read,
-            write,
-            threads: self.compaction_threads,
-            memory_bytes: self.compaction_memory_bytes,
-            throughput_bytes_per_s: self.throughput_bytes_per_s,
-            backend: self.backend,
-            may_fall_back: false,
         }
     }
 

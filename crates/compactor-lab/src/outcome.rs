@@ -17,7 +17,7 @@ pub use attempt::Attempt;
 pub use environment::{DeviceRecord, Environment};
 pub use latency::{CurvePoint, Interval, Latency};
 pub use run::{CompactionRecord, GeneratorRecord, HotSetRecord, MemoryRecord, Phase, Run};
-pub use sample::{CgroupMemory, Cpu, DiskStats, Pages, Pressure, Sample, VmStat};
+pub use sample::{CgroupMemory, Cpu, KernelCounters, Pages, Sample};
 
 use crate::arm::Arm;
 use crate::options::InterferenceOptions;

@@ -77,6 +77,11 @@ pub struct Point {
 }
 
 impl Report {
+    /// Title of reports of its kind of experiment.
+    pub fn title(&self) -> &'static str {
+        self.experiment.title
+    }
+
     /// Whether every arm has a run that counts, at every point.
     pub fn every_arm_counts(&self) -> bool {
         self.points

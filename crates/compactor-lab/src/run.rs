@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use compactor::io::{Io, IoOptions};
+use compactor::io::{Io, IoOptions, ReadMode, WriteMode};
 use compactor::{EngineError, Error, ErrorKind, MergeReport, Result};
 
 use crate::arm::Arm;
 use crate::cgroup::MemoryCgroup;
 use crate::clocks::thread_cpu_ns;
-use crate::compaction::{CompactionSettings, Compactions};
+use crate::compaction::Compactions;
 use crate::foreground::{ForegroundReader, LiveSstables, draw};
 use crate::hot_set::{HotAndCold, HotSet};
 use crate::load::{Load, LoadResult, Pace};
@@ -216,15 +216,21 @@ impl Bench<'_> {
         progress: &Progress,
         watcher: &dyn Watcher,
     ) -> Result<Result<Vec<MergeReport>>> {
-        let Arm::Compaction { read, write } = arm else {
+        let Arm::Compaction {
+            mut read,
+            mut write,
+        } = arm
+        else {
             return wait(self.idle, watcher).map(|()| Ok(Vec::new()));
         };
         let options = self.options;
+        if options.may_fall_back && arm == Arm::DIRECT {
+            (read, write) = (ReadMode::Auto, WriteMode::Auto);
+        }
         let compactions = Compactions {
-            settings: CompactionSettings {
-                may_fall_back: options.may_fall_back,
-                ..options.compaction(read, write)
-            },
+            setup: options,
+            read,
+            write,
             table: self.table,
             directory: output,
             keeps_last: true,
@@ -273,7 +279,7 @@ impl Bench<'_> {
             .iter_mut()
             .for_each(|i| i.start_s -= during.began_s);
         let vm = during.after.vmstat.since(&during.before.vmstat);
-        let sum = |a: Option<u64>, b: Option<u64>| Some(a? + b?);
+        let sum = |a, b| Some(vm.get(a)? + vm.get(b)?);
         let mut cpu = during.after.cpu_since(&during.before);
         if arm == Arm::Idle {
             // Without a compaction whatever is left is the experiment's own.
@@ -289,10 +295,10 @@ impl Bench<'_> {
             hot_set: hot_set_record(self.hot, during, &samples),
             memory: MemoryRecord {
                 cgroup_refaults: during.after.cgroup_refaults_since(&during.before),
-                machine_refaults: vm.workingset_refault_file,
-                pages_scanned: sum(vm.pgscan_kswapd, vm.pgscan_direct),
-                pages_reclaimed: sum(vm.pgsteal_kswapd, vm.pgsteal_direct),
-                allocation_stalls: vm.allocstall,
+                machine_refaults: vm.get("workingset_refault_file"),
+                pages_scanned: sum("pgscan_kswapd", "pgscan_direct"),
+                pages_reclaimed: sum("pgsteal_kswapd", "pgsteal_direct"),
+                allocation_stalls: vm.get("allocstall"),
                 most_dirty_pages: most_dirty(&samples),
             },
             pressure: during.after.pressure.since(&during.before.pressure),

@@ -1,6 +1,5 @@
 //! `compactor lab`: experiments on the effect of a compaction on reads, and on how data is stored.
 
-mod arguments;
 mod chunk_length;
 pub(super) mod common;
 mod fio;
@@ -22,7 +21,7 @@ pub struct Args {
 /// The experiments.
 #[derive(Debug, Subcommand)]
 enum Experiment {
-    Interference(Box<arguments::Args>),
+    Interference(Box<interference::Args>),
     ChunkLength(Box<chunk_length::Args>),
     Report(report::Args),
     Fio(fio::Args),

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use compactor::io::{Io, IoOptions};
+use compactor::io::{Io, IoOptions, ReadMode, WriteMode};
 use compactor::{EngineError, Error, Result};
 
 use super::background::Background;
@@ -15,7 +15,6 @@ use super::written::Written;
 use crate::arm::Arm;
 use crate::caveats::Warnings;
 use crate::cgroup::MemoryCgroup;
-use crate::compaction::CompactionSettings;
 use crate::foreground::{ForegroundReader, LiveSstables, draw};
 use crate::hot_set::HotSet;
 use crate::load::{Load, LoadResult, Pace};
@@ -82,8 +81,7 @@ impl Bench<'_> {
         let (compacting, compaction) = match self.options.compaction {
             Arm::Idle => (None, None),
             Arm::Compaction { read, write } => {
-                let settings = self.options.setup.compaction(read, write);
-                let (reads, record) = self.during_compactions(&settings, &mut reader)?;
+                let (reads, record) = self.during_compactions((read, write), &mut reader)?;
                 (Some(reads), Some(record))
             }
         };
@@ -114,12 +112,20 @@ impl Bench<'_> {
     /// Reads during compactions.
     fn during_compactions(
         &self,
-        settings: &CompactionSettings,
+        modes: (ReadMode, WriteMode),
         reader: &mut Reader<'_>,
     ) -> Result<(Reads, BackgroundRecord)> {
         let (background, watcher) = (Background::default(), reader.watcher);
         std::thread::scope(|scope| {
-            let run = || background.run(settings, self.source, self.directory, watcher);
+            let run = || {
+                background.run(
+                    &self.options.setup,
+                    modes,
+                    self.source,
+                    self.directory,
+                    watcher,
+                )
+            };
             let running = std::thread::Builder::new()
                 .spawn_scoped(scope, run)
                 .map_err(Error::thread("the compaction"))?;

@@ -5,9 +5,9 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use compactor::{EngineError, Error};
+use compactor::{EngineError, Error, Result};
 
-use super::{FioError, FioJob, FioOptions, FioOutcome, FioRun, Profile, document, profile};
+use super::{FioJob, FioOptions, FioOutcome, FioRun, Profile, document, profile};
 use crate::outcome::End;
 use crate::random::Random;
 use crate::report;
@@ -26,11 +26,11 @@ const LOOK: Duration = Duration::from_millis(50);
 ///
 /// # Errors
 /// If there is none.
-pub fn version() -> Result<String, FioError> {
+pub fn version() -> Result<String> {
     let output = Command::new("fio")
         .arg("--version")
         .output()
-        .map_err(FioError::Missing)?;
+        .map_err(Error::file("run", "fio"))?;
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
@@ -42,11 +42,7 @@ pub fn version() -> Result<String, FioError> {
 ///
 /// # Errors
 /// If there is no fio, or no files can be made.
-pub fn run(
-    options: &FioOptions,
-    directory: &Path,
-    watcher: &dyn Watcher,
-) -> Result<FioOutcome, FioError> {
+pub fn run(options: &FioOptions, directory: &Path, watcher: &dyn Watcher) -> Result<FioOutcome> {
     let fio_version = version()?;
     // fio runs inside it, where a relative path would be another.
     let directory =
@@ -112,7 +108,7 @@ fn measure(
     profile: Profile,
     scratch: &Path,
     watcher: &dyn Watcher,
-) -> compactor::Result<Result<Vec<FioJob>, String>> {
+) -> Result<std::result::Result<Vec<FioJob>, String>> {
     let run = |argument| {
         let command = command(options, profile, scratch, argument);
         wait(command, scratch, watcher)
@@ -150,7 +146,7 @@ fn wait(
     mut command: Command,
     scratch: &Path,
     watcher: &dyn Watcher,
-) -> compactor::Result<Result<String, String>> {
+) -> Result<std::result::Result<String, String>> {
     // Into files: a pipe would not be read meanwhile.
     let (out, err) = (scratch.join("printed"), scratch.join("complaints"));
     let files = File::create(&out).and_then(|out| Ok((out, File::create(&err)?)));

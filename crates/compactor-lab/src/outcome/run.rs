@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Attempt, Cpu, Interval, Latency, Pressure, Sample};
+use super::{Attempt, Cpu, Interval, KernelCounters, Latency, Sample};
 use crate::arm::Arm;
 
 /// One run of one arm.
@@ -31,7 +31,7 @@ pub struct Run {
     /// Memory, from the start of the compaction to its end.
     pub memory: MemoryRecord,
     /// Stalls that the kernel counted (PSI), from the start of the compaction to its end.
-    pub pressure: Pressure,
+    pub pressure: KernelCounters,
     /// Processor time, from the start of the compaction to its end.
     pub cpu: Cpu,
     /// Whether the foreground load itself kept time.

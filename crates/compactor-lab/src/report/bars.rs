@@ -1,6 +1,6 @@
 //! Bars of figures as multiples of a baseline's.
 
-use super::chart::{Axis, Stroke, Svg, plain};
+use super::chart::{Axis, Stroke, Svg, WIDTH, plain};
 use super::document::Block;
 use super::with_interval;
 use crate::comparison::Comparison;
@@ -9,7 +9,6 @@ use crate::stats::Ratio;
 
 /// Height of a row.
 const ROW: f64 = 38.0;
-const WIDTH: f64 = 390.0;
 const LEFT: f64 = 12.0;
 const RIGHT: f64 = 378.0;
 const TOP: f64 = 34.0;
@@ -21,7 +20,6 @@ pub(crate) fn figure(comparison: &Comparison, pictures: &[(Figure, &str)]) -> Op
     let pictures: String = pictures.collect();
     (!pictures.is_empty()).then_some(Block::Figure {
         pictures,
-        is_grid: true,
         caption: "Figures as a multiple of another arm's, within each repeat; logarithmic. Bars begin at 1, no \
             difference; the thin line with ends is the 95% bootstrap interval over repeats. If it crosses 1, \
             the repeats do not show a difference.",
@@ -86,7 +84,7 @@ fn picture(comparison: &Comparison, figure: Figure, baseline: &str) -> Option<St
         }
         described.push(format!("{name} {value}"));
     }
-    Some(svg.finish("panel", &title, &described.join("; ")))
+    Some(svg.finish(&title, &described.join("; ")))
 }
 
 #[cfg(test)]

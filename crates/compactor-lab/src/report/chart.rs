@@ -1,8 +1,8 @@
 //! Charts as SVG inside HTML.
 //!
 //! No crate draws these: colours are custom properties of the page, so that one picture works in light and
-//! in dark; every picture has a description for people who do not see it; names are at the ends of lines
-//! instead of in a legend; and a large plot is drawn for two widths, of which the page shows one.
+//! in dark; every picture has a description for people who do not see it; and the width
+//! fits a telephone.
 
 use std::fmt::Write;
 
@@ -15,7 +15,7 @@ use crate::comparison::Comparison;
 
 mod axis;
 
-pub(super) use axis::{Axis, spread};
+pub(super) use axis::Axis;
 
 /// Point of a picture, or of a series.
 pub(super) type Point = (f64, f64);
@@ -131,9 +131,9 @@ impl Svg {
     }
 
     /// Returns the element; title and description are for people who do not see it.
-    pub(super) fn finish(self, class: &str, title: &str, description: &str) -> String {
+    pub(super) fn finish(self, title: &str, description: &str) -> String {
         format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"{class}\" role=\"img\" \
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"panel\" role=\"img\" \
              aria-label=\"{}: {}.\" viewBox=\"0 0 {width:.0} {height:.0}\" width=\"{width:.0}\" \
              height=\"{height:.0}\">\n{}</svg>\n",
             escaped(title),
@@ -154,7 +154,7 @@ fn escaped(text: &str) -> String {
 /// A series of a plot.
 #[derive(Debug)]
 pub(super) struct Line {
-    /// Name at its end; may be empty.
+    /// Name below the plot; may be empty.
     pub(super) name: String,
     pub(super) stroke: Stroke,
     /// Drawn thick.
@@ -165,6 +165,19 @@ pub(super) struct Line {
     pub(super) ranges: Vec<Point>,
 }
 
+impl Line {
+    /// A thick line.
+    pub(super) fn new(name: &str, stroke: Stroke, points: Vec<Point>) -> Line {
+        Line {
+            name: name.to_owned(),
+            stroke,
+            points,
+            others: Vec::new(),
+            ranges: Vec::new(),
+        }
+    }
+}
+
 /// Lines over the horizontal axis of a plot.
 #[derive(Debug)]
 pub(super) struct Panel<'a> {
@@ -173,8 +186,29 @@ pub(super) struct Panel<'a> {
     pub(super) axis: Axis,
     /// Number of marks of the axis at most, and their text.
     pub(super) marks: (usize, fn(f64) -> String),
-    pub(super) height: f64,
     pub(super) lines: Vec<Line>,
+}
+
+impl<'a> Panel<'a> {
+    /// Lines over an axis; see the fields.
+    pub(super) fn new(
+        name: &'a str,
+        axis: Axis,
+        marks: (usize, fn(f64) -> String),
+        lines: Vec<Line>,
+    ) -> Panel<'a> {
+        Panel {
+            name,
+            axis,
+            marks,
+            lines,
+        }
+    }
+
+    /// The more marks the axis may have, the higher it is.
+    fn height(&self) -> f64 {
+        30.0 * self.marks.0 as f64
+    }
 }
 
 /// A mark of the horizontal axis.
@@ -184,6 +218,17 @@ pub(super) struct Mark {
     pub(super) text: String,
     /// A second line of text; may be empty.
     pub(super) below: String,
+}
+
+impl Mark {
+    /// A mark with one line of text.
+    pub(super) fn new(at: f64, text: String) -> Mark {
+        Mark {
+            at,
+            text,
+            below: String::new(),
+        }
+    }
 }
 
 /// Panels one above the other that share the horizontal axis.
@@ -203,71 +248,26 @@ pub(super) struct Plot<'a> {
     pub(super) shade: Option<Point>,
 }
 
-/// Widths of a plot.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Layout {
-    class: &'static str,
-    width: f64,
-    left: f64,
-    right: f64,
-    /// Whether names are below the plot, and not at its right.
-    names_below: bool,
-}
-
-impl Layout {
-    /// For a grid of plots.
-    pub(super) const SMALL: Layout = Layout {
-        class: "panel",
-        width: 390.0,
-        left: 46.0,
-        right: 328.0,
-        names_below: false,
-    };
-    const WIDE: Layout = Layout {
-        class: "if-wide",
-        width: 1000.0,
-        left: 58.0,
-        right: 830.0,
-        names_below: false,
-    };
-    const NARROW: Layout = Layout {
-        class: "if-narrow",
-        width: 380.0,
-        left: 58.0,
-        right: 368.0,
-        names_below: true,
-    };
-}
-
-/// Distance between names.
-const GAP: f64 = 16.0;
+/// Width of every plot, which fits a telephone.
+pub(super) const WIDTH: f64 = 390.0;
+const LEFT: f64 = 52.0;
+const RIGHT: f64 = 378.0;
 
 impl Plot<'_> {
-    /// Draws the plot twice: for a wide page, and for a telephone.
-    pub(super) fn draw_large(&self) -> String {
-        self.draw(Layout::WIDE) + &self.draw(Layout::NARROW)
-    }
-
-    /// Draws the plot.
-    pub(super) fn draw(&self, layout: Layout) -> String {
-        let mut svg = Svg::new(layout.width, 0.0);
-        let x = self.x_axis.between(layout.left, layout.right);
-        let mut top = 28.0;
+    /// Draws the panels, the marks of the horizontal axis, and the names of the lines.
+    pub(super) fn draw(&self) -> String {
+        let mut svg = Svg::new(WIDTH, 0.0);
+        let x = self.x_axis.between(LEFT, RIGHT);
+        let mut floor = 0.0;
         if let Some((name, stroke)) = self.heading {
-            svg.text(
-                &format!("name {}", stroke.class),
-                (layout.left, 16.0),
-                "start",
-                name,
-            );
-            top += 20.0;
+            let class = format!("name {}", stroke.class);
+            svg.text(&class, (LEFT, 16.0), "start", name);
+            floor = 18.0;
         }
-        let mut floor = top;
-        let mut ends = Vec::new();
         for panel in &self.panels {
-            floor = top + panel.height.max(panel.lines.len() as f64 * 17.0);
-            ends.extend(self.draw_panel(panel, &mut svg, &x, layout, (top, floor)));
-            top = floor + 30.0;
+            let top = floor + 28.0;
+            floor = top + panel.height();
+            self.draw_panel(panel, &mut svg, &x, (top, floor));
         }
         let mut free_from = f64::NEG_INFINITY;
         for mark in &self.x_marks {
@@ -281,58 +281,39 @@ impl Plot<'_> {
             svg.text("tick", (at, floor + 16.0), "middle", &mark.text);
             svg.text("tick", (at, floor + 31.0), "middle", &mark.below);
         }
-        let has_two_lines = self.x_marks.iter().any(|mark| !mark.below.is_empty());
-        let mut bottom = floor + if has_two_lines { 62.0 } else { 46.0 };
-        let middle = (layout.left.midpoint(layout.right), bottom - 12.0);
+        let mut bottom = floor + 50.0;
+        let middle = (LEFT.midpoint(RIGHT), bottom);
         svg.text("axis", middle, "middle", self.x_name);
-        if layout.names_below {
-            // In the order in which the lines end, the highest first.
-            ends.sort_by(|a, b| a.1.1.total_cmp(&b.1.1));
-            for (line, _) in ends {
-                bottom += GAP;
-                svg.path(
-                    "line",
-                    line.stroke,
-                    &[(10.0, bottom - 8.0), (44.0, bottom - 8.0)],
-                );
-                line.draw_name(&mut svg, (52.0, bottom - 4.0));
-            }
-            bottom += 8.0;
+        let lines = self.panels.iter().flat_map(|panel| &panel.lines);
+        for line in lines.filter(|line| !line.name.is_empty()) {
+            bottom += 16.0;
+            let sample = [(10.0, bottom), (44.0, bottom)];
+            svg.path("line", line.stroke, &sample);
+            let class = format!("label {}", line.stroke.class);
+            svg.text(&class, (52.0, bottom + 4.0), "start", &line.name);
         }
-        svg.height = bottom;
-        svg.finish(layout.class, self.title, &self.description)
+        svg.height = bottom + 12.0;
+        svg.finish(self.title, &self.description)
     }
 
-    /// Draws a panel, and returns its lines with their ends.
-    fn draw_panel<'a>(
-        &self,
-        panel: &'a Panel<'_>,
-        svg: &mut Svg,
-        x: &Axis,
-        layout: Layout,
-        (top, floor): Point,
-    ) -> Vec<(&'a Line, Point)> {
-        let Layout { left, right, .. } = layout;
+    fn draw_panel(&self, panel: &Panel<'_>, svg: &mut Svg, x: &Axis, (top, floor): Point) {
         let y = panel.axis.between(floor, top);
-        let shade = self
-            .shade
-            .and_then(|(from, to)| Some((x.at(from)?, x.at(to)?)));
-        if let Some((from, to)) = shade {
+        let shade = self.shade.map(|(from, to)| (x.at(from), x.at(to)));
+        if let Some((Some(from), Some(to))) = shade {
             svg.rectangle("shade", (from, top), (to - from, floor - top));
         }
         svg.text("axis", (12.0, top - 8.0), "start", panel.name);
         let (most, text) = panel.marks;
         for (tick, at) in y.ticks_at(most) {
-            svg.line("grid", (left, at), (right, at));
-            svg.text("tick", (left - 7.0, at + 4.0), "end", &text(tick));
+            svg.line("grid", (LEFT, at), (RIGHT, at));
+            svg.text("tick", (LEFT - 7.0, at + 4.0), "end", &text(tick));
         }
         for at in self.x_marks.iter().filter_map(|mark| x.at(mark.at)) {
             svg.line("grid", (at, top), (at, floor));
         }
-        svg.line("rule", (left, floor), (right, floor));
+        svg.line("rule", (LEFT, floor), (RIGHT, floor));
         let place = |&(at, value): &Point| Some((x.at(at)?, y.at(value)?));
         let places = |run: &[Point]| run.iter().filter_map(place).collect::<Vec<_>>();
-        let mut ends: Vec<(&Line, Point)> = Vec::new();
         for line in &panel.lines {
             for other in &line.others {
                 svg.path("thin", line.stroke, &places(other));
@@ -345,32 +326,8 @@ impl Plot<'_> {
                     svg.dot(line.stroke.class, at);
                 }
             }
-            let points = places(&line.points);
-            svg.path("line", line.stroke, &points);
-            let end = points.last().filter(|_| !line.name.is_empty());
-            ends.extend(end.map(|&end| (line, end)));
+            svg.path("line", line.stroke, &places(&line.points));
         }
-        if layout.names_below {
-            return ends;
-        }
-        let wanted: Vec<f64> = ends.iter().map(|end| end.1.1).collect();
-        for (&(line, end), at) in ends.iter().zip(spread(&wanted, GAP, top, floor)) {
-            let leader = [end, (right, end.1), (right + 12.0, at)];
-            svg.path("leader", line.stroke, &leader);
-            line.draw_name(svg, (right + 16.0, at + 4.0));
-        }
-        Vec::new()
-    }
-}
-
-impl Line {
-    fn draw_name(&self, svg: &mut Svg, place: Point) {
-        svg.text(
-            &format!("label {}", self.stroke.class),
-            place,
-            "start",
-            &self.name,
-        );
     }
 }
 

@@ -56,8 +56,6 @@ pub enum Block {
     Figure {
         /// SVG elements.
         pictures: String,
-        /// Whether they are small ones in a grid.
-        is_grid: bool,
         /// Explanation of the pictures.
         caption: &'static str,
     },

@@ -254,8 +254,8 @@ fn everything_is_shown_that_there_is() {
     let svgs = document
         .descendants()
         .filter(|n| n.tag_name().name() == "svg");
-    // Sweep in two widths; at each size curves in two widths, two of bars, one for each arm.
-    assert_eq!(svgs.count(), 2 + 3 * (2 + 2 + 8));
+    // Sweep; at each size curves, two of bars, one for each arm.
+    assert_eq!(svgs.count(), 1 + 3 * (1 + 2 + 8));
     let tables = document
         .descendants()
         .filter(|n| n.tag_name().name() == "table");

@@ -95,7 +95,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         runtime_s: args.runtime,
     };
     // A missing fio is reported before anything is made.
-    fio::version()?;
+    fio::version().context(
+        "install fio, `apt-get install fio` on Debian and Ubuntu, `dnf install fio` on Fedora and RHEL",
+    )?;
     let files = args.results.create()?;
     let outcome = fio::run(
         &options,

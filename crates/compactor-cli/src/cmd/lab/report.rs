@@ -56,53 +56,24 @@ impl Args {
 
 /// Runs the command.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let kinds: Vec<Option<Experiment>> = args
-        .results
-        .iter()
-        .map(|path| any_version(path).map(|(_, any)| any.experiment))
-        .collect::<Result<_, Error>>()?;
-    match kinds.iter().flatten().count() {
-        0 => of_interference(&args),
-        found if found == kinds.len() => of_chunk_length(&args),
-        _ => Err(Error::invalid(
-            "results of two experiments cannot be compared; show each kind by itself",
-        )
-        .into()),
-    }
-}
-
-fn of_chunk_length(args: &Args) -> anyhow::Result<ExitCode> {
-    if args.ceilings.is_some() {
-        let reason = "--ceilings are for results of `compactor lab interference` only";
-        return Err(Error::invalid(reason).into());
-    }
-    let outcomes = named(args, chunk_length::FORMAT_VERSION)?.into_iter();
-    let reports = outcomes.map(|(name, outcome)| report::chunk_length::report(name, &outcome));
-    show(args, &reports.collect::<Vec<_>>())
-}
-
-fn of_interference(args: &Args) -> anyhow::Result<ExitCode> {
     let fio = args.ceilings.as_deref().map(read_fio).transpose()?;
     if fio.is_some() && args.results.len() > 1 {
         let reason = "--ceilings are those of one machine: name one result with it";
         return Err(Error::invalid(reason).into());
     }
-    let outcomes = named(args, FORMAT_VERSION)?.into_iter();
-    let reports =
-        outcomes.map(|(name, outcome)| report::interference::report(name, &outcome, fio.as_ref()));
-    show(args, &reports.collect::<Vec<_>>())
-}
-
-/// The results with the names of their files.
-fn named<T: DeserializeOwned>(args: &Args, known: u32) -> Result<Vec<(String, T)>, Error> {
-    let results = args.results.iter();
-    results
-        .map(|path| Ok((path.display().to_string(), parsed(path, known)?)))
-        .collect()
-}
-
-fn show(args: &Args, reports: &[Report]) -> anyhow::Result<ExitCode> {
-    let document = Report::document(reports);
+    let reports = args
+        .results
+        .iter()
+        .map(|path| report_of(path, fio.as_ref()));
+    let reports: Vec<Report> = reports.collect::<Result<_, Error>>()?;
+    if reports
+        .iter()
+        .any(|report| report.title() != reports[0].title())
+    {
+        let reason = "results of two experiments cannot be compared; show each kind by itself";
+        return Err(Error::invalid(reason).into());
+    }
+    let document = Report::document(&reports);
     if let Some(path) = &args.html {
         ResultFile::create(path)?.write(&document.to_html())?;
         say(format_args!("report with charts: {}", path.display()));
@@ -110,8 +81,29 @@ fn show(args: &Args, reports: &[Report]) -> anyhow::Result<ExitCode> {
     print(&match args.format {
         ReportFormat::Text => document.to_text(),
         ReportFormat::Markdown => document.to_markdown(),
-        ReportFormat::Json => serde_json::to_string_pretty(reports)?,
+        ReportFormat::Json => serde_json::to_string_pretty(&reports)?,
     })
+}
+
+/// The report of a saved outcome, whose name is that of its file.
+fn report_of(path: &Path, fio: Option<&FioOutcome>) -> Result<Report, Error> {
+    let name = path.display().to_string();
+    let (bytes, any) = any_version(path)?;
+    match (any.experiment, fio) {
+        (None, fio) => {
+            let outcome = parsed(path, &bytes, any.format_version, FORMAT_VERSION)?;
+            Ok(report::interference::report(name, &outcome, fio))
+        }
+        (Some(Experiment::ChunkLength), None) => {
+            let known = chunk_length::FORMAT_VERSION;
+            let outcome = parsed(path, &bytes, any.format_version, known)?;
+            Ok(report::chunk_length::report(name, &outcome))
+        }
+        (Some(_), Some(_)) => {
+            let reason = "--ceilings are for results of `compactor lab interference` only";
+            Err(Error::invalid(reason))
+        }
+    }
 }
 
 /// Content of a file that was named.
@@ -150,7 +142,8 @@ struct AnyVersion {
 /// # Errors
 /// A file that cannot be read, that is no outcome, or that is of a version of another compactor's.
 pub fn read(path: &Path) -> Result<Outcome, Error> {
-    parsed(path, FORMAT_VERSION)
+    let (bytes, any) = any_version(path)?;
+    parsed(path, &bytes, any.format_version, FORMAT_VERSION)
 }
 
 fn strange(path: &Path) -> impl Fn(serde_json::Error) -> Error + '_ {
@@ -168,14 +161,17 @@ fn any_version(path: &Path) -> Result<(Vec<u8>, AnyVersion), Error> {
     Ok((bytes, any))
 }
 
-fn parsed<T: DeserializeOwned>(path: &Path, known: u32) -> Result<T, Error> {
-    let (bytes, any) = any_version(path)?;
-    if any.format_version != known {
+fn parsed<T: DeserializeOwned>(
+    path: &Path,
+    bytes: &[u8],
+    version: u32,
+    known: u32,
+) -> Result<T, Error> {
+    if version != known {
         return Err(Error::invalid(format!(
-            "{}: of format {}, and this compactor knows format {known}; use the release that wrote it",
+            "{}: of format {version}, and this compactor knows format {known}; use the release that wrote it",
             path.display(),
-            any.format_version
         )));
     }
-    serde_json::from_slice(&bytes).map_err(strange(path))
+    serde_json::from_slice(bytes).map_err(strange(path))
 }

@@ -115,32 +115,6 @@ fn range(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     })
 }
 
-/// Moves labels apart: places that are at least `gap` from each other, in the same order, between
-/// `least` and `most` as far as they fit, near where they should be.
-pub(in crate::report) fn spread(places: &[f64], gap: f64, least: f64, most: f64) -> Vec<f64> {
-    let mut order: Vec<usize> = (0..places.len()).collect();
-    let place = |at: &usize| places.get(*at).copied().unwrap_or(least);
-    order.sort_by(|a, b| place(a).total_cmp(&place(b)));
-    let mut sorted: Vec<f64> = order.iter().map(place).collect();
-    let mut floor = least;
-    for place in &mut sorted {
-        *place = place.max(floor);
-        floor = *place + gap;
-    }
-    let mut ceiling = most;
-    for place in sorted.iter_mut().rev() {
-        *place = place.min(ceiling);
-        ceiling = *place - gap;
-    }
-    let mut out = vec![least; places.len()];
-    for (at, place) in order.into_iter().zip(sorted) {
-        if let Some(slot) = out.get_mut(at) {
-            *slot = place;
-        }
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -166,14 +140,5 @@ mod tests {
         let axis = Axis::linear([7.0].into_iter());
         assert_eq!(axis.at(7.0), Some(0.0));
         assert!(axis.ticks(3).len() >= 2);
-    }
-
-    #[test]
-    fn labels_do_not_overlap() {
-        let spread_out = spread(&[50.0, 51.0, 0.0, 99.0], 10.0, 0.0, 100.0);
-        assert_eq!(spread_out, [50.0, 60.0, 0.0, 99.0]);
-        let bottom = spread(&[98.0, 99.0, 100.0], 10.0, 0.0, 100.0);
-        assert_eq!(bottom, [80.0, 90.0, 100.0]);
-        assert!(spread(&[], 10.0, 0.0, 1.0).is_empty());
     }
 }

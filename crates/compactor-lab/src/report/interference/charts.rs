@@ -3,7 +3,7 @@
 use super::P99;
 use crate::comparison::Comparison;
 use crate::outcome::{Latency, Outcome, Pages, Phase, Run, Sample, SweepPoint};
-use crate::report::chart::{Axis, Layout, Line, Mark, Panel, Plot, Point, Stroke, plain};
+use crate::report::chart::{Axis, Line, Mark, Panel, Plot, Point, Stroke, plain};
 use crate::report::document::Block;
 use crate::report::units::{bytes, milliseconds, significant};
 use crate::stats::median;
@@ -35,19 +35,11 @@ pub(super) fn sweep(points: &[(&SweepPoint, Comparison)]) -> Option<Block> {
             Some((size, comparison.counted(arm)?.spread(P99)?))
         });
         let places: Vec<_> = places.collect();
-        Line {
-            name: arm.to_owned(),
-            stroke: Stroke::of(comparison, arm),
-            points: places
-                .iter()
-                .map(|(size, p99)| (*size, p99.median))
-                .collect(),
-            others: Vec::new(),
-            ranges: places
-                .iter()
-                .map(|(_, p99)| (p99.least, p99.most))
-                .collect(),
-        }
+        let medians = places.iter().map(|(size, p99)| (*size, p99.median));
+        let mut line = Line::new(arm, Stroke::of(comparison, arm), medians.collect());
+        let ranges = places.iter().map(|(_, p99)| (p99.least, p99.most));
+        line.ranges = ranges.collect();
+        line
     };
     let lines = comparison.arms.iter().map(|arm| line(&arm.arm));
     let lines: Vec<Line> = lines.filter(|line| line.points.len() > 1).collect();
@@ -80,17 +72,15 @@ pub(super) fn sweep(points: &[(&SweepPoint, Comparison)]) -> Option<Block> {
             })
             .collect(),
         shade: None,
-        panels: vec![Panel {
-            name: "p99, ms",
-            axis: Axis::log(ranges, 1.0),
-            marks: (9, milliseconds),
-            height: 300.0,
+        panels: vec![Panel::new(
+            "p99, ms",
+            Axis::log(ranges, 1.0),
+            (9, milliseconds),
             lines,
-        }],
+        )],
     };
     Some(Block::Figure {
-        pictures: plot.draw_large(),
-        is_grid: false,
+        pictures: plot.draw(),
         caption: "p99 of reads during the compaction over the size of the hot set, ms; both axes \
             logarithmic. Below each size, the hot set as a share of the memory. Points are medians, the lines \
             through them go from the least to the most of the runs.",
@@ -118,13 +108,8 @@ pub(super) fn curves(point: &SweepPoint, comparison: &Comparison) -> Option<Bloc
         let mut others: Vec<_> = counted.iter().map(|run| curve(&run.during)).collect();
         let p99 = comparison.counted(arm)?.median(P99)?;
         described.push(format!("{arm}: p99 {} ms", milliseconds(p99)));
-        Some(Line {
-            name: arm.to_owned(),
-            stroke: Stroke::of(comparison, arm),
-            points: others.remove(middle),
-            others,
-            ranges: Vec::new(),
-        })
+        let shown = Line::new(arm, Stroke::of(comparison, arm), others.remove(middle));
+        Some(Line { others, ..shown })
     };
     let lines: Vec<Line> = comparison
         .arms
@@ -154,24 +139,18 @@ pub(super) fn curves(point: &SweepPoint, comparison: &Comparison) -> Option<Bloc
         x_name: "percentile of reads",
         x_axis,
         x_marks: marks
-            .map(|(at, text)| Mark {
-                at,
-                text: text.to_owned(),
-                below: String::new(),
-            })
+            .map(|(at, text)| Mark::new(at, text.to_owned()))
             .collect(),
         shade: None,
-        panels: vec![Panel {
-            name: "latency, ms",
-            axis: Axis::log(runs().flatten().map(|point| point.1), 1.0),
-            marks: (9, milliseconds),
-            height: 300.0,
+        panels: vec![Panel::new(
+            "latency, ms",
+            Axis::log(runs().flatten().map(|point| point.1), 1.0),
+            (9, milliseconds),
             lines,
-        }],
+        )],
     };
     Some(Block::Figure {
-        pictures: plot.draw_large(),
-        is_grid: false,
+        pictures: plot.draw(),
         caption: "Latency of reads during the compaction by percentile, ms; both axes logarithmic. Right of \
             percentile 99 is one read in a hundred. Each run that counts is a thin line, the one with the \
             median p99 a thick one. Lower is better.",
@@ -203,11 +182,10 @@ pub(super) fn timelines(
     ];
     let pictures = all.iter().map(|timeline| {
         let stroke = Stroke::of(comparison, &timeline.arm);
-        timeline.plot(stroke, axes).draw(Layout::SMALL)
+        timeline.plot(stroke, axes).draw()
     });
     (!all.is_empty()).then(|| Block::Figure {
         pictures: pictures.collect(),
-        is_grid: true,
         caption: "Each arm over time, in the run with the median p99; other runs are thin. Shaded: the \
             compaction. Above, p99 of the reads that ended in each second, ms, logarithmic; in the middle, \
             how much of the hot set is in the page cache, %; below, how much of all files of the \
@@ -263,58 +241,40 @@ impl Timeline {
     }
 
     fn plot(&self, stroke: Stroke, [time, p99, hot, files]: [Axis; 4]) -> Plot<'_> {
-        let line = |name: &str, points: &[Point], dashes| Line {
-            name: name.to_owned(),
-            stroke: stroke.with_dashes(dashes),
-            points: points.to_vec(),
-            others: Vec::new(),
-            ranges: Vec::new(),
+        let line = |name: &str, points: &[Point], dashes| {
+            Line::new(name, stroke.with_dashes(dashes), points.to_vec())
         };
-        let reads = Line {
-            stroke,
-            others: self.other_p99s.clone(),
-            ..line("", &self.p99, "")
-        };
-        let panel = |name, axis, height, marks, lines| Panel {
-            name,
-            axis,
-            marks,
-            height,
-            lines,
-        };
+        let mut reads = Line::new("", stroke, self.p99.clone());
+        reads.others.clone_from(&self.other_p99s);
+        let hot_set = line("", &self.hot_percent, "");
+        let inputs = line("inputs", &self.inputs_mib, "");
+        let output = line("output", &self.outputs_mib, "4 3");
+        let marks = time
+            .ticks_at(6)
+            .into_iter()
+            .map(|(at, _)| Mark::new(at, plain(at)));
         Plot {
             title: "Over time",
             description: format!("{}: {}", self.arm, self.description()),
             heading: Some((&self.arm, stroke)),
             panels: vec![
-                panel("p99, ms", p99, 110.0, (5, milliseconds), vec![reads]),
-                panel(
+                Panel::new("p99, ms", p99, (5, milliseconds), vec![reads]),
+                Panel::new(
                     "hot set in the page cache, %",
                     hot,
-                    60.0,
                     (2, plain),
-                    vec![line("", &self.hot_percent, "")],
+                    vec![hot_set],
                 ),
-                panel(
+                Panel::new(
                     "files in the page cache, MiB",
                     files,
-                    80.0,
                     (3, plain),
-                    vec![
-                        line("inputs", &self.inputs_mib, ""),
-                        line("output", &self.outputs_mib, "4 3"),
-                    ],
+                    vec![inputs, output],
                 ),
             ],
             x_name: "seconds since the compaction began",
             x_axis: time,
-            x_marks: (time.ticks_at(6).into_iter())
-                .map(|(at, _)| Mark {
-                    at,
-                    text: plain(at),
-                    below: String::new(),
-                })
-                .collect(),
+            x_marks: marks.collect(),
             shade: self.during,
         }
     }
