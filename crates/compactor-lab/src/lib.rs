@@ -1,13 +1,17 @@
 //! Experiments on the effect of a compaction on reads of the same machine, and on its speed
 //! ([`mod@bench`]).
 //!
-//! The interference experiment answers one question for a disk: what is the p99 of reads of hot
-//! partitions while their table is compacted, in each way of moving the compaction's bytes? Its
-//! result is an [`Outcome`](outcome::Outcome), which is all that reports are made of.
+//! Every experiment runs its arms once in each repeat, in an order drawn anew, and each run yields
+//! [figures](figure::Figure). A [`Comparison`](comparison::Comparison) has their medians, intervals, ratios and
+//! caveats, whatever the experiment, and a [`Report`](report::Report) shows it.
 //!
-//! The chunk-length experiment measures what the same reads cost when the same rows are stored in chunks of
-//! other lengths and with other compressors; its result is a
-//! [`ChunkLengthOutcome`](chunk_length::ChunkLengthOutcome).
+//! - [`interference()`]: p99 of reads of hot rows while their table is compacted, in each I/O mode.
+//! - [`chunk_length`]: cost of the same reads of the same rows, stored with several chunk lengths and
+//!   compressors.
+//! - [`fio`]: models of both, and the ceilings of the device, without SSTables.
+//! - [`mod@bench`]: speed of a merge in comparison with a plain copy, the codec alone, and Cassandra.
+//!
+//! An outcome has everything that was measured; a report can be made of it at any time.
 #![deny(unsafe_code)]
 
 pub mod arm;

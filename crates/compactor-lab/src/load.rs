@@ -202,7 +202,7 @@ impl Load {
         all
     }
 
-    /// Stops when all that is due by now has been read.
+    /// Stops when all reads that are due by now are done.
     pub(crate) fn finish(mut self) -> LoadResult {
         let stop_at = self.shared.now_ns();
         self.shared.stop_at.store(stop_at, Ordering::Relaxed);

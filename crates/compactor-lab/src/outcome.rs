@@ -42,7 +42,7 @@ pub struct Outcome {
     pub environment: Environment,
     /// One for each size of the hot set; just one without `--sweep`.
     pub points: Vec<SweepPoint>,
-    /// Caveats about all of the numbers, sentences.
+    /// Caveats about all numbers, sentences.
     pub warnings: Vec<Warning>,
 }
 

@@ -14,7 +14,8 @@ use crate::stats::Ratio;
 use document::{Block, Section, Table, cell};
 use units::{significant, times};
 
-pub(crate) mod bars;
+mod bars;
+pub mod bench;
 mod chart;
 pub mod chunk_length;
 pub mod document;

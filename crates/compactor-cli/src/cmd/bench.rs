@@ -13,6 +13,7 @@ use compactor::sstable::compression::info::CompressionParams;
 use compactor::table::DEFAULT_CHUNK_LENGTH;
 use compactor::{Error, Table};
 use compactor_lab::bench::{self, ArmKind, BenchOptions, IoPair};
+use compactor_lab::report;
 
 use super::generate::ShapeName;
 use super::lab::common::{Results, begin};
@@ -215,8 +216,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let program = std::env::current_exe().context("find the program itself")?;
     let files = args.results.create()?;
     let outcome = bench::run(&options, &program, &args.results.progress(interrupted))?;
-    let report = bench::report(&outcome);
-    let json = serde_json::to_value(bench::WithFigures::new(&outcome, &report))?;
+    let report = report::bench::report(&outcome);
+    let json = serde_json::to_value(report::bench::WithFigures::new(&outcome, &report))?;
     files.write(&json, report, outcome.is_sound())
 }
 

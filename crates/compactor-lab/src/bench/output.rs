@@ -66,7 +66,7 @@ fn sum_of(io: &Io, path: &Path, is_cancelled: &dyn Fn() -> bool) -> Result<u32> 
     Ok(crc32(&sums))
 }
 
-/// Fault of the output of a run, as far as it shows: a merge of ours leaves the same bytes
+/// Fault of the output of a run, if any is visible: a merge of ours writes the same bytes
 /// every time, a copy the same number of bytes, and others the same number of rows.
 ///
 /// # Errors

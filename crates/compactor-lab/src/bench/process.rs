@@ -36,7 +36,7 @@ pub(super) struct External {
     process: Process,
 }
 
-/// A process that answers requests. It is ended, with all that it started, when this is dropped.
+/// A process that answers requests. It is ended, with its children, when this is dropped.
 #[derive(Debug)]
 struct Process {
     name: String,

@@ -42,7 +42,7 @@ pub struct Request {
     pub memory_bytes: usize,
     /// Time at which TTL expiry is evaluated, seconds since 1970.
     pub now_s: i64,
-    /// Deletions before this many seconds may be purged: the inputs are all that there is.
+    /// Deletions before this time, seconds since 1970, may be purged: the inputs are the whole table.
     pub gc_before_s: i64,
     /// Compression that the output has to have; `None` for none.
     pub compression: Option<Compression>,

@@ -12,7 +12,7 @@ use super::outcome::FORMAT_VERSION;
 use super::process::{External, run_ours};
 use super::{
     ArmKind, ArmOutcome, BenchOptions, BenchOutcome, BenchRun, Done, OutputFacts, Reply, Request,
-    Work, output, report, work,
+    Work, output, work,
 };
 use crate::caveats::Warnings;
 use crate::experiment::GENERATING;
@@ -24,8 +24,8 @@ use crate::schedule::{Repeats, Schedule};
 use crate::scratch::OutputDirectory;
 use crate::session::{Session, end_of, report_warnings};
 use crate::table::{Table, require_room};
-use crate::warnings;
 use crate::watcher::{Event, Plan, Watcher, note};
+use crate::{report, warnings};
 
 /// Stream of random numbers of the seed, for the order of runs.
 const STREAM: u64 = 0x6265_6e63;
@@ -163,7 +163,7 @@ impl Bench<'_> {
                 Ok(done) => {
                     let run = self.run_of(arm.kind, done, &plan);
                     let bytes = self.inputs.record.uncompressed_bytes;
-                    let measured = report::measured(arm, &run, bytes);
+                    let measured = report::bench::measured(arm, &run, bytes);
                     self.watcher.event(&Event::RunEnded(&measured));
                     arm.runs.push(run);
                 }

@@ -87,15 +87,15 @@ pub fn compare(options: &ChunkLengthOptions, watcher: &dyn Watcher) -> Result<Ch
     };
     let cgroup = limit.map(MemoryCgroup::enter).transpose();
     let cgroup = cgroup.map_err(Error::invalid)?;
-    let all = All {
+    let bench = Bench {
         options,
         source: &source,
         hot: &hot,
-        variants: &variants,
         directory,
         cgroup: cgroup.as_ref(),
+        rate_per_s: options.rate_per_s,
     };
-    let runs = all.run(&mut outcome, watcher);
+    let runs = run_all(bench, &variants, &mut outcome, watcher);
     outcome.end = end_of(runs, !outcome.runs.is_empty())?;
     drop(cgroup);
     outcome.elapsed_s = session.finish()?;
@@ -225,50 +225,35 @@ fn of_variants(
     found.0
 }
 
-/// Context of all runs.
-struct All<'a> {
-    options: &'a ChunkLengthOptions,
-    source: &'a Table,
-    hot: &'a Arc<HotSet>,
-    variants: &'a [Written],
-    directory: &'a Path,
-    cgroup: Option<&'a MemoryCgroup>,
-}
-
-impl All<'_> {
-    /// Runs all of them. What was measured is in the outcome, however it ends.
-    fn run(&self, outcome: &mut ChunkLengthOutcome, watcher: &dyn Watcher) -> Result<()> {
-        let options = self.options;
-        let names = self.variants.iter().map(|v| v.record.variant.to_string());
-        let mut schedule = Schedule::new(names.collect(), 1, options.all_repeats());
-        let one = |variant: usize, plan: Plan| {
-            if !plan.warm_up && outcome.rate_per_s.is_none() {
-                outcome.rate_per_s = common_rate(&outcome.runs);
-                if let Some(rate) = outcome.rate_per_s {
-                    note(
-                        watcher,
-                        &format!("latencies are compared at {rate:.0} reads/s"),
-                    );
-                }
+/// Runs all variants in all repeats. What was measured is in the outcome, however it ends.
+fn run_all(
+    mut bench: Bench<'_>,
+    variants: &[Written],
+    outcome: &mut ChunkLengthOutcome,
+    watcher: &dyn Watcher,
+) -> Result<()> {
+    let options = bench.options;
+    let names = variants.iter().map(|v| v.record.variant.to_string());
+    let mut schedule = Schedule::new(names.collect(), 1, options.all_repeats());
+    let one = |variant: usize, plan: Plan| {
+        if !plan.warm_up && bench.rate_per_s.is_none() {
+            bench.rate_per_s = common_rate(&outcome.runs);
+            outcome.rate_per_s = bench.rate_per_s;
+            if let Some(rate) = bench.rate_per_s {
+                note(
+                    watcher,
+                    &format!("latencies are compared at {rate:.0} reads/s"),
+                );
             }
-            watcher.event(&Event::RunStarted(&plan));
-            let bench = Bench {
-                options,
-                source: self.source,
-                hot: self.hot,
-                directory: self.directory,
-                cgroup: self.cgroup,
-                rate_per_s: outcome.rate_per_s,
-            };
-            let run = bench.run(&self.variants[variant], &plan, watcher)?;
-            watcher.event(&Event::RunEnded(&report::chunk_length::measured(&run)));
-            outcome.runs.push(run);
-            Ok(())
-        };
-        let mut random = Random::new(options.seed, STREAM);
-        let planned = |repeat| planned(options, repeat);
-        schedule.run(&mut random, planned, None, one)
-    }
+        }
+        watcher.event(&Event::RunStarted(&plan));
+        let run = bench.run(&variants[variant], &plan, watcher)?;
+        watcher.event(&Event::RunEnded(&report::chunk_length::measured(&run)));
+        outcome.runs.push(run);
+        Ok(())
+    };
+    let mut random = Random::new(options.seed, STREAM);
+    schedule.run(&mut random, |repeat| planned(options, repeat), None, one)
 }
 
 /// Duration of a run of a repeat by the options, without dropping caches and cleaning. A

@@ -1,4 +1,4 @@
-//! The JSON that fio prints, as far as it is of interest.
+//! Parts of the JSON output of fio.
 
 use std::collections::BTreeMap;
 

@@ -23,7 +23,7 @@ pub struct Environment {
     pub memory_bytes: Option<u64>,
     /// Length of a page.
     pub page_bytes: u64,
-    /// The hypervisor or container that it runs in, as far as it shows.
+    /// The hypervisor or container that it runs in, if that is visible.
     pub virtualisation: Option<String>,
     /// Type of the file system.
     pub file_system: Option<String>,

@@ -14,7 +14,7 @@ const RIGHT: f64 = 378.0;
 const TOP: f64 = 34.0;
 
 /// A picture for each figure and baseline; `None` if there is nothing to compare.
-pub(crate) fn figure(comparison: &Comparison, pictures: &[(Figure, &str)]) -> Option<Block> {
+pub(super) fn figure(comparison: &Comparison, pictures: &[(Figure, &str)]) -> Option<Block> {
     let pictures = pictures.iter();
     let pictures = pictures.filter_map(|(figure, baseline)| picture(comparison, *figure, baseline));
     let pictures: String = pictures.collect();

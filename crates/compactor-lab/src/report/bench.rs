@@ -3,13 +3,13 @@
 use serde::Serialize;
 use serde_json::json;
 
-use super::{ArmKind, ArmOutcome, BenchOutcome, BenchRun};
+use super::document::{Block, Facts, Section, Table};
+use super::units::{bytes, milliseconds};
+use super::{Experiment, Point, Report, bars, facts, texts};
+use crate::bench::{ArmKind, ArmOutcome, BenchOutcome, BenchRun};
 use crate::comparison::{ArmFigures, Column, Comparison, Design, Measured};
 use crate::figure::{Figure, Unit};
 use crate::outcome::Warning;
-use crate::report::document::{Block, Facts, Section, Table};
-use crate::report::units::{bytes, milliseconds};
-use crate::report::{Experiment, Point, Report, bars, facts, texts};
 
 /// Wall clock time.
 const WALL: Figure = Figure::lower("wall_s", "wall s", Unit::Number);
@@ -104,7 +104,7 @@ fn compare(outcome: &BenchOutcome) -> Comparison {
 }
 
 /// A run with its figures.
-pub(super) fn measured(arm: &ArmOutcome, run: &BenchRun, uncompressed_bytes: u64) -> Measured {
+pub(crate) fn measured(arm: &ArmOutcome, run: &BenchRun, uncompressed_bytes: u64) -> Measured {
     let bytes_per_s = uncompressed_bytes as f64 / run.wall_s.max(1e-9);
     let mut figures = vec![
         (WALL, run.wall_s),
@@ -214,15 +214,15 @@ fn notes(outcome: &BenchOutcome) -> Vec<(String, String)> {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use compactor::generate::{GenerateOptions, Shape};
 
-    use super::super::{BenchOptions, CodecTimes, Compression, OutputFacts};
     use super::*;
+    use crate::bench::{BenchOptions, CodecTimes, Compression, OutputFacts};
     use crate::outcome::{Attempt, DataRecord, End};
 
     /// Three repeats after a warm-up, each twice as slow as the one before; an arm that failed.
-    pub(crate) fn outcome() -> BenchOutcome {
+    fn outcome() -> BenchOutcome {
         let times = CodecTimes {
             sample_bytes: 1 << 20,
             passes: 7,
