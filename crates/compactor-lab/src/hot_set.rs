@@ -10,13 +10,15 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 use compactor::Result;
-use compactor::io::resident_pages;
+use compactor::io::{Io, IoOptions, resident_pages};
 use compactor::sstable::Component;
 
 use crate::lookup::Found;
 use crate::outcome::Pages;
 use crate::point_read::{HotRow, PointReader, ReadState, RowFound};
 use crate::random::Random;
+use crate::table::Table;
+use crate::watcher::{Watcher, check_cancelled};
 
 /// Most partitions to draw from, per SSTable; if there are more, every n-th.
 const MOST_CANDIDATES: u64 = 1 << 20;
@@ -45,6 +47,26 @@ pub(crate) struct HotAndCold {
 }
 
 impl HotSet {
+    /// Opens a table and draws its hot rows.
+    ///
+    /// # Errors
+    /// Damage, a failed read, or cancellation.
+    pub(crate) fn of_table(
+        table: &Table,
+        bytes: u64,
+        seed: u64,
+        watcher: &dyn Watcher,
+    ) -> Result<HotSet> {
+        let io = Io::new(IoOptions::default())?;
+        let paths = table.data_paths.iter();
+        let readers = paths.map(|path| PointReader::open(&io, path));
+        let readers: Vec<PointReader> = readers.collect::<Result<_>>()?;
+        let page_bytes = rustix::param::page_size() as u64;
+        HotSet::choose(&readers, bytes, page_bytes, seed, &|| {
+            check_cancelled(watcher)
+        })
+    }
+
     /// Draws rows until their pages have `bytes`, or until the table has no more. `go_on` fails when to give
     /// up.
     ///

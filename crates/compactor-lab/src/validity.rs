@@ -32,7 +32,7 @@ const MOST_NOT_DROPPED: f64 = 0.01;
 /// Share of its limit that a compaction has to reach.
 const LEAST_RATE: f64 = 0.9;
 
-/// Warnings of all experiments.
+/// Reasons that a run of any experiment on reads does not count.
 impl Warnings {
     pub(crate) fn failed(&mut self, error: &str) {
         self.when(true, "failed", || format!("the compaction failed: {error}"));
@@ -67,18 +67,18 @@ impl Warnings {
     /// Judges the modes that were used: `None` if unknown.
     pub(crate) fn modes(
         &mut self,
-        asked: (ReadMode, WriteMode),
+        requested: (ReadMode, WriteMode),
         used: [&str; 2],
         notes: &[String],
     ) {
-        let asked = [("read", asked.0.name()), ("wrote", asked.1.name())];
-        for ((did, asked), used) in asked.into_iter().zip(used) {
-            self.when(used != asked, "fallback", || {
+        let requested = [("read", requested.0.name()), ("wrote", requested.1.name())];
+        for ((did, requested), used) in requested.into_iter().zip(used) {
+            self.when(used != requested, "fallback", || {
                 let why = match notes {
                     [] => String::new(),
                     notes => format!(": {}", notes.join("; ")),
                 };
-                format!("the compaction {did} in mode {used}, not {asked}{why}")
+                format!("the compaction {did} in mode {used}, not {requested}{why}")
             });
         }
     }
@@ -107,7 +107,7 @@ pub(crate) struct Circumstances<'a> {
     pub(crate) not_dropped: Option<Pages>,
 }
 
-/// Warnings that the run does not count; none if it does.
+/// Reasons that the run does not count; none if it does.
 pub(crate) fn judge(run: &Run, circumstances: &Circumstances<'_>) -> Vec<Warning> {
     let mut reasons = Warnings::default();
     if let Some(error) = circumstances.failure {

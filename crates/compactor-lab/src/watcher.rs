@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use compactor::{EngineError, Result};
 use serde::Serialize;
 
 use crate::clocks::unix_ms;
@@ -116,6 +117,36 @@ impl Watcher for AtomicBool {
     }
 
     fn event(&self, _event: &Event<'_>) {}
+}
+
+/// Interval at which a waiting experiment checks whether it is to stop.
+const NAP: Duration = Duration::from_millis(20);
+
+/// Fails once the experiment is cancelled.
+///
+/// # Errors
+/// Cancellation.
+pub(crate) fn check_cancelled(watcher: &dyn Watcher) -> Result<()> {
+    match watcher.is_cancelled() {
+        true => Err(EngineError::Cancelled.into()),
+        false => Ok(()),
+    }
+}
+
+/// Sleeps, unless the experiment is cancelled.
+///
+/// # Errors
+/// Cancellation.
+pub(crate) fn wait(duration: Duration, watcher: &dyn Watcher) -> Result<()> {
+    let until = Instant::now() + duration;
+    loop {
+        check_cancelled(watcher)?;
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(());
+        }
+        std::thread::sleep(left.min(NAP));
+    }
 }
 
 /// Sends a note.

@@ -15,7 +15,6 @@ use super::{
     Work, output, work,
 };
 use crate::caveats::Warnings;
-use crate::experiment::GENERATING;
 use crate::observer::{Following, watched};
 use crate::outcome::{Attempt, End, Environment, Warning};
 use crate::random::Random;
@@ -23,7 +22,7 @@ use crate::report::units::bytes;
 use crate::schedule::{Repeats, Schedule};
 use crate::scratch::OutputDirectory;
 use crate::session::{Session, end_of, report_warnings};
-use crate::table::{Table, require_room};
+use crate::table::{GENERATING, Table, require_room};
 use crate::watcher::{Event, Plan, Watcher, note};
 use crate::{report, warnings};
 

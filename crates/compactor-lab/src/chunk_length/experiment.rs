@@ -15,7 +15,6 @@ use crate::arm::Arm;
 use crate::caveats::Warnings;
 use crate::cgroup::MemoryCgroup;
 use crate::environment::memory_bytes;
-use crate::experiment::{GENERATING, choose_hot_set};
 use crate::hot_set::HotSet;
 use crate::observer::watched;
 use crate::options::Data;
@@ -24,7 +23,7 @@ use crate::random::Random;
 use crate::report::{self, units};
 use crate::schedule::Schedule;
 use crate::session::{Session, end_of, report_warnings};
-use crate::table::{TABLE_DIRECTORY, Table, require_room};
+use crate::table::{GENERATING, TABLE_DIRECTORY, Table, require_room};
 use crate::warnings::{self, small_hot_set};
 use crate::watcher::{Event, Plan, Watcher, note};
 
@@ -52,7 +51,7 @@ pub fn compare(options: &ChunkLengthOptions, watcher: &dyn Watcher) -> Result<Ch
     let mut found = warnings::of_machine(&environment, options.memory_limit_bytes.is_some());
     report_warnings(&found, watcher);
     let source = source(options, directory, watcher)?;
-    let hot = Arc::new(choose_hot_set(
+    let hot = Arc::new(HotSet::of_table(
         &source,
         options.hot_set_bytes,
         options.seed,

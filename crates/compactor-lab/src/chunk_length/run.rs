@@ -20,10 +20,9 @@ use crate::hot_set::HotSet;
 use crate::load::{Load, LoadResult, Pace};
 use crate::outcome::{Phase, Warning};
 use crate::random::Draw;
-use crate::run::wait;
 use crate::table::Table;
 use crate::validity::keeps_schedule;
-use crate::watcher::{Plan, Watcher};
+use crate::watcher::{Plan, Watcher, wait};
 
 /// Reads before a measurement at a rate, so that the threads have begun and the queue is what it is.
 pub(super) const SETTLE: Duration = Duration::from_millis(300);

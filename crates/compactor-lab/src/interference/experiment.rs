@@ -4,9 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use compactor::io::{Io, IoOptions};
-use compactor::{EngineError, Result};
+use compactor::Result;
 
+use super::run::Bench;
 use crate::arm::Arm;
 use crate::cgroup::MemoryCgroup;
 use crate::environment::memory_bytes;
@@ -14,20 +14,16 @@ use crate::hot_set::HotSet;
 use crate::observer::watched;
 use crate::options::InterferenceOptions;
 use crate::outcome::{End, FORMAT_VERSION, Outcome, Phase, Run, SweepPoint};
-use crate::point_read::PointReader;
 use crate::random::Random;
 use crate::report::units::bytes;
-use crate::run::Bench;
 use crate::schedule::Schedule;
 use crate::session::{Session, end_of, report_warnings};
-use crate::table::Table;
+use crate::table::{GENERATING, Table};
 use crate::watcher::{Event, Plan, Watcher, note};
 use crate::{report, warnings};
 
 /// Stream of random numbers of the seed, for the order of runs.
 const STREAM: u64 = 0x6f72_6465;
-/// Name of the generation of a table.
-pub(crate) const GENERATING: &str = "generating data";
 /// Duration of an idle run while that of a compaction is unknown.
 const IDLE: Duration = Duration::from_secs(20);
 
@@ -97,7 +93,12 @@ fn point(
     schedule: &mut Schedule,
     watcher: &dyn Watcher,
 ) -> Result<()> {
-    let hot = Arc::new(choose_hot_set(table, hot_set_bytes, options.seed, watcher)?);
+    let hot = Arc::new(HotSet::of_table(
+        table,
+        hot_set_bytes,
+        options.seed,
+        watcher,
+    )?);
     table.record.partitions = hot.partitions;
     let limit = options.memory_limit_bytes;
     let limit = limit.filter(|_| outcome.environment.memory_cgroup.starts_with('v'));
@@ -161,30 +162,6 @@ fn point(
         Ok(())
     };
     schedule.run(&mut random, |_| planned, idle_last, one)
-}
-
-/// Opens a table and draws its hot rows.
-///
-/// # Errors
-/// Damage, a failed read, or cancellation.
-pub(crate) fn choose_hot_set(
-    table: &Table,
-    bytes: u64,
-    seed: u64,
-    watcher: &dyn Watcher,
-) -> Result<HotSet> {
-    let io = Io::new(IoOptions::default())?;
-    let readers: Vec<PointReader> = table
-        .data_paths
-        .iter()
-        .map(|path| PointReader::open(&io, path))
-        .collect::<Result<_>>()?;
-    let page_bytes = rustix::param::page_size() as u64;
-    let go_on = || match watcher.is_cancelled() {
-        true => Err(EngineError::Cancelled.into()),
-        false => Ok(()),
-    };
-    HotSet::choose(&readers, bytes, page_bytes, seed, &go_on)
 }
 
 /// Average duration of the compactions before, or expected duration.

@@ -26,10 +26,8 @@ use crate::sampler::{Counters, Progress, Seen, Watched, pages_of, watch};
 use crate::scratch::OutputDirectory;
 use crate::table::Table;
 use crate::validity::{Circumstances, caveats, judge};
-use crate::watcher::{Event, Plan, Watcher};
+use crate::watcher::{Event, Plan, Watcher, check_cancelled, wait};
 
-/// Interval at which a waiting run checks whether it is to stop.
-const NAP: Duration = Duration::from_millis(20);
 /// Times that each hot row is read to warm up: pages that were touched twice are active.
 const WARMING_READS: usize = 2;
 /// Compactions of a run at most: of a table that is compacted so often in its time, nothing is measured but
@@ -38,17 +36,17 @@ const MOST_COMPACTIONS: usize = 100;
 
 /// Context of all runs at one size of the hot set.
 #[derive(Debug)]
-pub(crate) struct Bench<'a> {
-    pub(crate) options: &'a InterferenceOptions,
-    pub(crate) table: &'a Table,
-    pub(crate) hot: &'a Arc<HotSet>,
+pub(super) struct Bench<'a> {
+    pub(super) options: &'a InterferenceOptions,
+    pub(super) table: &'a Table,
+    pub(super) hot: &'a Arc<HotSet>,
     /// Directory for the output of a run.
-    pub(crate) directory: &'a Path,
-    pub(crate) cgroup: Option<&'a MemoryCgroup>,
-    pub(crate) device: Option<&'a str>,
-    pub(crate) pressure: f64,
+    pub(super) directory: &'a Path,
+    pub(super) cgroup: Option<&'a MemoryCgroup>,
+    pub(super) device: Option<&'a str>,
+    pub(super) pressure: f64,
     /// Duration of an idle run.
-    pub(crate) idle: Duration,
+    pub(super) idle: Duration,
 }
 
 /// Measurements of the time of the compaction.
@@ -73,7 +71,7 @@ impl Bench<'_> {
     ///
     /// # Errors
     /// A failed read, or cancellation. Nothing of the output stays.
-    pub(crate) fn run(&self, arm: Arm, plan: &Plan, watcher: &dyn Watcher) -> Result<Run> {
+    pub(super) fn run(&self, arm: Arm, plan: &Plan, watcher: &dyn Watcher) -> Result<Run> {
         let output = OutputDirectory::create(self.directory.join(format!("run-{}", plan.order)))?;
         self.table.drop_pages()?;
         let not_dropped = pages_of(&self.table.files());
@@ -411,7 +409,7 @@ fn most_dirty(samples: &[Sample]) -> Option<u64> {
 ///
 /// # Errors
 /// A failed read, or cancellation.
-pub(crate) fn warm_up(
+fn warm_up(
     threads: u32,
     rows: usize,
     times: usize,
@@ -423,9 +421,7 @@ pub(crate) fn warm_up(
         parallel(threads, "warming up", |thread| {
             let mut reader = new_reader(u32::try_from(thread).unwrap_or(u32::MAX));
             for row in (thread..rows).step_by(threads) {
-                if watcher.is_cancelled() {
-                    return Err(EngineError::Cancelled.into());
-                }
+                check_cancelled(watcher)?;
                 let read = reader.read_row(row);
                 read.map_err(|reason| EngineError::Internal(format!("warm up: {reason}")))?;
             }
@@ -433,21 +429,6 @@ pub(crate) fn warm_up(
         })?;
     }
     Ok(())
-}
-
-/// Sleeps, unless the experiment is cancelled.
-pub(crate) fn wait(duration: Duration, watcher: &dyn Watcher) -> Result<()> {
-    let until = Instant::now() + duration;
-    loop {
-        if watcher.is_cancelled() {
-            return Err(EngineError::Cancelled.into());
-        }
-        let left = until.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Ok(());
-        }
-        std::thread::sleep(left.min(NAP));
-    }
 }
 
 #[cfg(test)]
