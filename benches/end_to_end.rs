@@ -8,7 +8,7 @@
 use std::path::{Path, PathBuf};
 
 use compactor::generate::{Amount, GenerateOptions, GenerateReport, Shape, generate};
-use compactor::io::{IoOptions, ReadMode, WriteMode};
+use compactor_io::{IoOptions, ReadMode, WriteMode};
 use compactor::{MergeReport, MergeRequest, NoObserver};
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use tempfile::TempDir;

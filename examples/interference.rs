@@ -9,7 +9,7 @@ use std::num::NonZeroU64;
 use std::path::PathBuf;
 
 use compactor::generate::Shape;
-use compactor::sstable::Version;
+use compactor_sstable::Version;
 use compactor_examples::directory_on_disk;
 use compactor_lab::interference;
 use compactor_lab::options::{Data, InterferenceOptions};

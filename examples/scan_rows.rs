@@ -7,8 +7,8 @@
 use std::error::Error;
 use std::path::PathBuf;
 
-use compactor::io::{Io, IoOptions, ReadMode};
-use compactor::read::RowRef;
+use compactor_io::{Io, IoOptions, ReadMode};
+use compactor_engine::read::RowRef;
 use compactor::{Scan, Table};
 use compactor_examples::{directory_on_disk, sample_table};
 
@@ -71,7 +71,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// The cells of a row, which are decoded one after the other, in the order of the header's columns.
-fn cells(row: &RowRef<'_>, is_static: bool) -> Result<String, compactor::sstable::Error> {
+fn cells(row: &RowRef<'_>, is_static: bool) -> Result<String, compactor_sstable::Error> {
     let mut out = Vec::new();
     let content = row.read()?;
     let deletion = content.start.deletion;

@@ -24,7 +24,7 @@ pub fn directory_on_disk() -> std::io::Result<TempDir> {
 pub fn sample_table(directory: &Path, bytes_each: u64) -> Result<PathBuf, compactor::Error> {
     let mut options = GenerateOptions::new(Shape::Wide, directory);
     options.amount = Amount::Bytes(bytes_each);
-    let io = compactor::io::IoOptions::default();
+    let io = compactor_io::IoOptions::default();
     let report = generate(io, options, &mut compactor::NoObserver)?;
     Ok(report.table_directory)
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use compactor::io::{ReadMode, WriteMode};
+use compactor_io::{ReadMode, WriteMode};
 use serde::{Deserialize, Serialize};
 
 /// Work alongside the foreground load. As text, also in JSON: `idle`, or `read/write` such as

@@ -215,7 +215,7 @@ fn parent_of_new(place: &CgroupPath) -> Result<PathBuf, String> {
 
 /// Removes the groups of runs that are dead. One with processes cannot be removed.
 fn remove_left_over(parent: &Path) {
-    for entry in compactor::io::read_dir(parent)
+    for entry in compactor_io::read_dir(parent)
         .into_iter()
         .flatten()
         .flatten()

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use compactor::io::{IoOptions, ReadMode, WriteMode};
+use compactor_io::{IoOptions, ReadMode, WriteMode};
 use compactor::{Error, InputCheck, MergeReport, MergeRequest, RateLimiter, Result};
 
 use crate::observer::Following;
@@ -48,7 +48,7 @@ impl Compactions<'_> {
                 false => Some(output),
             };
             if let Some(path) = removed {
-                compactor::io::remove_dir_all(&path).map_err(Error::file("remove", &path))?;
+                compactor_io::remove_dir_all(&path).map_err(Error::file("remove", &path))?;
             }
             if after_each(report) {
                 break;

@@ -7,10 +7,10 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
 use compactor::Result;
-use compactor::sstable::compression::chunk::ChunkDecompressor;
-use compactor::sstable::compression::info::CompressionInfo;
-use compactor::sstable::descriptor::Descriptor;
-use compactor::sstable::{Component, Error as FormatError};
+use compactor_sstable::compression::chunk::ChunkDecompressor;
+use compactor_sstable::compression::info::CompressionInfo;
+use compactor_sstable::descriptor::Descriptor;
+use compactor_sstable::{Component, Error as FormatError};
 
 use crate::lookup::read;
 
@@ -57,7 +57,7 @@ impl DataFile {
     /// Damage in `CompressionInfo.db`, or a failed read.
     pub(crate) fn open(descriptor: &Descriptor) -> Result<DataFile> {
         let path = descriptor.path(Component::Data);
-        let file = compactor::io::open_regular(&path)?;
+        let file = compactor_io::open_regular(&path)?;
         let found = file.metadata();
         let len = found.map_err(compactor::Error::file("stat", &path))?.len();
         let info_path = descriptor.path(Component::CompressionInfo);

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use compactor::Result;
-use compactor::io::{BlockDevice, Probe, Support, probe};
+use compactor_io::{BlockDevice, Probe, Support, probe};
 use procfs::{CpuInfo, Current, LoadAverage, Meminfo};
 
 use crate::outcome::{DeviceRecord, Environment};
@@ -130,7 +130,7 @@ fn virtualisation(flags: Option<&str>) -> Option<String> {
 /// Whether any of DAMON's threads is on.
 fn damon() -> Option<bool> {
     let threads = "/sys/kernel/mm/damon/admin/kdamonds";
-    let states = compactor::io::read_dir(threads).ok()?.flatten();
+    let states = compactor_io::read_dir(threads).ok()?.flatten();
     let states = states.filter_map(|entry| fs::read_to_string(entry.path().join("state")).ok());
     Some(states.into_iter().any(|state| state.trim() == "on"))
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use compactor::Result;
-use compactor::io::Io;
+use compactor_io::Io;
 
 use crate::hot_set::HotSet;
 use crate::load::Reads;

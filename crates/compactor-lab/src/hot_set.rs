@@ -10,8 +10,8 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 use compactor::Result;
-use compactor::io::{Io, IoOptions, resident_pages};
-use compactor::sstable::Component;
+use compactor_io::{Io, IoOptions, resident_pages};
+use compactor_sstable::Component;
 
 use crate::lookup::Found;
 use crate::outcome::Pages;

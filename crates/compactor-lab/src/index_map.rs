@@ -10,7 +10,7 @@
 use std::path::Path;
 
 use compactor::Result;
-use compactor::io::MappedFile;
+use compactor_io::MappedFile;
 use rustix::mm::{Advice, madvise};
 
 /// Maps a component of a complete SSTable.

@@ -5,18 +5,18 @@
 use std::path::Path;
 
 use compactor::Result;
-use compactor::io::MappedFile;
-use compactor::sstable::big::index::{IndexEntry, IndexReader};
-use compactor::sstable::big::index_info::PromotedIndex;
-use compactor::sstable::big::summary::Summary;
-use compactor::sstable::bti::byte_comparable::Token;
-use compactor::sstable::bti::partitions::{PartitionIndex, PartitionPosition};
-use compactor::sstable::bti::rows::RowIndex;
-use compactor::sstable::data::clustering::{ClusteringComparator, Prefix};
-use compactor::sstable::descriptor::Descriptor;
-use compactor::sstable::partitioner::{KeyHash, Partitioner, Position};
-use compactor::sstable::types::CqlType;
-use compactor::sstable::{Component, Error as FormatError, Format, Version};
+use compactor_io::MappedFile;
+use compactor_sstable::big::index::{IndexEntry, IndexReader};
+use compactor_sstable::big::index_info::PromotedIndex;
+use compactor_sstable::big::summary::Summary;
+use compactor_sstable::bti::byte_comparable::Token;
+use compactor_sstable::bti::partitions::{PartitionIndex, PartitionPosition};
+use compactor_sstable::bti::rows::RowIndex;
+use compactor_sstable::data::clustering::{ClusteringComparator, Prefix};
+use compactor_sstable::descriptor::Descriptor;
+use compactor_sstable::partitioner::{KeyHash, Partitioner, Position};
+use compactor_sstable::types::CqlType;
+use compactor_sstable::{Component, Error as FormatError, Format, Version};
 
 use crate::index_map::{expect_random, map};
 

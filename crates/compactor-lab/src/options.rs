@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use compactor::Error;
 use compactor::generate::Shape;
-use compactor::io::BackendKind;
-use compactor::sstable::Version;
+use compactor_io::BackendKind;
+use compactor_sstable::Version;
 use serde::{Deserialize, Serialize};
 
 use crate::arm::Arm;

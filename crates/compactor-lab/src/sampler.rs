@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use compactor::io::residency;
+use compactor_io::residency;
 
 use crate::cgroup::MemoryCgroup;
 use crate::clocks::{CpuMeter, process_cpu_ns, thread_cpu_ns};
@@ -244,7 +244,7 @@ pub(crate) fn pages_of(files: &[PathBuf]) -> Option<Pages> {
 /// Regular files in a directory and in those below it.
 pub(crate) fn files_below(directory: &Path, depth: u32) -> Vec<PathBuf> {
     let mut files = Vec::new();
-    for entry in compactor::io::read_dir(directory)
+    for entry in compactor_io::read_dir(directory)
         .into_iter()
         .flatten()
         .flatten()

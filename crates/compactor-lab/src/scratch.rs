@@ -61,7 +61,7 @@ impl Scratch {
     /// If it cannot be removed.
     pub fn remove(mut self) -> Result<(), Error> {
         self.is_removed = true;
-        compactor::io::remove_dir_all(&self.directory)
+        compactor_io::remove_dir_all(&self.directory)
             .map_err(Error::file("remove", &self.directory))
     }
 }
@@ -69,7 +69,7 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         if !self.is_removed {
-            let _ = compactor::io::remove_dir_all(&self.directory);
+            let _ = compactor_io::remove_dir_all(&self.directory);
         }
     }
 }
@@ -95,21 +95,21 @@ impl OutputDirectory {
     /// # Errors
     /// If it cannot be removed.
     pub(crate) fn remove(&self) -> Result<(), Error> {
-        compactor::io::remove_dir_all(&self.path).map_err(Error::file("remove", &self.path))
+        compactor_io::remove_dir_all(&self.path).map_err(Error::file("remove", &self.path))
     }
 }
 
 impl Drop for OutputDirectory {
     fn drop(&mut self) {
         // Gone by now, unless something failed.
-        let _ = compactor::io::remove_dir_all(&self.path);
+        let _ = compactor_io::remove_dir_all(&self.path);
     }
 }
 
 /// Removes directories that have our mark and are not locked: their process is dead. What cannot be
 /// removed stays, and takes space.
 fn remove_left_over(parent: &Path, prefix: &str, mark: &str) {
-    let Ok(entries) = compactor::io::read_dir(parent) else {
+    let Ok(entries) = compactor_io::read_dir(parent) else {
         return;
     };
     for entry in entries.flatten() {
@@ -122,7 +122,7 @@ fn remove_left_over(parent: &Path, prefix: &str, mark: &str) {
         if let (true, Ok(directory)) = (is_marked, File::open(&path))
             && directory.try_lock().is_ok()
         {
-            let _ = compactor::io::remove_dir_all(&path);
+            let _ = compactor_io::remove_dir_all(&path);
         }
     }
 }

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use compactor::generate::{Amount, GenerateOptions, generate};
-use compactor::input::InputSstable;
-use compactor::io::{Io, IoOptions, ReadMode, drop_clean_pages};
-use compactor::sstable::Component;
-use compactor::sstable::descriptor::Descriptor;
+use compactor_engine::input::InputSstable;
+use compactor_io::{Io, IoOptions, ReadMode, drop_clean_pages};
+use compactor_sstable::Component;
+use compactor_sstable::descriptor::Descriptor;
 use compactor::{Error, Observer, Result};
 
 use crate::options::Data;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use compactor::io::{ReadMode, WriteMode};
+use compactor_io::{ReadMode, WriteMode};
 
 use crate::arm::Arm;
 use crate::caveats::Warnings;

@@ -1,6 +1,6 @@
 //! Caveats that machine and options show before anything is measured.
 
-use compactor::io::{BackendKind, ReadMode, WriteMode};
+use compactor_io::{BackendKind, ReadMode, WriteMode};
 
 use crate::arm::Arm;
 use crate::caveats::Warnings;

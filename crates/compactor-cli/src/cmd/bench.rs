@@ -7,9 +7,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
 use compactor::generate::{Amount, GenerateOptions};
-use compactor::io::{ReadMode, WriteMode};
-use compactor::sstable::Version;
-use compactor::sstable::compression::info::CompressionParams;
+use compactor_io::{ReadMode, WriteMode};
+use compactor_sstable::Version;
+use compactor_sstable::compression::info::CompressionParams;
 use compactor::table::DEFAULT_CHUNK_LENGTH;
 use compactor::{Error, Table};
 use compactor_lab::bench::{self, ArmKind, BenchOptions, IoPair};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use anyhow::Context;
-use compactor::io::raise_open_files_limit;
+use compactor_io::raise_open_files_limit;
 use compactor_lab::bench::serve;
 
 use crate::exit_code::INTERRUPTED;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use compactor::Table;
 use compactor::compact::Compacted;
-use compactor::io::raise_open_files_limit;
+use compactor_io::raise_open_files_limit;
 
 use crate::exit_code::{self, Writes};
 use crate::flags::{ByteRate, ByteSize, Format};

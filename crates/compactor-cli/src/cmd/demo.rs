@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
 use compactor::generate::{Amount, GenerateOptions, GenerateReport, Shape, generate};
-use compactor::io::{Io, IoOptions, ReadMode, WriteMode};
+use compactor_io::{Io, IoOptions, ReadMode, WriteMode};
 use compactor::verify::{VerifyOptions, VerifyReport, verify};
 use compactor::{Error, MergeReport, Observer};
 use compactor_lab::scratch::Scratch;

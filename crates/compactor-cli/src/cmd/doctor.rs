@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use compactor::Error;
-use compactor::io::probe;
+use compactor_io::probe;
 
 use crate::flags::Format;
 use crate::output::print;

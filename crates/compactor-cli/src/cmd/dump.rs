@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use compactor::Table;
 use compactor::dump::{DumpOptions, dump, dump_keys};
-use compactor::io::{Io, IoOptions, ReadMode};
+use compactor_io::{Io, IoOptions, ReadMode};
 
 use crate::numbers::moment;
 use crate::output::{say, say_notes};

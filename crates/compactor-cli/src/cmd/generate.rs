@@ -10,10 +10,10 @@ use std::sync::Arc;
 use anyhow::Context;
 use compactor::Error;
 use compactor::generate::{Amount, GenerateOptions, Shape, generate};
-use compactor::io::{BackendKind, IoOptions, WriteMode};
-use compactor::sstable::Version;
-use compactor::sstable::compression::codec::Codec;
-use compactor::sstable::compression::info::CompressionParams;
+use compactor_io::{BackendKind, IoOptions, WriteMode};
+use compactor_sstable::Version;
+use compactor_sstable::compression::codec::Codec;
+use compactor_sstable::compression::info::CompressionParams;
 
 use crate::duration::Seconds;
 use crate::flags::{ByteSize, Format, refuse_uring_with_dontcache};

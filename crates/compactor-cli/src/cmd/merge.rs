@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
-use compactor::io::raise_open_files_limit;
+use compactor_io::raise_open_files_limit;
 use compactor::{InputCheck, Table, TombstoneOption};
 
 use crate::flags::{ByteRate, ByteSize, Format};

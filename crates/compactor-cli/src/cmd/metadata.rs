@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use compactor::io::{Io, IoOptions, ReadMode};
+use compactor_io::{Io, IoOptions, ReadMode};
 use compactor::metadata::{self, MetadataOptions, SstableMetadata, text};
 
 use super::dump::{now_s, sstables_of};

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use compactor::Table;
-use compactor::io::raise_open_files_limit;
+use compactor_io::raise_open_files_limit;
 use compactor::report::lossy;
 use compactor::scrub::ScrubReport;
 use serde::Serialize;

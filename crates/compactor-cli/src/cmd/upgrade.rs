@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use compactor::Table;
-use compactor::io::raise_open_files_limit;
+use compactor_io::raise_open_files_limit;
 use compactor::report::SstableReport;
 use compactor::table::RewriteOutcome;
 use serde::Serialize;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
-use compactor::io::{BackendKind, Io, IoOptions, ReadMode};
+use compactor_io::{BackendKind, Io, IoOptions, ReadMode};
 use compactor::verify::{VerifyOptions, VerifyReport, find_sstables, verify};
 use compactor::{ErrorKind, Observer};
 use serde::Serialize;

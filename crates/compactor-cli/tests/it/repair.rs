@@ -4,9 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use compactor::sstable::Component;
-use compactor::sstable::descriptor::Descriptor;
-use compactor::sstable::statistics::Statistics;
+use compactor_sstable::Component;
+use compactor_sstable::descriptor::Descriptor;
+use compactor_sstable::statistics::Statistics;
 use serde_json::Value;
 
 fn compactor(args: &[&str]) -> Output {

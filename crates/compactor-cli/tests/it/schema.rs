@@ -72,7 +72,7 @@ fn report(output: &Output) -> serde_json::Value {
 
 /// The names between `(` and the end of the columns, without the key.
 fn columns(schema: &str) -> Vec<String> {
-    let table = compactor::sstable::schema::Schema::parse(schema).unwrap();
+    let table = compactor_sstable::schema::Schema::parse(schema).unwrap();
     let columns = &table.only_table().unwrap().columns;
     columns[1..].iter().map(|c| c.name.clone()).collect()
 }
@@ -82,7 +82,7 @@ fn dropped_columns_go() {
     let table = Table::generate();
     let before = report(&table.merge(&[]));
     assert_eq!(before["purged"]["of_dropped_columns"], 0);
-    let parsed = compactor::sstable::schema::Schema::parse(&table.schema).unwrap();
+    let parsed = compactor_sstable::schema::Schema::parse(&table.schema).unwrap();
     let parsed = parsed.only_table().unwrap();
     let name = format!("{}.{}", parsed.keyspace.as_ref().unwrap(), parsed.name);
     let mut dropping = table.schema.clone();

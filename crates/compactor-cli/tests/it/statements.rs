@@ -4,9 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use compactor::sstable::Version;
-use compactor::sstable::compression::info::CompressionInfo;
-use compactor::sstable::statistics::Statistics;
+use compactor_sstable::Version;
+use compactor_sstable::compression::info::CompressionInfo;
+use compactor_sstable::statistics::Statistics;
 use serde_json::Value;
 use tempfile::TempDir;
 

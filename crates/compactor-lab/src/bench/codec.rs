@@ -8,11 +8,11 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use compactor::input::InputSstable;
-use compactor::io::{Io, IoOptions, ReadMode};
+use compactor_engine::input::InputSstable;
+use compactor_io::{Io, IoOptions, ReadMode};
 use compactor::process::Usage;
-use compactor::sstable::compression::chunk::{ChunkCompressor, ChunkDecompressor};
-use compactor::sstable::compression::info::{CompressionParams, StoredChunk};
+use compactor_sstable::compression::chunk::{ChunkCompressor, ChunkDecompressor};
+use compactor_sstable::compression::info::{CompressionParams, StoredChunk};
 use compactor::{EngineError, Error, Observer, Result};
 
 use super::{CodecTimes, Request};
@@ -182,7 +182,7 @@ fn decompress_first(
 
 fn each_chunk(
     piece: &Piece,
-    mut of: impl FnMut(&StoredChunk, &[u8]) -> compactor::sstable::error::Result<u32>,
+    mut of: impl FnMut(&StoredChunk, &[u8]) -> compactor_sstable::error::Result<u32>,
 ) -> Result<()> {
     let Some(first) = piece.chunks.first() else {
         return Ok(());
@@ -253,7 +253,7 @@ mod tests {
     use super::*;
     use compactor::NoObserver;
     use compactor::generate::{Amount, GenerateOptions, Shape, generate};
-    use compactor::sstable::compression::codec::Codec;
+    use compactor_sstable::compression::codec::Codec;
 
     #[test]
     fn a_sample_is_taken_from_everywhere() {

@@ -1,7 +1,7 @@
 //! The plain copy: every byte of the inputs' `Data.db`, read and written as a merge does, and nothing
 //! done to them.
 
-use compactor::io::{
+use compactor_io::{
     Io, IoOptions, ReadaheadOptions, SequentialReader, WriterOptions, sync_directory,
 };
 use compactor::{EngineError, Observer, Result};
@@ -51,7 +51,7 @@ mod tests {
     use super::super::{IoPair, Work};
     use super::*;
     use compactor::NoObserver;
-    use compactor::io::{ReadMode, WriteMode};
+    use compactor_io::{ReadMode, WriteMode};
 
     #[test]
     fn every_byte_arrives_in_every_mode() {

@@ -16,7 +16,7 @@ pub(super) fn needed_bytes(options: &BenchOptions) -> u64 {
         true => options.generated_bytes().saturating_mul(1 + outputs),
         false => {
             let descriptors = options.given.iter().filter_map(|path| {
-                let file = compactor::sstable::descriptor::Descriptor::parse(path).ok()?;
+                let file = compactor_sstable::descriptor::Descriptor::parse(path).ok()?;
                 Some(file.descriptor)
             });
             let bytes: u64 = descriptors.map(|descriptor| disk_len(&descriptor)).sum();

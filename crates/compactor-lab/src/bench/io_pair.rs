@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use compactor::io::{ReadMode, WriteMode};
+use compactor_io::{ReadMode, WriteMode};
 use serde::{Deserialize, Serialize};
 
 /// Modes in which an arm reads and writes. As text, also in JSON: `direct/buffered`. With `auto`, each run records

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use compactor::input::InputSstable;
-use compactor::io::{Io, IoOptions, ReadMode, ReadaheadOptions, SequentialReader};
-use compactor::sstable::compression::crc32;
+use compactor_engine::input::InputSstable;
+use compactor_io::{Io, IoOptions, ReadMode, ReadaheadOptions, SequentialReader};
+use compactor_sstable::compression::crc32;
 use compactor::{EngineError, Error, Result, table};
 
 use super::{Compression, OutputFacts, Request, Work};
@@ -117,7 +117,7 @@ fn describe(compression: Option<&Compression>) -> String {
 fn bytes_in(directory: &Path) -> Result<u64> {
     let failed = || Error::file("list", directory);
     let mut bytes = 0;
-    for entry in compactor::io::read_dir(directory).map_err(failed())? {
+    for entry in compactor_io::read_dir(directory).map_err(failed())? {
         let metadata = entry.and_then(|entry| entry.metadata());
         bytes += metadata.map_err(failed())?.len();
     }
@@ -128,8 +128,8 @@ fn bytes_in(directory: &Path) -> Result<u64> {
 mod tests {
     use compactor::NoObserver;
     use compactor::generate::{Amount, GenerateOptions, Shape, generate};
-    use compactor::sstable::compression::codec::Codec;
-    use compactor::sstable::compression::info::CompressionParams;
+    use compactor_sstable::compression::codec::Codec;
+    use compactor_sstable::compression::info::CompressionParams;
 
     use super::super::work::tests::request;
     use super::*;

@@ -3,7 +3,7 @@
 use std::io::{BufRead, ErrorKind, Write};
 use std::path::PathBuf;
 
-use compactor::sstable::compression::info::CompressionParams;
+use compactor_sstable::compression::info::CompressionParams;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 

@@ -3,7 +3,7 @@
 use std::io::{BufRead, Write};
 use std::time::Instant;
 
-use compactor::io::{ReadMode, WriteMode};
+use compactor_io::{ReadMode, WriteMode};
 use compactor::process::Usage;
 use compactor::{MergeReport, MergeRequest, Observer, Result, Scope};
 

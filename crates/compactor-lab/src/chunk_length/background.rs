@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use compactor::ErrorKind;
-use compactor::io::{ReadMode, WriteMode};
+use compactor_io::{ReadMode, WriteMode};
 
 use super::outcome::BackgroundRecord;
 use crate::compaction::Compactions;

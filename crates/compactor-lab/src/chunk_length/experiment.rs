@@ -125,7 +125,7 @@ fn source(options: &ChunkLengthOptions, directory: &Path, watcher: &dyn Watcher)
     let source = written::copy(&generated, directory, &mut generating)?;
     if let Data::Generated { .. } = options.data {
         let made = directory.join(TABLE_DIRECTORY);
-        compactor::io::remove_dir_all(&made).map_err(Error::file("remove", &made))?;
+        compactor_io::remove_dir_all(&made).map_err(Error::file("remove", &made))?;
     }
     Ok(source)
 }

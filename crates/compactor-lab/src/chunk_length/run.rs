@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use compactor::io::{Io, IoOptions, ReadMode, WriteMode};
+use compactor_io::{Io, IoOptions, ReadMode, WriteMode};
 use compactor::{EngineError, Error, Result};
 
 use super::background::Background;

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use compactor::OutputCompression;
-use compactor::sstable::compression::codec::{Codec, DEFAULT_ZSTD_LEVEL};
-use compactor::sstable::compression::info::CompressionParams;
+use compactor_sstable::compression::codec::{Codec, DEFAULT_ZSTD_LEVEL};
+use compactor_sstable::compression::info::CompressionParams;
 use serde::{Deserialize, Serialize};
 use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 

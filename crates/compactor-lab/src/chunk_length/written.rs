@@ -4,8 +4,8 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use compactor::io::{Io, IoOptions};
-use compactor::sstable::descriptor::Descriptor;
+use compactor_io::{Io, IoOptions};
+use compactor_sstable::descriptor::Descriptor;
 use compactor::{
     EngineError, Error, ExistingOutput, InputCheck, MergeRequest, Observer, OutputCompression,
     Result,
@@ -171,7 +171,7 @@ fn open(table: &Table) -> Result<Vec<PointReader>> {
 mod tests {
     use compactor::NoObserver;
     use compactor::generate::Shape;
-    use compactor::sstable::Version;
+    use compactor_sstable::Version;
 
     use super::*;
     use crate::chunk_length::Compressor;

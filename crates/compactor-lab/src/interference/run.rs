@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use compactor::io::{Io, IoOptions, ReadMode, WriteMode};
+use compactor_io::{Io, IoOptions, ReadMode, WriteMode};
 use compactor::{EngineError, Error, ErrorKind, MergeReport, Result};
 
 use crate::arm::Arm;

@@ -1,8 +1,8 @@
 use std::path::PathBuf;
 
 use compactor::generate::{Amount, GenerateOptions, Shape, generate};
-use compactor::io::IoOptions;
-use compactor::sstable::Version;
+use compactor_io::IoOptions;
+use compactor_sstable::Version;
 use compactor::{NoObserver, Scan};
 
 use super::*;
@@ -144,7 +144,7 @@ fn a_hot_set_is_as_large_as_asked_for_and_can_be_read() {
     let resident = hot.resident().unwrap().hot;
     assert_eq!(resident.resident, resident.total);
     for path in &paths {
-        compactor::io::drop_clean_pages(path).unwrap();
+        compactor_io::drop_clean_pages(path).unwrap();
     }
     // In memory only, nothing can be dropped.
     let dropped = hot.resident().unwrap().hot.resident;

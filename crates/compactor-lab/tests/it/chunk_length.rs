@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use compactor::ErrorKind;
 use compactor::generate::Shape;
-use compactor::io::probe;
-use compactor::sstable::Version;
+use compactor_io::probe;
+use compactor_sstable::Version;
 use compactor_lab::arm::Arm;
 use compactor_lab::chunk_length::{ChunkLengthOptions, ChunkLengthOutcome, Compressor, compare};
 use compactor_lab::options::Data;

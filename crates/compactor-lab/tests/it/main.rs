@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use compactor::generate::{Amount, GenerateOptions, Shape, generate};
-use compactor::io::{IoOptions, probe};
-use compactor::sstable::Version;
+use compactor_io::{IoOptions, probe};
+use compactor_sstable::Version;
 use compactor::{ErrorKind, NoObserver};
 use compactor_lab::arm::Arm;
 use compactor_lab::interference;

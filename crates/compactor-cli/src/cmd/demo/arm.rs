@@ -4,9 +4,9 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use compactor::io::{ReadMode, WriteMode, drop_clean_pages};
-use compactor::sstable::Component;
-use compactor::sstable::descriptor::Descriptor;
+use compactor_io::{ReadMode, WriteMode, drop_clean_pages};
+use compactor_sstable::Component;
+use compactor_sstable::descriptor::Descriptor;
 use compactor::{Error, MergeReport, MergeRequest, Observer, Scope, merge};
 
 /// Merges `inputs` after dropping them from the page cache.
@@ -46,7 +46,7 @@ pub fn same_components(a: &Path, b: &Path) -> anyhow::Result<bool> {
 
 fn components(data_path: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let file = Descriptor::parse(data_path)
-        .map_err(|e| Error::from(compactor::sstable::Error::from(e)))?;
+        .map_err(|e| Error::from(compactor_sstable::Error::from(e)))?;
     let paths = Component::ALL.iter().map(|c| file.descriptor.path(*c));
     Ok(paths.filter(|path| path.exists()).collect())
 }

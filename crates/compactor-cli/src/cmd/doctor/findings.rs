@@ -1,6 +1,6 @@
 //! The library's findings, as `--format json` prints them.
 
-use compactor::io::{BlockDevice, Choice, MountPoint, Probe, ProcessLimit, Support};
+use compactor_io::{BlockDevice, Choice, MountPoint, Probe, ProcessLimit, Support};
 use serde::Serialize;
 
 use super::advice::advice;

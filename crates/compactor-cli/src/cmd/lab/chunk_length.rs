@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use compactor::Error;
-use compactor::io::probe;
+use compactor_io::probe;
 use compactor_lab::arm::Arm;
 use compactor_lab::chunk_length::{ChunkLengthOptions, Compressor, compare};
 use compactor_lab::report;

@@ -9,8 +9,8 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::Context;
 use compactor::generate::Shape;
-use compactor::io::{BackendKind, raise_open_files_limit};
-use compactor::sstable::Version;
+use compactor_io::{BackendKind, raise_open_files_limit};
+use compactor_sstable::Version;
 use compactor::{Error, Table};
 use compactor_lab::options::{Data, Distribution, Setup};
 use compactor_lab::outcome::End;

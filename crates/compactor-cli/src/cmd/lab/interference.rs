@@ -6,7 +6,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use compactor::Error;
-use compactor::io::{ReadMode, WriteMode, probe};
+use compactor_io::{ReadMode, WriteMode, probe};
 use compactor_lab::arm::Arm;
 use compactor_lab::options::InterferenceOptions;
 use compactor_lab::priority::Priority;

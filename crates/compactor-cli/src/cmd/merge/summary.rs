@@ -247,7 +247,7 @@ fn plan_of(job: &MergeJob, notes: &[&str], format: Format) -> anyhow::Result<Str
             "repair": job.repair_group().to_string(),
             "inputs": inputs,
             "fully_expired": job.fully_expired().iter().map(|i| i.data_path().display().to_string()).collect::<Vec<_>>(),
-            "output": settings.descriptor.path(compactor::sstable::Component::Data).display().to_string(),
+            "output": settings.descriptor.path(compactor_sstable::Component::Data).display().to_string(),
             "max_sstable_size": options.max_sstable_size,
             "output_compression": settings.compression.as_ref().map(CompressionReport::from),
             "input_uncompressed_bytes": job.uncompressed_bytes(),
@@ -263,7 +263,7 @@ fn plan_of(job: &MergeJob, notes: &[&str], format: Format) -> anyhow::Result<Str
     let all = job.inputs().len() + job.fully_expired().len();
     let data = settings
         .descriptor
-        .path(compactor::sstable::Component::Data);
+        .path(compactor_sstable::Component::Data);
     writeln!(
         text,
         "would merge {} into {}",
