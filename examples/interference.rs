@@ -1,4 +1,4 @@
-//! Measures what a compaction does to reads beside it, buffered and direct, on the disk of a directory.
+//! Measures what a compaction does to concurrent reads, buffered and direct, on the disk of a directory.
 //!
 //! `cargo run --release -p compactor-examples --example interference [-- DIRECTORY]`
 //!
@@ -16,7 +16,7 @@ use compactor_lab::options::{Data, InterferenceOptions};
 use compactor_lab::outcome::Outcome;
 use compactor_lab::watcher::{Event, Watcher};
 
-/// Tells of runs, and never stops.
+/// Prints each run, and never stops.
 struct Lines;
 
 impl Watcher for Lines {
@@ -27,7 +27,7 @@ impl Watcher for Lines {
     fn event(&self, event: &Event<'_>) {
         match event {
             Event::RunStarted(plan) => {
-                println!("run {} of {}: {}", plan.order + 1, plan.runs, plan.subject);
+                println!("run {} of {}: {}", plan.order + 1, plan.runs, plan.arm);
             }
             Event::Warning(warning) => println!("warning: {}", warning.text),
             _ => {}
@@ -57,7 +57,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         for &arm in &options.arms {
             for run in Outcome::counted(point, arm) {
                 println!(
-                    "{arm}: p99 {:.3} ms before, {:.3} ms beside the compaction, {} hot pages evicted",
+                    "{arm}: p99 {:.3} ms before, {:.3} ms during the compaction, {} hot pages evicted",
                     run.before.p99_ns as f64 / 1e6,
                     run.during.p99_ns as f64 / 1e6,
                     run.hot_set.evicted.unwrap_or(0),

@@ -80,7 +80,7 @@ impl CgroupPath {
 /// tried.
 pub(crate) fn available(limit_bytes: Option<u64>) -> String {
     match limit_bytes.map(MemoryCgroup::enter) {
-        None => "none was asked for".to_owned(),
+        None => "not requested".to_owned(),
         Some(Ok(group)) => group.hierarchy().name().to_owned(),
         Some(Err(reason)) => reason,
     }

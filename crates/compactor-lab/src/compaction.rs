@@ -1,33 +1,22 @@
-//! Compactions during the reads: the same SSTables again and again.
+//! Repeated compactions of the same SSTables during the reads.
 
-use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use compactor::{Error, InputCheck, MergeReport, MergeRequest, RateLimiter, Result};
-use compactor_io::{BackendKind, IoOptions, ReadMode, WriteMode};
+use compactor_io::{IoOptions, ReadMode, WriteMode};
 
 use crate::observer::Following;
+use crate::options::Setup;
 use crate::table::Table;
-
-/// Modes, rate and buffers of a compaction.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct CompactionSettings {
-    pub(crate) read: ReadMode,
-    pub(crate) write: WriteMode,
-    pub(crate) threads: usize,
-    pub(crate) memory_bytes: usize,
-    /// Stored bytes of `Data.db`.
-    pub(crate) throughput_bytes_per_s: Option<NonZeroU64>,
-    pub(crate) backend: BackendKind,
-    /// See [`InterferenceOptions::may_fall_back`](crate::options::InterferenceOptions).
-    pub(crate) may_fall_back: bool,
-}
 
 /// Compactions of one table, one after the other.
 pub(crate) struct Compactions<'a> {
-    pub(crate) settings: CompactionSettings,
+    /// Threads, memory, rate and backend.
+    pub(crate) setup: &'a Setup,
+    pub(crate) read: ReadMode,
+    pub(crate) write: WriteMode,
     pub(crate) table: &'a Table,
     /// Directory for their outputs, each in a directory of its own.
     pub(crate) directory: &'a Path,
@@ -69,22 +58,16 @@ impl Compactions<'_> {
     }
 
     fn once(&self, output: &Path) -> Result<MergeReport> {
-        let settings = &self.settings;
+        let setup = self.setup;
         let mut request = MergeRequest::new(self.table.data_paths.clone(), output);
-        request.read_mode = match settings.read {
-            ReadMode::Direct if settings.may_fall_back => ReadMode::Auto,
-            read => read,
-        };
-        request.write_mode = match settings.write {
-            WriteMode::Direct if settings.may_fall_back => WriteMode::Auto,
-            write => write,
-        };
-        request.threads = settings.threads;
-        request.memory_bytes = settings.memory_bytes;
-        let rate = settings.throughput_bytes_per_s;
+        request.read_mode = self.read;
+        request.write_mode = self.write;
+        request.threads = setup.compaction_threads;
+        request.memory_bytes = setup.compaction_memory_bytes;
+        let rate = setup.throughput_bytes_per_s;
         request.rate_limiter = rate.map(|rate| Arc::new(RateLimiter::new(rate)));
         let options = IoOptions {
-            backend: settings.backend,
+            backend: setup.backend,
             ..IoOptions::default()
         };
         let job = compactor::open_merge(options, request)?;

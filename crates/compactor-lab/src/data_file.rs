@@ -41,7 +41,7 @@ enum Storage {
 #[derive(Debug, Default)]
 pub(crate) struct ReadBuffer {
     stored: Vec<u8>,
-    /// Uncompressed bytes from a position asked for.
+    /// Uncompressed bytes from a position.
     bytes: Vec<u8>,
     decompressor: Option<ChunkDecompressor>,
     /// Bytes that came out of decompression, or without it were read.
@@ -77,7 +77,7 @@ impl DataFile {
         })
     }
 
-    /// Lets the kernel read only what is asked for. Without effect where the system refuses.
+    /// Disables readahead. Without effect where the system refuses.
     pub(crate) fn expect_random(&self) {
         let _ = rustix::fs::fadvise(&self.file, 0, None, rustix::fs::Advice::Random);
     }
@@ -160,7 +160,7 @@ impl DataFile {
         }
     }
 
-    /// Appends the content of a chunk; false behind the last.
+    /// Appends the content of a chunk; false after the last.
     fn append(&self, index: u64, buffer: &mut ReadBuffer) -> Result<bool> {
         let failed = compactor::Error::file("read", &self.path);
         let start = buffer.bytes.len();
@@ -182,7 +182,7 @@ impl DataFile {
                     return Ok(false);
                 };
                 buffer.touch(chunk.offset..chunk.offset + chunk.stored_len);
-                // As long as a chunk may be: `CompressionInfo::parse` held the offsets against the file.
+                // As long as a chunk may be: `CompressionInfo::parse` validated the offsets against the file.
                 buffer.stored.resize(chunk.stored_len as usize, 0);
                 self.file
                     .read_exact_at(&mut buffer.stored, chunk.offset)

@@ -3,8 +3,6 @@
 //! The profiles of `fio-profiles/` model a foreground load during a compaction in each I/O mode, and streams
 //! that have the device to themselves: the ceilings. They are part of this crate; `fio` is not.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use crate::outcome::End;
@@ -87,7 +85,7 @@ impl FioRun {
 /// One job of a run: all reads, or all writes, of some threads.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FioJob {
-    /// Name in the profile, such as `bystander`.
+    /// Name in the profile, such as `foreground`.
     pub name: String,
     /// Bytes per second.
     pub bytes_per_s: f64,
@@ -104,27 +102,3 @@ pub struct FioJob {
     /// The longest.
     pub max_ns: f64,
 }
-
-/// Reason that nothing was measured at all.
-#[derive(Debug)]
-pub enum FioError {
-    /// There is no fio.
-    Missing(std::io::Error),
-    /// Files or processes.
-    Failed(String),
-}
-
-impl fmt::Display for FioError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            FioError::Missing(e) => write!(
-                f,
-                "fio cannot be run ({e}): install it, `apt-get install fio` on Debian and Ubuntu, \
-                 `dnf install fio` on Fedora and RHEL"
-            ),
-            FioError::Failed(reason) => f.write_str(reason),
-        }
-    }
-}
-
-impl std::error::Error for FioError {}

@@ -43,7 +43,7 @@ impl LiveSstables {
     /// Opens others, and lets reads go to them from now on.
     ///
     /// # Errors
-    /// Damage, or a failed read: reads go on where they went then.
+    /// Damage, or a failed read: reads continue from the previous SSTables.
     pub(crate) fn replace(&self, io: &Io, data_paths: &[PathBuf]) -> Result<()> {
         let readers = open_all(io, data_paths)?;
         *self.readers.lock().unwrap_or_else(PoisonError::into_inner) = readers;

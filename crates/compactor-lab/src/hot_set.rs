@@ -1,22 +1,24 @@
 //! Rows that the foreground load reads: some of the table that is compacted.
 //!
 //! They are of partitions drawn from all over the ring, as the popular keys of an application are, not
-//! of one range: then a compaction passes by them all the time, and not once. Their number
+//! of one range: so that a compaction touches them throughout, and not only once. Their number
 //! is such that the parts of `Data.db` which reading them touches, in whole pages and over all SSTables that
-//! have the partition, have the size asked for. Pages of the index are not counted; they are few.
+//! have the partition, have the requested size. Pages of the index are not counted; they are few.
 
 use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;
 use std::path::PathBuf;
 
 use compactor::Result;
-use compactor_io::resident_pages;
+use compactor_io::{Io, IoOptions, resident_pages};
 use compactor_sstable::Component;
 
 use crate::lookup::Found;
 use crate::outcome::Pages;
 use crate::point_read::{HotRow, PointReader, ReadState, RowFound};
 use crate::random::Random;
+use crate::table::Table;
+use crate::watcher::{Watcher, check_cancelled};
 
 /// Most partitions to draw from, per SSTable; if there are more, every n-th.
 const MOST_CANDIDATES: u64 = 1 << 20;
@@ -45,6 +47,26 @@ pub(crate) struct HotAndCold {
 }
 
 impl HotSet {
+    /// Opens a table and draws its hot rows.
+    ///
+    /// # Errors
+    /// Damage, a failed read, or cancellation.
+    pub(crate) fn of_table(
+        table: &Table,
+        bytes: u64,
+        seed: u64,
+        watcher: &dyn Watcher,
+    ) -> Result<HotSet> {
+        let io = Io::new(IoOptions::default())?;
+        let paths = table.data_paths.iter();
+        let readers = paths.map(|path| PointReader::open(&io, path));
+        let readers: Vec<PointReader> = readers.collect::<Result<_>>()?;
+        let page_bytes = rustix::param::page_size() as u64;
+        HotSet::choose(&readers, bytes, page_bytes, seed, &|| {
+            check_cancelled(watcher)
+        })
+    }
+
     /// Draws rows until their pages have `bytes`, or until the table has no more. `go_on` fails when to give
     /// up.
     ///
@@ -155,7 +177,7 @@ fn candidates(
                 found.push(place);
             }
             count += 1;
-            // Thin out what there is, and take half as many from here on.
+            // Keep every second one, and take half of them from here on.
             if found.len() as u64 > MOST_CANDIDATES {
                 let mut number = 0;
                 found.retain(|_| {

@@ -1,29 +1,36 @@
 //! Experiments on the effect of a compaction on reads of the same machine, and on its speed
 //! ([`mod@bench`]).
 //!
-//! The interference experiment answers one question for a disk: what is the p99 of reads of hot
-//! partitions while their table is compacted, in each way of moving the compaction's bytes? Its
-//! result is an [`Outcome`](outcome::Outcome), which is all that reports are made of.
+//! Every experiment runs its arms once in each repeat, in an order drawn anew, and each run yields
+//! [figures](figure::Figure). A [`Comparison`](comparison::Comparison) has their medians, intervals, ratios and
+//! caveats, whatever the experiment, and a [`Report`](report::Report) shows it.
 //!
-//! The chunk-length experiment measures what the same reads cost when the same rows are stored in chunks of
-//! other lengths and with other compressors; its result is a
-//! [`ChunkLengthOutcome`](chunk_length::ChunkLengthOutcome).
+//! - [`interference()`]: p99 of reads of hot rows while their table is compacted, in each I/O mode.
+//! - [`chunk_length`]: cost of the same reads of the same rows, stored with several chunk lengths and
+//!   compressors.
+//! - [`fio`]: models of both, and the ceilings of the device, without SSTables.
+//! - [`mod@bench`]: speed of a merge in comparison with a plain copy, the codec alone, and Cassandra.
+//!
+//! An outcome has everything that was measured; a report can be made of it at any time.
 #![deny(unsafe_code)]
 
 pub mod arm;
 pub mod bench;
+mod caveats;
 mod cgroup;
 pub mod chunk_length;
 mod clocks;
 mod compaction;
+pub mod comparison;
 mod counters;
 mod data_file;
 mod environment;
-mod experiment;
+pub mod figure;
 pub mod fio;
 mod foreground;
 mod hot_set;
 mod index_map;
+mod interference;
 mod load;
 mod lookup;
 mod observer;
@@ -34,10 +41,10 @@ mod point_read;
 pub mod priority;
 mod random;
 pub mod report;
-mod run;
 mod sampler;
 mod schedule;
 pub mod scratch;
+mod session;
 pub mod stats;
 mod table;
 pub mod text_table;
@@ -45,4 +52,4 @@ mod validity;
 mod warnings;
 pub mod watcher;
 
-pub use experiment::interference;
+pub use interference::interference;

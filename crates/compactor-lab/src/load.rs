@@ -3,8 +3,7 @@
 //!
 //! Each thread has a schedule of its own, a Poisson process of its share of the rate; together they are
 //! one of the whole rate. A read that is held up makes those after it late, and each of them is counted
-//! from the moment at which it was to start: no omission is coordinated with the stall that it should
-//! show.
+//! from the moment at which it was to start: this avoids coordinated omission.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -23,7 +22,7 @@ use crate::random::Random;
 
 /// Latencies beyond are counted as this.
 const LONGEST: Duration = Duration::from_secs(300);
-/// Time to go on at the end with reads that are due already.
+/// Time at the end for reads that are due already.
 const DRAIN: Duration = Duration::from_secs(5);
 /// Interval at which a sleeping thread checks whether it is to stop.
 const NAP: Duration = Duration::from_millis(50);
@@ -81,14 +80,8 @@ struct Shared {
     cpu: CpuMeter,
     /// Ids of the threads that have begun.
     thread_ids: Mutex<Vec<Pid>>,
-    intervals: Vec<Mutex<IntervalCounts>>,
+    intervals: Vec<Mutex<IntervalReads>>,
     first_error: Mutex<Option<String>>,
-}
-
-/// Reads of a thread since the last interval.
-struct IntervalCounts {
-    latency: Histogram<u64>,
-    errors: u64,
 }
 
 /// Reads of an interval.
@@ -139,7 +132,7 @@ impl Load {
             cpu: CpuMeter::default(),
             thread_ids: Mutex::new(Vec::new()),
             intervals: (0..threads)
-                .map(|_| Mutex::new(IntervalCounts::new()))
+                .map(|_| Mutex::new(IntervalReads::new()))
                 .collect(),
             first_error: Mutex::new(None),
         });
@@ -197,10 +190,7 @@ impl Load {
 
     /// Takes the reads since the last call.
     pub(crate) fn take_interval(&self) -> IntervalReads {
-        let mut all = IntervalReads {
-            latency: histogram(),
-            errors: 0,
-        };
+        let mut all = IntervalReads::new();
         for interval in &self.shared.intervals {
             let mut counts = lock(interval);
             // Of one shape, so that nothing can be out of bounds.
@@ -212,7 +202,7 @@ impl Load {
         all
     }
 
-    /// Stops when all that is due by now has been read.
+    /// Stops when all reads that are due by now are done.
     pub(crate) fn finish(mut self) -> LoadResult {
         let stop_at = self.shared.now_ns();
         self.shared.stop_at.store(stop_at, Ordering::Relaxed);
@@ -351,9 +341,9 @@ impl Shared {
     }
 }
 
-impl IntervalCounts {
-    fn new() -> IntervalCounts {
-        IntervalCounts {
+impl IntervalReads {
+    fn new() -> IntervalReads {
+        IntervalReads {
             latency: histogram(),
             errors: 0,
         }

@@ -145,7 +145,7 @@ impl PartitionLookup {
                 };
                 let (mut low, mut high) = (0, promoted.block_count());
                 let mut offset = None;
-                // The last block that does not begin behind the row.
+                // The last block that does not begin after the row.
                 while low < high {
                     let middle = low + (high - low) / 2;
                     let block = promoted.block(middle, comparator, &mut spans)?;

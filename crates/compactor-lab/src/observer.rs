@@ -4,7 +4,7 @@ use compactor::Observer;
 
 use crate::watcher::{Event, Watcher};
 
-/// Observer that asks a closure whether to stop, and passes the uncompressed bytes that were read to another.
+/// Observer that can be cancelled and notes uncompressed bytes read.
 pub(crate) struct Following<C, P> {
     pub(crate) is_cancelled: C,
     pub(crate) progress: P,
@@ -20,13 +20,20 @@ impl<C: Fn() -> bool, P: FnMut(u64)> Observer for Following<C, P> {
     }
 }
 
-/// Observer that notifies a watcher of an event made of the bytes so far.
+/// Observer that reports the progress of work on a number of uncompressed bytes.
 pub(crate) fn watched<'a>(
     watcher: &'a dyn Watcher,
-    event: impl Fn(u64) -> Event<'a> + 'a,
+    work: &'a str,
+    total_bytes: u64,
 ) -> impl Observer + 'a {
     Following {
         is_cancelled: || watcher.is_cancelled(),
-        progress: move |done_bytes| watcher.event(&event(done_bytes)),
+        progress: move |done_bytes| {
+            watcher.event(&Event::Progress {
+                work,
+                done_bytes,
+                total_bytes,
+            });
+        },
     }
 }

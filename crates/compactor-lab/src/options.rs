@@ -7,12 +7,11 @@ use std::time::Duration;
 
 use compactor::Error;
 use compactor::generate::Shape;
-use compactor_io::{BackendKind, ReadMode, WriteMode};
+use compactor_io::BackendKind;
 use compactor_sstable::Version;
 use serde::{Deserialize, Serialize};
 
 use crate::arm::Arm;
-use crate::compaction::CompactionSettings;
 use crate::priority::Priority;
 use crate::report::units::bytes;
 use crate::schedule::Repeats;
@@ -78,7 +77,7 @@ impl Data {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Distribution {
-    /// All alike.
+    /// All equally.
     Uniform,
     /// The k-th most popular in proportion to `k.powf(-exponent)`; which is which is random.
     Zipf {
@@ -133,7 +132,7 @@ pub struct InterferenceOptions {
     pub rate_per_s: f64,
     /// Sizes of the hot set in bytes of page cache; each is an experiment of its own on the same table.
     pub hot_sets_bytes: Vec<u64>,
-    /// Priority of the compaction relative to the foreground load, in all arms alike.
+    /// Priority of the compaction relative to the foreground load, the same in all arms.
     #[serde(default)]
     pub compaction_priority: Priority,
     /// Reads before the compaction.
@@ -188,7 +187,7 @@ impl Setup {
             distribution: Distribution::Uniform,
             memory_limit_bytes: Some(512 * MIB),
             throughput_bytes_per_s: NonZeroU64::new(64 * MIB),
-            // A node does other things besides.
+            // A node also does other work.
             compaction_threads: processors.div_ceil(2),
             compaction_memory_bytes: 64 << 20,
             backend: BackendKind::Auto,
@@ -212,19 +211,6 @@ impl Setup {
         Repeats {
             warm_ups: self.warm_ups,
             counted: self.repeats,
-        }
-    }
-
-    /// A compaction in these modes.
-    pub(crate) fn compaction(&self, read: ReadMode, write: WriteMode) -> CompactionSettings {
-        CompactionSettings {
-            read,
-            write,
-            threads: self.compaction_threads,
-            memory_bytes: self.compaction_memory_bytes,
-            throughput_bytes_per_s: self.throughput_bytes_per_s,
-            backend: self.backend,
-            may_fall_back: false,
         }
     }
 

@@ -13,11 +13,11 @@ mod latency;
 mod run;
 mod sample;
 
-pub use attempt::{Attempt, Invalid, Subject};
+pub use attempt::Attempt;
 pub use environment::{DeviceRecord, Environment};
 pub use latency::{CurvePoint, Interval, Latency};
 pub use run::{CompactionRecord, GeneratorRecord, HotSetRecord, MemoryRecord, Phase, Run};
-pub use sample::{CgroupMemory, Cpu, DiskStats, Pages, Pressure, Sample, VmStat};
+pub use sample::{CgroupMemory, Cpu, KernelCounters, Pages, Sample};
 
 use crate::arm::Arm;
 use crate::options::InterferenceOptions;
@@ -42,7 +42,7 @@ pub struct Outcome {
     pub environment: Environment,
     /// One for each size of the hot set; just one without `--sweep`.
     pub points: Vec<SweepPoint>,
-    /// Caveats about all of the numbers, sentences.
+    /// Caveats about all numbers, sentences.
     pub warnings: Vec<Warning>,
 }
 

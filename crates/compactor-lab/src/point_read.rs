@@ -24,7 +24,7 @@ use compactor_sstable::{Component, Error as FormatError};
 use crate::data_file::{DataFile, ReadBuffer};
 use crate::lookup::{Found, PartitionLookup, read};
 
-/// A row that is read again and again.
+/// A row that is read repeatedly.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct HotRow {
     /// Its partition.
@@ -95,7 +95,7 @@ impl PointReader {
         })
     }
 
-    /// Reads no more from the disk than is asked for, whatever the device's readahead is: that of a
+    /// Disables readahead: the device's is sized for sequential reads, that of a
     /// node is low (Cassandra's documentation says 4 KiB for SSDs), and megabytes of neighbours of every
     /// page that was missed would push out what the compaction has left.
     pub(crate) fn expect_random(&self) {

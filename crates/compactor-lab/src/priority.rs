@@ -29,7 +29,7 @@ pub enum Priority {
 }
 
 impl Priority {
-    /// Sets that of the calling thread, and of all that it starts from now on.
+    /// Sets the priority of the calling thread and of threads that it starts later.
     ///
     /// # Errors
     /// The system's; lowering takes no privilege.

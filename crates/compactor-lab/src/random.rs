@@ -1,4 +1,4 @@
-//! Numbers that look random and come from a seed (SplitMix64), and what is drawn with them.
+//! Pseudo-random numbers of a seed (SplitMix64), and draws of items.
 
 use crate::options::Distribution;
 

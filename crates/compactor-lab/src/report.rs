@@ -1,16 +1,21 @@
-//! Reports of experiments: figures of each arm over its repeats, how they compare, and why not to trust
-//! them.
+//! Reports of experiments: the figures of arms, how they compare, and caveats about them.
 //!
-//! A report has numbers and is serialised to JSON as it is; [`Document`] shows it to people. Nothing is measured
-//! here: a report can be made again at any time of a saved outcome.
+//! A report has numbers and is serialised to JSON as it is; a [`Document`] shows it to people. Nothing is
+//! measured here: a report can be made again at any time of a saved outcome.
 
 use serde::Serialize;
+use serde_json::Value;
 
-use crate::outcome::{Attempt, Invalid, Subject, Warning};
-use crate::stats::{ENOUGH_REPEATS, Ratio, Spread, median_range_confidence, ratio_of_repeats};
-use document::{Block, Table};
+use crate::comparison::Comparison;
+use crate::figure::Figure;
+use crate::fio::FioOutcome;
+use crate::outcome::{End, Warning};
+use crate::stats::Ratio;
+use document::{Block, Section, Table, cell};
 use units::{significant, times};
 
+mod bars;
+pub mod bench;
 mod chart;
 pub mod chunk_length;
 pub mod document;
@@ -20,181 +25,149 @@ pub mod interference;
 pub mod units;
 
 pub use document::Document;
-pub use interference::{Figure, Report};
 
-/// A number that each run of an experiment gives.
-pub trait Measure: Copy + PartialEq + Serialize + 'static {
-    /// Run, or part of a run, that has the number.
-    type Of;
-    /// All of them.
-    const ALL: &'static [Self];
-    /// Figures that arms are compared by.
-    const COMPARED: &'static [Self];
-
-    /// The number of a run; `None` where it has none, such as latencies without a read.
-    fn of(self, run: &Self::Of) -> Option<f64>;
+/// How reports of a kind of experiment are introduced, and what they are about.
+#[derive(Debug)]
+pub(crate) struct Experiment {
+    /// Title of a page.
+    pub(crate) title: &'static str,
+    /// Heading of a page.
+    pub(crate) heading: &'static str,
+    /// Introduction of a page.
+    pub(crate) introduction: &'static str,
+    /// Noun for an arm.
+    pub(crate) arm: &'static str,
+    /// Figure that matters most: its outliers are reported, and reports are compared by it.
+    pub(crate) headline: Figure,
+    /// Short name of the baseline in a comparison of reports.
+    pub(crate) baseline: &'static str,
 }
 
-/// Runs that count, each with its repeat.
-pub(crate) type Counted<'a, R> = Vec<(u32, &'a R)>;
-
-/// A figure over repeats.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct FigureSpread<F> {
-    /// The figure.
-    pub figure: F,
-    /// Over the runs that count.
-    #[serde(flatten)]
-    pub spread: Spread,
-}
-
-/// A figure in comparison.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct FigureRatio<F> {
-    /// The figure.
-    pub figure: F,
-    /// By how much it is multiplied.
-    #[serde(flatten)]
-    pub ratio: Ratio,
-}
-
-/// A run that does not count.
+/// Report of an outcome.
 #[derive(Clone, Debug, Serialize)]
-pub struct LeftOut<'a> {
-    /// Its arm or variant.
+#[non_exhaustive]
+pub struct Report {
+    /// Name of the outcome, such as its file.
+    pub name: String,
+    /// End of the experiment.
+    pub end: End,
+    /// Comparisons of the same arms, such as one for each size of the hot set.
+    pub points: Vec<Point>,
+    /// Caveats about all of the figures.
+    pub warnings: Vec<Warning>,
+    /// Measurements of the device by itself, if there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fio: Option<FioOutcome>,
+    /// The report for people.
+    #[serde(skip)]
+    pub section: Section,
+    #[serde(skip)]
+    pub(crate) experiment: &'static Experiment,
+}
+
+/// A comparison of the arms under some circumstances.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Point {
+    /// Circumstances, by the experiment.
     #[serde(flatten)]
-    pub subject: Subject,
-    /// Its repeat.
-    pub repeat: u32,
-    /// Reasons.
-    pub reasons: &'a [Invalid],
+    pub circumstances: Value,
+    /// Figures of the arms.
+    #[serde(flatten)]
+    pub comparison: Comparison,
 }
 
-/// Each figure over runs that count; one that no run has is missing.
-fn spreads<F: Measure>(runs: &Counted<'_, F::Of>) -> Vec<FigureSpread<F>> {
-    let spread = |&figure: &F| {
-        let numbers: Vec<f64> = runs.iter().filter_map(|run| figure.of(run.1)).collect();
-        Some(FigureSpread {
-            figure,
-            spread: Spread::of(&numbers)?,
-        })
-    };
-    F::ALL.iter().filter_map(spread).collect()
-}
+impl Report {
+    /// Title of reports of its kind of experiment.
+    pub fn title(&self) -> &'static str {
+        self.experiment.title
+    }
 
-/// The figures of an arm divided by those of another, within each repeat.
-fn ratios<F: Measure>(
-    ours: &Counted<'_, F::Of>,
-    theirs: &Counted<'_, F::Of>,
-    seed: u64,
-) -> Vec<FigureRatio<F>> {
-    let ratio = |&figure: &F| {
-        let numbers = |runs: &Counted<'_, F::Of>| -> Vec<(u32, f64)> {
-            let numbers = runs.iter().map(|(repeat, run)| (*repeat, figure.of(run)));
-            numbers
-                .filter_map(|(repeat, n)| Some((repeat, n?)))
-                .collect()
+    /// Whether every arm has a run that counts, at every point.
+    pub fn every_arm_counts(&self) -> bool {
+        self.points
+            .iter()
+            .all(|point| point.comparison.every_arm_counts())
+    }
+
+    /// Reports of one kind of experiment one after the other; several begin with a comparison.
+    pub fn document(reports: &[Report]) -> Document {
+        let Some(first) = reports.first() else {
+            return Document::default();
         };
-        Some(FigureRatio {
-            figure,
-            ratio: ratio_of_repeats(&numbers(ours), &numbers(theirs), seed)?,
-        })
-    };
-    F::COMPARED.iter().filter_map(ratio).collect()
-}
-
-fn spread_of<F: Measure>(spreads: &[FigureSpread<F>], figure: F) -> Option<Spread> {
-    let found = spreads.iter().find(|f| f.figure == figure);
-    found.map(|found| found.spread)
-}
-
-fn ratio_of<F: Measure>(ratios: &[FigureRatio<F>], figure: F) -> Option<Ratio> {
-    let found = ratios.iter().find(|f| f.figure == figure);
-    found.map(|found| found.ratio)
-}
-
-/// Runs that do not count, without warm-ups.
-fn left_out<'a>(runs: impl Iterator<Item = (Subject, &'a Attempt)>) -> Vec<LeftOut<'a>> {
-    let invalid = runs.filter(|(_, run)| !run.warm_up && !run.counts());
-    let left_out = invalid.map(|(subject, run)| LeftOut {
-        subject,
-        repeat: run.repeat,
-        reasons: &run.invalid,
-    });
-    left_out.collect()
-}
-
-/// Table of runs that do not count; `None` if all do.
-fn left_out_table(runs: &[LeftOut<'_>]) -> Option<Block> {
-    let rows = runs.iter().flat_map(|run| {
-        let name = format!("{} repeat {}", run.subject, run.repeat);
-        let reasons = run.reasons.iter();
-        reasons.map(move |reason| (name.clone(), reason.text.clone()))
-    });
-    let caption = "Runs that do not count, and are in none of the figures";
-    Table::prose(caption, ["run", "reason"], rows).unless_empty()
-}
-
-/// Warnings of runs that count, each text once with the names of its runs.
-fn grouped<'a>(runs: impl Iterator<Item = (Subject, &'a Attempt)>) -> Vec<Warning> {
-    let mut found: Vec<(&Warning, Vec<String>)> = Vec::new();
-    for (subject, run) in runs.filter(|(_, run)| run.counts()) {
-        let name = format!("{subject} repeat {}", run.repeat);
-        for warning in &run.warnings {
-            match found.iter_mut().find(|(known, _)| *known == warning) {
-                Some((_, names)) => names.push(name.clone()),
-                None => found.push((warning, vec![name.clone()])),
-            }
+        let experiment = first.experiment;
+        let mut sections = Vec::new();
+        if reports.len() > 1 {
+            sections.push(Section {
+                blocks: vec![Block::Table(side_by_side(experiment, reports))],
+                ..Section::default()
+            });
+        }
+        sections.extend(reports.iter().map(|report| report.section.clone()));
+        Document {
+            title: match reports {
+                [only] if !only.name.is_empty() => format!("{}: {}", experiment.title, only.name),
+                _ => experiment.title.to_owned(),
+            },
+            heading: experiment.heading,
+            introduction: experiment.introduction,
+            sections,
         }
     }
-    let grouped = found.into_iter().map(|(warning, names)| {
-        let names = match names.as_slice() {
-            [first, second, third, _, ..] => {
-                let others = names.len() - 3;
-                format!("{first}, {second}, {third} and {others} more")
-            }
-            few => few.join(", "),
-        };
-        Warning::new(&warning.kind, format!("{names}: {}", warning.text))
-    });
-    grouped.collect()
 }
 
-/// Caveat about a number of runs that count; `None` if there are enough.
-fn few_repeats(counted: usize) -> Option<(&'static str, String)> {
-    let sure = median_range_confidence(counted) * 100.0;
-    match counted {
-        0 => Some((
-            "no_valid_run",
-            "no run counts, so that there is no figure".to_owned(),
-        )),
-        1 => Some((
-            "few_repeats",
-            "only 1 run that counts: how much of its figures is chance is unknown".to_owned(),
-        )),
-        2..ENOUGH_REPEATS => Some((
-            "few_repeats",
-            format!(
-                "only {counted} runs that count; an interval over them is at most {sure:.0}% sure"
-            ),
-        )),
-        _ => None,
+/// The headline figure of each report, such as those of several machines; by the first point of each.
+fn side_by_side(experiment: &Experiment, reports: &[Report]) -> Table {
+    let Experiment {
+        headline,
+        baseline,
+        arm: noun,
+        ..
+    } = *experiment;
+    let comparisons = || {
+        reports
+            .iter()
+            .filter_map(|report| Some(&report.points.first()?.comparison))
+    };
+    let mut arms: Vec<&str> = Vec::new();
+    for arm in comparisons().flat_map(|comparison| &comparison.arms) {
+        if !arms.contains(&arm.arm.as_str()) {
+            arms.push(&arm.arm);
+        }
+    }
+    let text = |report: &Report, arm: &str| {
+        let found = report.points.first()?.comparison.counted(arm)?;
+        let median = headline.unit.text(found.median(headline)?);
+        Some(match found.ratio(headline, baseline) {
+            Some(ratio) => format!("{median}, {}", with_interval(ratio)),
+            None => median,
+        })
+    };
+    let row = |arm: &str| {
+        let cells = reports
+            .iter()
+            .map(|report| cell(text(report, arm), |text| text));
+        std::iter::once(arm.to_owned()).chain(cells).collect()
+    };
+    let names = reports.iter().map(|report| report.name.clone());
+    Table {
+        caption: format!(
+            "Side by side: {}, {}, and as a multiple of the {baseline} {noun}'s; the first comparison of each",
+            headline.label,
+            headline.unit.name(),
+        ),
+        columns: std::iter::once(noun.to_owned()).chain(names).collect(),
+        rows: arms.into_iter().map(row).collect(),
+        prose: false,
     }
 }
 
-fn texts(warnings: &[Warning]) -> Vec<String> {
+/// Texts of warnings.
+pub(crate) fn texts(warnings: &[Warning]) -> Vec<String> {
     warnings
         .iter()
         .map(|warning| warning.text.clone())
         .collect()
-}
-
-/// A number of runs that count: `3`, or `2 of 3`.
-fn runs(counted: usize, all: usize) -> String {
-    match counted == all {
-        true => all.to_string(),
-        false => format!("{counted} of {all}"),
-    }
 }
 
 /// A ratio and its interval: `×0.24 (0.21–0.27)`.
@@ -206,7 +179,5 @@ pub(crate) fn with_interval(ratio: Ratio) -> String {
     format!("{} ({low}–{high})", times(ratio.ratio))
 }
 
-#[cfg(test)]
-pub(crate) mod fixture;
 #[cfg(test)]
 mod tests;

@@ -8,12 +8,10 @@ use compactor_io::residency;
 
 use crate::cgroup::MemoryCgroup;
 use crate::clocks::{CpuMeter, process_cpu_ns, thread_cpu_ns};
-use crate::counters::{self, difference};
+use crate::counters;
 use crate::hot_set::HotSet;
 use crate::load::{IntervalReads, Load};
-use crate::outcome::{
-    CgroupMemory, Cpu, DiskStats, Interval, Pages, Phase, Pressure, Sample, VmStat,
-};
+use crate::outcome::{CgroupMemory, Cpu, Interval, KernelCounters, Pages, Phase, Sample};
 
 /// Reciprocal of the share of a processor that counting pages may take: each page costs a look, a page that
 /// was evicted more than that, and reads would wait for it meanwhile.
@@ -72,9 +70,9 @@ impl Progress {
 #[derive(Clone, Debug)]
 pub(crate) struct Counters {
     pub(crate) cgroup: Option<CgroupMemory>,
-    pub(crate) vmstat: VmStat,
-    pub(crate) pressure: Pressure,
-    pub(crate) disk: Option<DiskStats>,
+    pub(crate) vmstat: KernelCounters,
+    pub(crate) pressure: KernelCounters,
+    pub(crate) disk: Option<KernelCounters>,
     process_ns: u64,
     foreground_ns: u64,
     harness_ns: u64,
@@ -109,7 +107,8 @@ impl Counters {
     }
 
     pub(crate) fn cgroup_refaults_since(&self, earlier: &Counters) -> Option<u64> {
-        difference(self.cgroup?.refaults, earlier.cgroup?.refaults)
+        let (now, earlier) = (self.cgroup?.refaults?, earlier.cgroup?.refaults?);
+        Some(now.saturating_sub(earlier))
     }
 }
 
@@ -167,7 +166,7 @@ pub(crate) fn watch(
         if is_last {
             return seen;
         }
-        // A sample that took long makes no others pile up behind it.
+        // A slow sample does not make others catch up.
         let next = next_of(seen.samples.len()).max(Instant::now() + watched.sample_interval / 4);
         while Instant::now() < next && !progress.is_over.load(Ordering::Relaxed) {
             let left = next.saturating_duration_since(Instant::now());
@@ -217,10 +216,7 @@ fn sample(
         cgroup,
         vmstat: now.vmstat.since(&first.vmstat),
         pressure: now.pressure.since(&first.pressure),
-        disk: match (&now.disk, &first.disk) {
-            (Some(now), Some(first)) => Some(now.since(first)),
-            _ => None,
-        },
+        disk: (now.disk.as_ref().zip(first.disk.as_ref())).map(|(now, first)| now.since(first)),
         cpu: now.cpu_since(first),
         compaction_read_bytes: progress.compaction_read_bytes.load(Ordering::Relaxed),
     }

@@ -1,50 +1,23 @@
-//! Order of runs: every item once in each repeat, in an order drawn anew.
+//! Order of runs: every arm once in each repeat, in an order drawn anew.
 
 use std::time::{Duration, Instant};
 
 use compactor::Result;
 
-use crate::outcome::Subject;
 use crate::random::Random;
 use crate::watcher::Plan;
 
-/// Repeats of each item.
+/// Repeats of each arm.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Repeats {
     pub(crate) warm_ups: u32,
     pub(crate) counted: u32,
 }
 
-/// A run among all others.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Turn {
-    /// Repeat, warm-ups included.
-    pub(crate) repeat: u32,
-    pub(crate) warm_up: bool,
-    /// Position among all runs, from 0.
-    pub(crate) order: u32,
-    /// Number of all runs.
-    pub(crate) runs: u32,
-    time_left: Duration,
-}
-
-impl Turn {
-    /// The plan of the run of an arm or a variant.
-    pub(crate) fn plan(self, subject: Subject) -> Plan {
-        Plan {
-            subject,
-            repeat: self.repeat,
-            warm_up: self.warm_up,
-            order: self.order,
-            runs: self.runs,
-            time_left: self.time_left,
-        }
-    }
-}
-
 /// Runs of an experiment, and how much longer they take than planned.
 #[derive(Debug)]
 pub(crate) struct Schedule {
+    arms: Vec<String>,
     repeats: Repeats,
     /// Number of all runs.
     runs: u32,
@@ -56,47 +29,49 @@ pub(crate) struct Schedule {
 }
 
 impl Schedule {
-    /// A schedule of an experiment that runs a number of items in each repeat, all together.
-    pub(crate) fn new(items: usize, repeats: Repeats) -> Schedule {
-        let items = u32::try_from(items).unwrap_or(u32::MAX);
+    /// A schedule that runs each arm in each repeat, at each of a number of points.
+    pub(crate) fn new(arms: Vec<String>, points: usize, repeats: Repeats) -> Schedule {
+        let runs = u32::try_from(arms.len() * points).unwrap_or(u32::MAX);
         Schedule {
+            arms,
             repeats,
-            runs: items.saturating_mul(repeats.warm_ups + repeats.counted),
+            runs: runs.saturating_mul(repeats.warm_ups + repeats.counted),
             done: 0,
             late_s: 0.0,
         }
     }
 
-    /// Runs each item once in each repeat. `planned` is the duration of a run of a repeat, and `arrange`
-    /// may change the order of a warm-up.
+    /// Runs each arm, by its index, once in each repeat. `planned` is the duration of a run of a repeat;
+    /// `last` is the arm that runs last in warm-ups.
     ///
     /// # Errors
     /// Those of `run`.
-    pub(crate) fn run<T: Copy>(
+    pub(crate) fn run(
         &mut self,
-        items: &mut [T],
         random: &mut Random,
         planned: impl Fn(u32) -> Duration,
-        arrange: impl Fn(&mut [T]),
-        mut run: impl FnMut(T, Turn) -> Result<()>,
+        last: Option<usize>,
+        mut run: impl FnMut(usize, Plan) -> Result<()>,
     ) -> Result<()> {
-        let count = u32::try_from(items.len()).unwrap_or(u32::MAX);
+        let mut order: Vec<usize> = (0..self.arms.len()).collect();
         for repeat in 0..self.repeats.warm_ups + self.repeats.counted {
             let warm_up = repeat < self.repeats.warm_ups;
-            random.shuffle(items);
+            random.shuffle(&mut order);
             if warm_up {
-                arrange(items);
+                order.sort_by_key(|arm| Some(*arm) == last);
             }
-            for &item in items.iter() {
-                let started = Instant::now();
-                let turn = Turn {
+            for &arm in &order {
+                let plan = Plan {
+                    arm: self.arms[arm].clone(),
                     repeat,
                     warm_up,
                     order: self.done,
                     runs: self.runs,
-                    time_left: self.time_left(count, &planned),
+                    time_left: self.time_left(&planned),
+                    started: Instant::now(),
                 };
-                run(item, turn)?;
+                let started = plan.started;
+                run(arm, plan)?;
                 self.add(planned(repeat), started.elapsed());
             }
         }
@@ -110,9 +85,10 @@ impl Schedule {
     }
 
     /// Expected duration of all runs that are not over.
-    fn time_left(&self, items: u32, planned: &impl Fn(u32) -> Duration) -> Duration {
+    fn time_left(&self, planned: &impl Fn(u32) -> Duration) -> Duration {
+        let arms = u32::try_from(self.arms.len()).unwrap_or(u32::MAX);
         let repeats = self.repeats.warm_ups + self.repeats.counted;
-        let repeat_of = |order: u32| order / items.max(1) % repeats.max(1);
+        let repeat_of = |order: u32| order / arms.max(1) % repeats.max(1);
         let left = self.done..self.runs;
         let planned: Duration = left.clone().map(|order| planned(repeat_of(order))).sum();
         let late_s = match self.done {
@@ -136,8 +112,8 @@ mod tests {
             warm_ups: 1,
             counted: 5,
         };
-        let mut schedule = Schedule::new(4, repeats);
-        let left = |schedule: &Schedule| schedule.time_left(4, &planned);
+        let mut schedule = Schedule::new(vec![String::new(); 4], 1, repeats);
+        let left = |schedule: &Schedule| schedule.time_left(&planned);
         assert_eq!(left(&schedule), 4 * 3 * second + 20 * 6 * second);
         // Each warm-up took a second more than that.
         (0..4).for_each(|_| schedule.add(3 * second, 4 * second));

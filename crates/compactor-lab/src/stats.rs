@@ -12,13 +12,12 @@ use crate::random::Random;
 /// The share of resamples that an interval holds.
 pub const CONFIDENCE: f64 = 0.95;
 
-/// Fewer repeats than this give no interval worth its name.
+/// Fewer repeats than this give no useful interval.
 pub const ENOUGH_REPEATS: usize = 5;
 
 const RESAMPLES: usize = 10_000;
 
-/// The middle of some numbers, the mean of the two middle ones if their number is even; `None` for
-/// no numbers. Numbers that are not finite do not count.
+/// The median of numbers; `None` for no numbers. Numbers that are not finite do not count.
 pub fn median(numbers: &[f64]) -> Option<f64> {
     sorted_median(&sorted(numbers))
 }
@@ -104,12 +103,12 @@ pub fn ratio_of_repeats(arm: &[(u32, f64)], other: &[(u32, f64)], seed: u64) -> 
 }
 
 /// The ratio of pairs, each of an arm and the one that it is compared with in one repeat: what
-/// disturbed both does not count.
+/// affected both cancels out.
 ///
 /// The estimate is the median of the pairs' ratios, the interval the percentile bootstrap over pairs
 /// (B. Efron, R. Tibshirani, *An Introduction to the Bootstrap*, 1993, chapter 13). With few repeats
 /// it is too narrow (T. Hesterberg, *What Teachers Should Know About the Bootstrap*, The American
-/// Statistician 69, 2015): [`median_range_confidence`] says how much there is to be had at all. Pairs
+/// Statistician 69, 2015): [`median_range_confidence`] is the upper limit. Pairs
 /// whose ratio is not a positive number do not count.
 pub fn paired_ratio(pairs: &[(f64, f64)], seed: u64) -> Option<Ratio> {
     let ratios: Vec<f64> = pairs.iter().filter_map(|&(a, b)| quotient(a, b)).collect();
@@ -168,7 +167,7 @@ fn interval(
     Some((at(tail)?, at(1.0 - tail)?))
 }
 
-/// Confidence that the range from least to most of some repeats contains the median of all that could be run: `1 - 2^(1 - n)`, whatever the distribution. No interval over them has more confidence.
+/// Confidence that the range from least to most of some repeats contains the median of the distribution: `1 - 2^(1 - n)`, whatever the distribution. No interval over them has more confidence.
 pub fn median_range_confidence(repeats: usize) -> f64 {
     let Some(others) = repeats.checked_sub(1) else {
         return 0.0;

@@ -12,6 +12,8 @@ use compactor_sstable::descriptor::Descriptor;
 use crate::options::Data;
 use crate::outcome::DataRecord;
 
+/// Name of the generation of a table.
+pub(crate) const GENERATING: &str = "generating data";
 /// Rows per partition of shapes with a sequence of rows: enough for a promoted index of some blocks.
 pub(crate) const WIDE_ROWS: u32 = 4000;
 /// Outputs on the disk at a time: one that was published, until the next is.

@@ -5,11 +5,11 @@ use std::time::Duration;
 use compactor_io::{ReadMode, WriteMode};
 
 use crate::arm::Arm;
-use crate::outcome::{CompactionRecord, Invalid, Latency, Pages, Run, Warning};
+use crate::caveats::Warnings;
+use crate::outcome::{CompactionRecord, Latency, Pages, Run, Warning};
 use crate::report::units::mebibytes;
-use crate::warnings::Caveats;
 
-/// Share of an output's pages that modes which drop them behind themselves may leave: those that were just
+/// Share of an output's pages that modes which drop them after writing may leave: those that were just
 /// being written when they were counted.
 const MOST_LEFT_BY_DROPPING: f64 = 0.01;
 /// Share of the pages off the hot set that may come into the cache in a mode that is to leave none: what
@@ -32,21 +32,8 @@ const MOST_NOT_DROPPED: f64 = 0.01;
 /// Share of its limit that a compaction has to reach.
 const LEAST_RATE: f64 = 0.9;
 
-/// Reasons that a run does not count.
-#[derive(Debug, Default)]
-pub(crate) struct Reasons(pub(crate) Vec<Invalid>);
-
-impl Reasons {
-    /// Adds a reason if it applies.
-    pub(crate) fn when(&mut self, applies: bool, kind: &str, text: impl FnOnce() -> String) {
-        if applies {
-            self.0.push(Invalid {
-                kind: kind.to_owned(),
-                text: text(),
-            });
-        }
-    }
-
+/// Reasons that a run of any experiment on reads does not count.
+impl Warnings {
     pub(crate) fn failed(&mut self, error: &str) {
         self.when(true, "failed", || format!("the compaction failed: {error}"));
     }
@@ -80,18 +67,18 @@ impl Reasons {
     /// Judges the modes that were used: `None` if unknown.
     pub(crate) fn modes(
         &mut self,
-        asked: (ReadMode, WriteMode),
+        requested: (ReadMode, WriteMode),
         used: [&str; 2],
         notes: &[String],
     ) {
-        let asked = [("read", asked.0.name()), ("wrote", asked.1.name())];
-        for ((did, asked), used) in asked.into_iter().zip(used) {
-            self.when(used != asked, "fallback", || {
+        let requested = [("read", requested.0.name()), ("wrote", requested.1.name())];
+        for ((did, requested), used) in requested.into_iter().zip(used) {
+            self.when(used != requested, "fallback", || {
                 let why = match notes {
                     [] => String::new(),
                     notes => format!(": {}", notes.join("; ")),
                 };
-                format!("the compaction {did} in mode {used}, not {asked}{why}")
+                format!("the compaction {did} in mode {used}, not {requested}{why}")
             });
         }
     }
@@ -121,8 +108,8 @@ pub(crate) struct Circumstances<'a> {
 }
 
 /// Reasons that the run does not count; none if it does.
-pub(crate) fn judge(run: &Run, circumstances: &Circumstances<'_>) -> Vec<Invalid> {
-    let mut reasons = Reasons::default();
+pub(crate) fn judge(run: &Run, circumstances: &Circumstances<'_>) -> Vec<Warning> {
+    let mut reasons = Warnings::default();
     if let Some(error) = circumstances.failure {
         reasons.failed(error);
     }
@@ -149,7 +136,7 @@ fn judge_pages(
     read: ReadMode,
     write: WriteMode,
     compaction: &CompactionRecord,
-    reasons: &mut Reasons,
+    reasons: &mut Warnings,
 ) {
     let most = match write {
         WriteMode::Direct => 0,
@@ -181,7 +168,7 @@ fn judge_pages(
     }
 }
 
-fn judge_reads(run: &Run, circumstances: &Circumstances<'_>, reasons: &mut Reasons) {
+fn judge_reads(run: &Run, circumstances: &Circumstances<'_>, reasons: &mut Warnings) {
     let phases = [&run.before, &run.during, &run.after];
     let errors = phases.iter().map(|reads| reads.errors).sum();
     reasons.failed_reads(errors, circumstances.first_error);
@@ -217,7 +204,7 @@ pub(crate) fn keeps_schedule(reads: &Latency) -> bool {
 
 /// Caveats about a run that are no reason to discard it.
 pub(crate) fn caveats(run: &Run, circumstances: &Circumstances<'_>) -> Vec<Warning> {
-    let mut found = Caveats::default();
+    let mut found = Warnings::default();
     found.when(!keeps_schedule(&run.during), "rate_not_held", || {
         format!(
             "{:.0} of {:.0} reads/s were done meanwhile: latencies are those of a queue that grows for as \

@@ -3,31 +3,19 @@
 use compactor_io::{BackendKind, ReadMode, WriteMode};
 
 use crate::arm::Arm;
+use crate::caveats::Warnings;
 use crate::options::InterferenceOptions;
 use crate::outcome::{DataRecord, Environment, Warning};
 use crate::report::units::bytes;
 
 /// Share of the limit below which hot set and compaction fit together.
 const LITTLE_PRESSURE: f64 = 0.1;
-/// Load per processor before the experiment, beyond which other processes disturb it.
+/// Load per processor before the experiment, above which other processes distort it.
 const MUCH_LOAD: f64 = 0.5;
 
-/// Caveats that apply.
-#[derive(Debug, Default)]
-pub(crate) struct Caveats(pub(crate) Vec<Warning>);
-
-impl Caveats {
-    /// Adds a caveat if it applies.
-    pub(crate) fn when(&mut self, applies: bool, kind: &str, text: impl FnOnce() -> String) {
-        if applies {
-            self.0.push(Warning::new(kind, text()));
-        }
-    }
-}
-
-/// Caveats about the machine, whatever is measured on it; `is_limited`: whether a memory limit was asked for.
+/// Caveats about the machine, whatever is measured on it; `is_limited`: whether a memory limit was requested.
 pub(crate) fn of_machine(environment: &Environment, is_limited: bool) -> Vec<Warning> {
-    let mut found = Caveats::default();
+    let mut found = Warnings::default();
     found.when(cfg!(debug_assertions), "debug_build", || {
         "this is a debug build, many times slower than one with --release".to_owned()
     });
@@ -52,12 +40,12 @@ pub(crate) fn of_machine(environment: &Environment, is_limited: bool) -> Vec<War
     let is_busy = load > MUCH_LOAD * f64::from(environment.processors);
     found.when(is_busy, "busy_machine", || {
         format!(
-            "the load was {load:.1} on {} processors before anything was started: others disturb",
+            "the load was {load:.1} on {} processors before anything was started: other processes distort the measurements",
             environment.processors
         )
     });
     found.when(environment.damon == Some(true), "damon", || {
-        "DAMON is at work on this machine: it may evict pages that were not read for a while, whatever a \
+        "DAMON is active on this machine: it may evict pages that were not read for a while, whatever a \
          compaction does"
             .to_owned()
     });
@@ -81,7 +69,7 @@ pub(crate) fn of_environment(
     options: &InterferenceOptions,
 ) -> Vec<Warning> {
     let is_limited = options.memory_limit_bytes.is_some();
-    let mut found = Caveats(of_machine(environment, is_limited));
+    let mut found = Warnings(of_machine(environment, is_limited));
     let dontcache = |arm: &Arm| {
         matches!(arm, Arm::Compaction { read, write }
             if *read == ReadMode::DontCache || *write == WriteMode::DontCache)
@@ -95,18 +83,17 @@ pub(crate) fn of_environment(
     });
     let is_unlimited = options.throughput_bytes_per_s.is_none();
     found.when(is_unlimited, "no_throughput_limit", || {
-        "compactions ran as fast as they could: arms differ in rate as well, and a slower one disturbs less \
-         and for longer"
+        "compactions ran as fast as they could: arms differ in rate as well, and a slower one disturbs reads less, for longer"
             .to_owned()
     });
     found.0
 }
 
-/// Caveat about a hot set that is smaller than asked for.
-pub(crate) fn small_hot_set(found: &mut Caveats, hot_bytes: u64, asked_bytes: u64) {
+/// Caveat about a hot set that is smaller than requested.
+pub(crate) fn small_hot_set(found: &mut Warnings, hot_bytes: u64, asked_bytes: u64) {
     found.when(hot_bytes < asked_bytes / 10 * 9, "small_hot_set", || {
         format!(
-            "the table has only {} of pages to be hot, {} were asked for; use more data",
+            "the table has only {} of pages, less than the requested hot set of {}; use more data",
             bytes(hot_bytes as f64),
             bytes(asked_bytes as f64)
         )
@@ -122,7 +109,7 @@ pub(crate) fn of_point(
     limit_bytes: Option<u64>,
     memory_bytes: Option<u64>,
 ) -> Vec<Warning> {
-    let mut found = Caveats::default();
+    let mut found = Warnings::default();
     small_hot_set(&mut found, hot_bytes, asked_bytes);
     let room = limit_bytes.or(memory_bytes).unwrap_or(0);
     // Inputs and output, which is as long at most.
@@ -151,7 +138,7 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
-    /// Kinds of what is said of a table of 1000 MiB, with so much hot of it, asked for and had.
+    /// Kinds of the warnings about a table of 1000 MiB with a requested and an actual hot set.
     fn kinds(asked: u64, hot: u64, limit: Option<u64>) -> String {
         let data = DataRecord {
             shape: "kv".to_owned(),
@@ -171,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn too_little_pressure_is_told() {
+    fn too_little_pressure_is_reported() {
         assert_eq!(kinds(100 * MIB, 100 * MIB, Some(500 * MIB)), "");
         let little = kinds(40 * MIB, 40 * MIB, Some(500 * MIB));
         assert_eq!(little, "little_pressure");

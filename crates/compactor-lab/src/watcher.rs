@@ -1,18 +1,19 @@
 //! Observer of an experiment, which may stop it.
 
-use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use compactor::{Error, Result};
 use serde::Serialize;
 
-use crate::arm::Arm;
-use crate::chunk_length::{Variant, VariantRecord, VariantRun};
+use crate::clocks::unix_ms;
+use crate::comparison::Measured;
 use crate::options::form;
-use crate::outcome::{Attempt, Interval, Invalid, Run, Subject, Warning};
+use crate::outcome::{Attempt, Interval, Warning};
 
-/// Receives events, from several threads.
+/// Observer of an experiment.
 pub trait Watcher: Sync {
-    /// Whether to stop: then everything is cleaned up, and what was measured is returned.
+    /// Whether the experiment is to stop. It is asked often, from several threads.
     fn is_cancelled(&self) -> bool;
 
     /// Receives an event.
@@ -24,30 +25,30 @@ pub trait Watcher: Sync {
 #[serde(tag = "event", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Event<'a> {
-    /// The table is being generated; uncompressed bytes.
-    Generating {
-        /// Done so far.
+    /// A sentence on what was found, or will be done.
+    Note {
+        /// The sentence.
+        text: &'a str,
+    },
+    /// Progress of work that prepares for the runs.
+    Progress {
+        /// The work, such as `generating data`.
+        work: &'a str,
+        /// Uncompressed bytes done so far.
         done_bytes: u64,
-        /// To be done.
+        /// Uncompressed bytes to be done.
         total_bytes: u64,
     },
-    /// The hot set has been drawn.
-    HotSet {
-        /// Rows.
-        rows: usize,
-        /// Their pages in bytes.
-        bytes: u64,
-        /// Their bytes divided by the memory limit, or the machine's memory.
-        pressure: f64,
-    },
+    /// A caveat that is known before the runs.
+    Warning(&'a Warning),
     /// A run of an arm begins.
-    RunStarted(Plan),
+    RunStarted(&'a Plan),
     /// Reads of the last second or so of a run.
     Interval {
         /// The run's position among all.
         order: u32,
         /// Its arm.
-        arm: Arm,
+        arm: &'a str,
         /// The reads. Its times count from the first interval of the run.
         interval: &'a Interval,
         /// Reads of the run so far.
@@ -58,99 +59,46 @@ pub enum Event<'a> {
         compaction_bytes: u64,
     },
     /// A run of an arm is over.
-    RunEnded {
-        /// Its position among all.
-        order: u32,
-        /// Its arm.
-        arm: Arm,
-        /// Reasons that it does not count.
-        invalid: &'a [Invalid],
-        /// 99 percent of the reads during the compaction.
-        p99_ns: u64,
-        /// All of its result.
-        #[serde(skip)]
-        run: &'a Run,
-    },
-    /// Space that will be needed below the directory, and is there.
-    Room {
-        /// At most.
-        bytes: u64,
-        /// The directory.
-        directory: &'a Path,
-    },
-    /// The rows are being written as a variant; uncompressed bytes.
-    Writing {
-        /// The variant.
-        variant: Variant,
-        /// Done so far.
-        done_bytes: u64,
-        /// To be done.
-        total_bytes: u64,
-    },
-    /// A variant has been written.
-    Written {
-        /// The variant on disk.
-        variant: &'a VariantRecord,
-    },
-    /// The rate at which latencies will be compared is known.
-    Rate {
-        /// Reads per second.
-        reads_per_s: f64,
-    },
-    /// A run of a variant begins.
-    VariantStarted(Plan),
-    /// A run of a variant is over.
-    VariantEnded {
-        /// Its position among all.
-        order: u32,
-        /// Its variant.
-        variant: Variant,
-        /// Reasons that it does not count.
-        invalid: &'a [Invalid],
-        /// The most reads per second, alone.
-        reads_per_s: f64,
-        /// All of its result.
-        #[serde(skip)]
-        run: &'a VariantRun,
-    },
-    /// A caveat about the experiment.
-    Warning(&'a Warning),
+    RunEnded(&'a Measured),
 }
 
-/// A run among all others.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+/// A run that begins.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Plan {
-    /// Arm or variant.
-    #[serde(flatten)]
-    pub subject: Subject,
+    /// Name of the arm.
+    pub arm: String,
     /// Repeat, warm-ups included.
     pub repeat: u32,
-    /// Whether it only warms up.
+    /// Whether it is only to warm up.
     pub warm_up: bool,
     /// Position among all runs, from 0.
     pub order: u32,
     /// Number of all runs.
     pub runs: u32,
-    /// Time that this and all later runs will take, going by those before, or for the first by the options.
+    /// Expected duration of this and all further runs.
     #[serde(rename = "time_left_s", with = "form::seconds")]
     pub time_left: Duration,
+    /// Start of the run.
+    #[serde(skip)]
+    pub(crate) started: Instant,
 }
 
 impl Plan {
-    /// The record of a run that went by this plan.
-    pub(crate) fn attempt(&self, started_at_ms: u64, started: Instant) -> Attempt {
+    /// The record of the run, which is over.
+    pub(crate) fn attempt(&self) -> Attempt {
+        let elapsed = self.started.elapsed();
         Attempt {
             repeat: self.repeat,
             warm_up: self.warm_up,
             order: self.order,
-            started_at_ms,
-            elapsed_s: started.elapsed().as_secs_f64(),
+            started_at_ms: unix_ms().saturating_sub(elapsed.as_millis() as u64),
+            elapsed_s: elapsed.as_secs_f64(),
             ..Attempt::default()
         }
     }
 }
 
-/// Watches nothing and never stops an experiment.
+/// Watches nothing, and never stops.
 #[derive(Clone, Copy, Debug)]
 pub struct NoWatcher;
 
@@ -160,4 +108,48 @@ impl Watcher for NoWatcher {
     }
 
     fn event(&self, _event: &Event<'_>) {}
+}
+
+/// Stops once it is set.
+impl Watcher for AtomicBool {
+    fn is_cancelled(&self) -> bool {
+        self.load(Ordering::Relaxed)
+    }
+
+    fn event(&self, _event: &Event<'_>) {}
+}
+
+/// Interval at which a waiting experiment checks whether it is to stop.
+const NAP: Duration = Duration::from_millis(20);
+
+/// Fails once the experiment is cancelled.
+///
+/// # Errors
+/// Cancellation.
+pub(crate) fn check_cancelled(watcher: &dyn Watcher) -> Result<()> {
+    match watcher.is_cancelled() {
+        true => Err(Error::Cancelled),
+        false => Ok(()),
+    }
+}
+
+/// Sleeps, unless the experiment is cancelled.
+///
+/// # Errors
+/// Cancellation.
+pub(crate) fn wait(duration: Duration, watcher: &dyn Watcher) -> Result<()> {
+    let until = Instant::now() + duration;
+    loop {
+        check_cancelled(watcher)?;
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(());
+        }
+        std::thread::sleep(left.min(NAP));
+    }
+}
+
+/// Sends a note.
+pub(crate) fn note(watcher: &dyn Watcher, text: &str) {
+    watcher.event(&Event::Note { text });
 }

@@ -6,10 +6,12 @@ use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
+use compactor::generate::{Amount, GenerateOptions};
 use compactor::table::DEFAULT_CHUNK_LENGTH;
 use compactor::{Error, Table};
 use compactor_io::{ReadMode, WriteMode};
-use compactor_lab::bench::{self, ArmKind, BenchOptions, BenchReport, Generated, IoPair};
+use compactor_lab::bench::{self, ArmKind, BenchOptions, IoPair};
+use compactor_lab::report;
 use compactor_sstable::Version;
 use compactor_sstable::compression::info::CompressionParams;
 
@@ -17,36 +19,34 @@ use super::generate::ShapeName;
 use super::lab::common::{Results, begin};
 use crate::flags::ByteSize;
 use crate::numbers::{DEFAULT_MEMORY, MEMORY, THREADS, beside_program, within};
-use crate::output::{say, say_notes};
+use crate::output::say_notes;
 use crate::output_form::{Compression, chunk_length, codec};
 
-/// Uncompressed bytes that may be asked for.
+/// Uncompressed bytes of generated inputs.
 const SIZE: RangeInclusive<ByteSize> = ByteSize(1 << 20)..=ByteSize(1 << 44);
-/// Bytes that the codec may be tried on, twice as many of which are in memory.
+/// Uncompressed bytes of the sample for the codec, which needs twice the memory.
 const SAMPLE: RangeInclusive<ByteSize> = ByteSize(1 << 20)..=ByteSize(4 << 30);
 
 /// Benchmark a merge against a plain copy, the codec alone, and Cassandra.
 ///
-/// Arms: `merge`, every component checked as it goes; `copy`, all Data.db read and written in the same
-/// modes and nothing done to them; `codec`, their chunks decompressed and as much compressed as the
-/// output has, in memory on all threads: no merge can be faster than that. Each run is a process
-/// of its own; arms take turns in an order drawn anew for each repeat; inputs are dropped from the page
-/// cache before each run. Every merge has to leave the same bytes. Deletions and expired data older
-/// than ten days are purged, as if the inputs were all that the table has.
+/// Arms: `merge`, which validates every component; `copy`, which reads and writes all Data.db in the same
+/// modes; `codec`, which decompresses the chunks of the inputs and compresses those of the output, in memory
+/// on all threads: no merge can be faster. Each run is a process of its own; each repeat runs all arms in a new
+/// random order; inputs are dropped from the page cache before each run. Every merge has to write the same
+/// bytes. Deletions and expired data older than ten days are purged, as if the inputs were the whole table.
 ///
-/// Everything is in a temporary directory, which is removed at the end, also on Ctrl-C. An arm that
-/// failed, or did otherwise than it claims (another I/O mode, another output), is marked, and the exit
-/// code is 1.
+/// All files are in a temporary directory, which is removed at the end, also on Ctrl-C. An arm that failed,
+/// used another I/O mode or wrote another output is marked, and the exit code is 1.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  Past the page cache and through it, on the disk of interest:
+  Direct and buffered I/O, on the disk to measure:
     compactor bench --directory /var/lib/cassandra --read-io direct,buffered \\
         --write-io direct,buffered
 
-  A snapshot, for a README:
+  A snapshot, with the result as Markdown:
     compactor bench snapshot --directory /scratch --format markdown --json bench.json
 
-  Against Cassandra, from the sources of compactor, with Java and Maven:
+  In comparison with Cassandra, from the sources of compactor, with Java and Maven:
     compactor bench --directory /scratch --size 2GiB \\
         --cassandra 'cargo run --release -p interop --bin interop-bench -- --access direct'")]
 pub struct Args {
@@ -54,8 +54,8 @@ pub struct Args {
     #[arg(value_name = "TABLE_DIR|SNAPSHOT_DIR|Data.db")]
     inputs: Vec<PathBuf>,
 
-    /// Directory for the temporary directory. Default: the current directory, $TMPDIR or /var/tmp,
-    /// whichever is the first to support direct I/O.
+    /// Directory for temporary files. Default: the current directory, $TMPDIR or /var/tmp, the first that
+    /// supports direct I/O.
     #[arg(long, value_name = "DIR")]
     directory: Option<PathBuf>,
 
@@ -69,18 +69,18 @@ pub struct Args {
     )]
     shape: ShapeName,
 
-    /// Uncompressed bytes of all of them together.
+    /// Uncompressed bytes of all generated inputs together.
     #[arg(long, help_heading = "Generated inputs", value_name = "SIZE", default_value = "1GiB",
         value_parser = within(SIZE), allow_hyphen_values = true, conflicts_with = "inputs")]
     size: ByteSize,
 
-    /// Number of them; all have half of their partitions in common.
+    /// Number of generated inputs; all have half of their partitions in common.
     #[arg(long, help_heading = "Generated inputs", value_name = "N", default_value = "2",
         value_parser = within(1..=1000u32), allow_negative_numbers = true,
         conflicts_with = "inputs")]
     sstables: u32,
 
-    /// Version of them: nb, oa, pa, da, ea.
+    /// Version of generated inputs: nb, oa, pa, da, ea.
     #[arg(
         long,
         help_heading = "Generated inputs",
@@ -90,7 +90,7 @@ pub struct Args {
     )]
     sstable_version: Version,
 
-    /// Compression of them.
+    /// Compression of generated inputs.
     #[arg(
         long,
         help_heading = "Generated inputs",
@@ -110,19 +110,18 @@ pub struct Args {
     )]
     chunk_length: Option<ByteSize>,
 
-    /// Our arms that run.
+    /// Arms to run.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "ARM,...",
         default_values = ["merge", "copy", "codec"])]
     arms: Vec<ArmName>,
 
-    /// Also compares with a command that merges on request, such as interop-bench with Cassandra; may
-    /// be given several times. Requests and replies are lines of JSON; the first line, which introduces
-    /// it, is waited for for 10 minutes.
+    /// Another arm: a command that merges on request, such as interop-bench with Cassandra; may be given
+    /// several times. Requests and replies are lines of JSON; its first line, the introduction, must come
+    /// within 10 minutes.
     #[arg(long, value_name = "COMMAND")]
     cassandra: Vec<String>,
 
-    /// Read modes: auto, direct, buffered, dontneed, dontcache; one merge and one copy for
-    /// each.
+    /// Read modes: auto, direct, buffered, dontneed, dontcache; each is a merge and a copy.
     #[arg(
         long,
         help_heading = "Input and output",
@@ -132,8 +131,8 @@ pub struct Args {
     )]
     read_io: Vec<ReadMode>,
 
-    /// Write modes: auto, direct, buffered, trickle, dontneed, dontcache; the number of
-    /// --read-io, or one for all.
+    /// Write modes: auto, direct, buffered, trickle, dontneed, dontcache; one for each of --read-io, or one
+    /// for all.
     #[arg(
         long,
         help_heading = "Input and output",
@@ -148,21 +147,21 @@ pub struct Args {
         value_parser = within(THREADS), allow_negative_numbers = true)]
     threads: Option<usize>,
 
-    /// Memory that a merge takes, 1MiB to 1TiB, as of `compactor merge`.
+    /// Memory of a merge, 1MiB to 1TiB, as of `compactor merge`.
     #[arg(long, help_heading = "Input and output", value_name = "SIZE", default_value = DEFAULT_MEMORY,
         value_parser = within(MEMORY), allow_hyphen_values = true)]
     memory: ByteSize,
 
-    /// Reads the inputs into the page cache before each run, instead of dropping them from it.
+    /// Reads the inputs into the page cache before each run instead of dropping them.
     #[arg(long, help_heading = "Input and output")]
     warm: bool,
 
-    /// Runs of each arm that count.
+    /// Number of repeats that count.
     #[arg(long, value_name = "N", default_value = "5", value_parser = within(1..=1000u32),
         allow_negative_numbers = true)]
     repeat: u32,
 
-    /// Runs of each arm before them that do not.
+    /// Number of warm-up repeats, which do not count.
     #[arg(long, value_name = "N", default_value = "1", value_parser = within(0..=100u32),
         allow_negative_numbers = true)]
     warm_up: u32,
@@ -172,25 +171,20 @@ pub struct Args {
         allow_negative_numbers = true)]
     seed: u64,
 
-    /// Uncompressed bytes, from all over the inputs, that the codec is tried on; twice as many are in
-    /// memory. Its time is scaled to all of them.
+    /// Uncompressed bytes of the sample for the codec, taken from all over the inputs; it needs twice the
+    /// memory. Its time is scaled to the whole inputs.
     #[arg(long, value_name = "SIZE", default_value = "128MiB", value_parser = within(SAMPLE),
         allow_hyphen_values = true)]
     codec_sample: ByteSize,
 
-    /// Writes everything that was measured to a file, as JSON.
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
-
-    /// Form of the output on stdout.
-    #[arg(long, value_enum, default_value = "text")]
-    format: BenchFormat,
+    #[command(flatten)]
+    pub results: Results,
 }
 
 impl Args {
     /// Whether stdout gets one JSON document.
     pub fn prints_json(&self) -> bool {
-        self.format == BenchFormat::Json
+        self.results.prints_json()
     }
 }
 
@@ -205,15 +199,14 @@ enum ArmName {
     Codec,
 }
 
-/// Form of the result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum BenchFormat {
-    /// A table for terminals.
-    Text,
-    /// A table of GitHub's Markdown.
-    Markdown,
-    /// Everything that was measured.
-    Json,
+impl ArmName {
+    fn kind(self) -> ArmKind {
+        match self {
+            ArmName::Merge => ArmKind::Merge,
+            ArmName::Copy => ArmKind::Copy,
+            ArmName::Codec => ArmKind::Codec,
+        }
+    }
 }
 
 /// Runs the command.
@@ -221,18 +214,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let (interrupted, directory) = begin(args.directory.as_deref())?;
     let options = options(&args, directory)?;
     let program = std::env::current_exe().context("find the program itself")?;
-    let results = Results::create(args.json.as_deref(), None)?;
-    let mut progress = |line: &str| say(format_args!("{line}"));
-    let outcome = bench::run(&options, &program, &interrupted, &mut progress)?;
-    let report = BenchReport::new(&outcome);
-    let json = serde_json::to_string_pretty(&report)?;
-    let document = report.document();
-    let text = match args.format {
-        BenchFormat::Text => document.to_text(),
-        BenchFormat::Markdown => document.to_markdown(),
-        BenchFormat::Json => json.clone(),
-    };
-    results.write(&json, &document, &text, (&outcome.end, outcome.is_sound()))
+    let files = args.results.create()?;
+    let outcome = bench::run(&options, &program, &args.results.progress(interrupted))?;
+    let report = report::bench::report(&outcome);
+    let json = serde_json::to_value(report::bench::WithFigures::new(&outcome, &report))?;
+    files.write(&json, report, outcome.is_sound())
 }
 
 fn options(args: &Args, directory: PathBuf) -> anyhow::Result<BenchOptions> {
@@ -246,27 +232,21 @@ fn options(args: &Args, directory: PathBuf) -> anyhow::Result<BenchOptions> {
     };
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let mut kinds = Vec::new();
-    for name in &args.arms {
-        let kind = match name {
-            ArmName::Merge => ArmKind::Merge,
-            ArmName::Copy => ArmKind::Copy,
-            ArmName::Codec => ArmKind::Codec,
-        };
+    for kind in args.arms.iter().map(|arm| arm.kind()) {
         if !kinds.contains(&kind) {
             kinds.push(kind);
         }
     }
+    let mut generated = GenerateOptions::new(args.shape.shape(), PathBuf::new());
+    generated.amount = Amount::Bytes(args.size.0 / u64::from(args.sstables));
+    generated.sstables = args.sstables;
+    generated.version = args.sstable_version;
+    generated.compression = compression(args)?;
     Ok(BenchOptions {
         command: Some(command()),
         directory,
         given,
-        generated: Generated {
-            shape: args.shape.shape(),
-            bytes: args.size.0,
-            sstables: args.sstables,
-            version: args.sstable_version,
-            compression: compression(args)?,
-        },
+        generated,
         kinds,
         pairs: pairs(&args.read_io, &args.write_io)?,
         external: args.cassandra.clone(),
@@ -308,7 +288,7 @@ fn pairs(read: &[ReadMode], write: &[WriteMode]) -> Result<Vec<IoPair>, Error> {
     let fits = |len: usize| len == count || len == 1;
     if !fits(read.len()) || !fits(write.len()) {
         return Err(Error::invalid(format!(
-            "--read-io names {} modes and --write-io {}: name as many, or one for all",
+            "--read-io names {} modes and --write-io {}: name the same number of each, or one for all",
             read.len(),
             write.len()
         )));

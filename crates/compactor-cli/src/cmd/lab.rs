@@ -1,6 +1,5 @@
 //! `compactor lab`: experiments on the effect of a compaction on reads, and on how data is stored.
 
-mod arguments;
 mod chunk_length;
 pub(super) mod common;
 mod fio;
@@ -12,8 +11,6 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
-use crate::flags::Format;
-
 /// Measure the effect of a compaction on concurrent reads, and the cost of reads by chunk length.
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -24,7 +21,7 @@ pub struct Args {
 /// The experiments.
 #[derive(Debug, Subcommand)]
 enum Experiment {
-    Interference(Box<arguments::Args>),
+    Interference(Box<interference::Args>),
     ChunkLength(Box<chunk_length::Args>),
     Report(report::Args),
     Fio(fio::Args),
@@ -33,13 +30,12 @@ enum Experiment {
 impl Args {
     /// Whether stdout gets one JSON document.
     pub fn prints_json(&self) -> bool {
-        let format = match &self.experiment {
-            Experiment::Interference(args) => args.common.format,
-            Experiment::ChunkLength(args) => args.common.format,
-            Experiment::Report(args) => return args.prints_json(),
-            Experiment::Fio(args) => args.format,
-        };
-        format == Format::Json
+        match &self.experiment {
+            Experiment::Interference(args) => args.common.results.prints_json(),
+            Experiment::ChunkLength(args) => args.common.results.prints_json(),
+            Experiment::Report(args) => args.prints_json(),
+            Experiment::Fio(args) => args.results.prints_json(),
+        }
     }
 }
 

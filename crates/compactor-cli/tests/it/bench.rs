@@ -52,7 +52,7 @@ fn all_arms_take_turns_and_leave_the_same_bytes() {
         let runs = arm["runs"].as_array().unwrap();
         assert_eq!(runs.len(), 3, "two repeats and a warm-up");
         for run in runs {
-            assert_eq!(run["otherwise"].as_array().unwrap().len(), 0, "{run}");
+            assert_eq!(run["warnings"].as_array().unwrap().len(), 0, "{run}");
             assert!(run["wall_s"].as_f64().unwrap() > 0.0);
             orders.push(run["order"].as_u64().unwrap());
         }
@@ -74,9 +74,9 @@ fn all_arms_take_turns_and_leave_the_same_bytes() {
     assert!(is_empty(directory.path()));
 }
 
-/// What has to happen to a merge for it to be told of: another output, or none.
+/// A merge that leaves another output, or none, is reported.
 #[test]
-fn sstables_that_are_there_are_merged_beside_a_command() {
+fn given_sstables_are_merged_in_comparison_with_a_command() {
     let (directory, data) = (disk_directory(), disk_directory());
     let generated = Command::new(env!("CARGO_BIN_EXE_compactor"))
         .args(["generate", "--sstables", "2", "--size", "1MiB", "--output"])
@@ -113,14 +113,14 @@ fn sstables_that_are_there_are_merged_beside_a_command() {
     assert_eq!(output.status.code(), Some(1), "{text}{}", stderr(&output));
     for part in [
         "idle !",
-        "idle: it left no output",
+        "idle repeat 0: it left no output",
         "idle: a shell",
-        "(given, ",
+        "shape given, ",
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
     assert!(is_empty(directory.path()));
-    assert_eq!(files(), before, "nothing is made beside inputs");
+    assert_eq!(files(), before, "nothing is created next to inputs");
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn what_cannot_be_is_refused_and_leaves_nothing() {
                 "direct,buffered",
             ],
             2,
-            "name as many",
+            "the same number of each",
         ),
         (&["--size", "16TiB"], 2, "free space"),
         (&["--cassandra", "exit 1"], 2, "ended"),
@@ -177,9 +177,9 @@ fn what_cannot_be_is_refused_and_leaves_nothing() {
         let mut command = Command::new(env!("CARGO_BIN_EXE_compactor"));
         command.args(["bench", "--directory"]).arg(directory.path());
         let output = command.args(options).output().unwrap();
-        let told = stderr(&output);
-        assert_eq!(output.status.code(), Some(code), "{options:?}: {told}");
-        assert!(told.contains(reason), "{options:?}: {told}");
+        let message = stderr(&output);
+        assert_eq!(output.status.code(), Some(code), "{options:?}: {message}");
+        assert!(message.contains(reason), "{options:?}: {message}");
         assert!(is_empty(directory.path()), "{options:?}");
     }
 }

@@ -70,7 +70,7 @@ fn a_comparison_ends_with_a_table_the_json_and_a_page_and_is_shown_again() {
     assert_eq!(variant["variant"]["chunk_length_bytes"], 4096);
     let runs = found["runs"].as_array().unwrap();
     assert_eq!(runs.len(), 4);
-    let reading = &runs[3]["beside"]["at_rate"];
+    let reading = &runs[3]["compacting"]["at_rate"];
     for name in ["decompressed_bytes", "reader_cpu_s", "compacted_bytes"] {
         assert!(reading[name].is_number(), "{name}: {reading}");
     }
@@ -119,8 +119,14 @@ fn a_comparison_ends_with_a_table_the_json_and_a_page_and_is_shown_again() {
     let markdown = stdout(&report(&["--format", "markdown"]));
     assert!(markdown.contains("| lz4 64 KiB |"), "{markdown}");
     let figures: Value = serde_json::from_str(&stdout(&report(&["--format", "json"]))).unwrap();
-    assert_eq!(figures[0]["variants"][0]["variant"]["compressor"], "lz4");
-    assert_eq!(figures[0]["published"][0]["figure"], "reads_per_s");
+    assert_eq!(
+        figures[0]["points"][0]["variants"][0]["variant"]["compressor"],
+        "lz4"
+    );
+    assert_eq!(
+        figures[0]["points"][0]["published"][0]["figure"],
+        "reads_per_s"
+    );
     let other = concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/../compactor-lab/tests/data/outcome.json"

@@ -3,7 +3,7 @@
 //!
 //! Chunks are taken from all over the inputs, into memory and decompressed once beforehand. Then
 //! passes over them are timed. Each thread decompresses into, and compresses into, a buffer of one
-//! chunk that it uses again and again, so that nothing but the codec and its checksums counts.
+//! chunk that it reuses, so that nothing but the codec and its checksums counts.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
@@ -21,7 +21,7 @@ use crate::stats::median;
 
 /// Uncompressed bytes that are taken together: many chunks, so that compressing can cut them anew.
 const PIECE_BYTES: u64 = 1 << 20;
-/// Passes go on until they have taken this long together...
+/// Passes are repeated until they have taken this long in total...
 const LONG_ENOUGH_S: f64 = 1.5;
 /// ...and are this many...
 const FEWEST_PASSES: usize = 3;

@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use compactor::generate::{Amount, GenerateOptions};
 use compactor::{Error, Observer, Result};
 
 use super::BenchOptions;
@@ -14,7 +13,7 @@ use crate::table::{Table, WIDE_ROWS, disk_len};
 pub(super) fn needed_bytes(options: &BenchOptions) -> u64 {
     let outputs = if options.external.is_empty() { 1 } else { 2 };
     match options.given.is_empty() {
-        true => options.generated.bytes.saturating_mul(1 + outputs),
+        true => options.generated_bytes().saturating_mul(1 + outputs),
         false => {
             let descriptors = options.given.iter().filter_map(|path| {
                 let file = compactor_sstable::descriptor::Descriptor::parse(path).ok()?;
@@ -42,19 +41,15 @@ pub(super) fn prepare(
         let paths = options.given.iter().map(absolute);
         return Table::open("given".to_owned(), paths.collect::<Result<_, _>>()?);
     }
-    let asked = &options.generated;
-    let mut wanted = GenerateOptions::new(asked.shape, directory.join("inputs"));
-    wanted.keyspace = "bench".to_owned();
-    wanted.sstables = asked.sstables.max(1);
-    wanted.amount = Amount::Bytes(asked.bytes / u64::from(wanted.sstables));
-    wanted.version = asked.version;
-    wanted.compression.clone_from(&asked.compression);
-    wanted.seed = options.seed;
-    wanted.now_s = options.now_s;
-    if asked.shape.has_sequence() {
-        wanted.rows_per_partition = WIDE_ROWS;
+    let mut generated = options.generated.clone();
+    generated.output_directory = directory.join("inputs");
+    generated.keyspace = "bench".to_owned();
+    generated.seed = options.seed;
+    generated.now_s = options.now_s;
+    if generated.shape.has_sequence() {
+        generated.rows_per_partition = WIDE_ROWS;
     }
-    Table::generate(wanted, observer)
+    Table::generate(generated, observer)
 }
 
 /// Drops the inputs from the page cache, or reads them into it.

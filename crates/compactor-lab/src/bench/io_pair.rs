@@ -6,8 +6,8 @@ use std::str::FromStr;
 use compactor_io::{ReadMode, WriteMode};
 use serde::{Deserialize, Serialize};
 
-/// Modes in which an arm reads and writes. As text, also in JSON: `direct/buffered`. With `auto`, what was really
-/// used is told of each run.
+/// Modes in which an arm reads and writes. As text, also in JSON: `direct/buffered`. With `auto`, each run records
+/// the modes that were used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct IoPair {

@@ -2,10 +2,8 @@
 
 use std::path::PathBuf;
 
-use compactor::generate::Shape;
+use compactor::generate::{Amount, GenerateOptions};
 use compactor::{Error, Result};
-use compactor_sstable::Version;
-use compactor_sstable::compression::info::CompressionParams;
 use serde::{Deserialize, Serialize};
 
 use super::IoPair;
@@ -20,23 +18,8 @@ pub enum ArmKind {
     Copy,
     /// The codec alone.
     Codec,
-    /// A command that was brought.
+    /// An external command.
     External,
-}
-
-/// SSTables to make.
-#[derive(Clone, Debug)]
-pub struct Generated {
-    /// Shape of their rows.
-    pub shape: Shape,
-    /// Uncompressed bytes of all of them together.
-    pub bytes: u64,
-    /// Number of SSTables.
-    pub sstables: u32,
-    /// Their version.
-    pub version: Version,
-    /// Their compression; `None` for none.
-    pub compression: Option<CompressionParams>,
 }
 
 /// Options of a bench, and their record in its outcome.
@@ -50,9 +33,9 @@ pub struct BenchOptions {
     /// `Data.db` of SSTables that are there; empty for generated ones.
     #[serde(skip)]
     pub given: Vec<PathBuf>,
-    /// SSTables to generate, if none are given.
+    /// SSTables to generate, if none are given: shape, amount, number, version and compression.
     #[serde(skip)]
-    pub generated: Generated,
+    pub generated: GenerateOptions,
     /// Our arms that run.
     #[serde(skip)]
     pub kinds: Vec<ArmKind>,
@@ -86,6 +69,14 @@ pub struct BenchOptions {
 pub(super) const GC_GRACE_S: i64 = 864_000;
 
 impl BenchOptions {
+    /// Uncompressed bytes of all SSTables to generate.
+    pub(super) fn generated_bytes(&self) -> u64 {
+        match self.generated.amount {
+            Amount::Bytes(bytes) => bytes.saturating_mul(u64::from(self.generated.sstables)),
+            Amount::Rows(_) => 0,
+        }
+    }
+
     /// Refuses what makes no sense.
     ///
     /// # Errors

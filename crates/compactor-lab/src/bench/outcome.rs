@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::{ArmKind, BenchOptions, CodecTimes, Compression, IoPair};
-use crate::outcome::{DataRecord, End, Environment, Warning};
+use crate::outcome::{Attempt, DataRecord, End, Environment, Warning};
 
 /// Version of the shape of the JSON document.
 pub const FORMAT_VERSION: u32 = 1;
@@ -72,12 +72,9 @@ pub struct ArmOutcome {
 /// One run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct BenchRun {
-    /// Repeat, warm-ups included.
-    pub repeat: u32,
-    /// Whether it does not count.
-    pub warm_up: bool,
-    /// Its place among all runs, from 0.
-    pub order: u32,
+    /// Time of the run; its warnings are deviations from what the arm claims.
+    #[serde(flatten)]
+    pub attempt: Attempt,
     /// Seconds from opening the inputs to the last sync; of the codec: what the whole input would take,
     /// by its sample.
     pub wall_s: f64,
@@ -89,23 +86,18 @@ pub struct BenchRun {
     pub io: Option<IoPair>,
     /// Times of the codec for its sample.
     pub codec: Option<CodecTimes>,
-    /// Deviations from what the arm claims, sentences.
-    pub otherwise: Vec<String>,
 }
 
 impl ArmOutcome {
-    /// The runs that count.
-    pub fn counted(&self) -> impl Iterator<Item = &BenchRun> {
-        self.runs.iter().filter(|run| !run.warm_up)
+    /// Whether it did what it claims, and did not fail.
+    pub fn is_sound(&self) -> bool {
+        self.failure.is_none() && self.runs.iter().all(|run| run.attempt.warnings.is_empty())
     }
 }
 
 impl BenchOutcome {
-    /// Whether every arm ran as often as it should and did what it claims.
+    /// Whether every arm ran in every repeat and did what it claims.
     pub fn is_sound(&self) -> bool {
-        self.end == End::Complete
-            && self.arms.iter().all(|arm| {
-                arm.failure.is_none() && arm.runs.iter().all(|run| run.otherwise.is_empty())
-            })
+        self.end == End::Complete && self.arms.iter().all(ArmOutcome::is_sound)
     }
 }

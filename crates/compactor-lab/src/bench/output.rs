@@ -66,8 +66,8 @@ fn sum_of(io: &Io, path: &Path, is_cancelled: &dyn Fn() -> bool) -> Result<u32> 
     Ok(crc32(&sums))
 }
 
-/// Fault of the output of a run, as far as it shows: a merge of ours leaves the same bytes
-/// every time, a copy as many as there were, and others as many rows.
+/// Fault of the output of a run, if any is visible: a merge of ours writes the same bytes
+/// every time, a copy the same number of bytes, and others the same number of rows.
 ///
 /// # Errors
 /// Damage, a failed read, or cancellation.
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn an_output_that_differs_in_anything_is_told_of() {
+    fn an_output_that_differs_in_anything_is_reported() {
         let temp = tempfile::tempdir().unwrap();
         let made = |name: &str, change: &dyn Fn(&mut GenerateOptions)| {
             table(&temp.path().join(name), change)

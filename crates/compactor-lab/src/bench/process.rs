@@ -5,7 +5,6 @@ use std::io::BufReader;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
@@ -15,27 +14,29 @@ use rustix::process::{
 };
 use serde_json::Value;
 
+use crate::watcher::Watcher;
+
 use super::{Introduction, Reply, Request, read_line, write_line};
 
 /// Time between two looks at a process.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Time that a process may take to end by itself once it is asked to: it may be at work on a request that
-/// is obsolete, or remove what it has made.
+/// Time that a process may take to end by itself once it is asked to: it may be working on a request that
+/// is obsolete, or removing its files.
 const PATIENCE: Duration = Duration::from_secs(3);
 const PATIENCE_WITH_OURS: Duration = Duration::from_secs(10);
 
 /// Time that a command may take to introduce itself: it may have to fetch what it runs.
 const INTRODUCTION: Duration = Duration::from_secs(600);
 
-/// A command that was brought, and its introduction.
+/// An external command, and its introduction.
 #[derive(Debug)]
 pub(super) struct External {
     pub(super) introduction: Introduction,
     process: Process,
 }
 
-/// A process that answers requests. It is ended, with all that it started, when this is dropped.
+/// A process that answers requests. It is ended, with its children, when this is dropped.
 #[derive(Debug)]
 struct Process {
     name: String,
@@ -50,13 +51,13 @@ struct Process {
 ///
 /// # Errors
 /// Cancellation, or a process that cannot be started. A failure in it is a [`Reply::Failed`].
-pub(super) fn run_ours(program: &Path, request: &Request, stop: &AtomicBool) -> Result<Reply> {
+pub(super) fn run_ours(program: &Path, request: &Request, watcher: &dyn Watcher) -> Result<Reply> {
     let mut command = Command::new(program);
     command.arg("bench-arm");
     let name = format!("{} bench-arm", program.display());
     let failed = |e| Error::Internal(format!("run {name}: {e}"));
     let mut process = Process::start(name.clone(), command, true).map_err(failed)?;
-    process.ask(request, stop)
+    process.ask(request, watcher)
 }
 
 impl External {
@@ -64,18 +65,22 @@ impl External {
     ///
     /// # Errors
     /// A command that does not introduce itself, or cancellation.
-    pub(super) fn start(command: &str, stop: &AtomicBool) -> Result<External> {
-        External::start_within(INTRODUCTION, command, stop)
+    pub(super) fn start(command: &str, watcher: &dyn Watcher) -> Result<External> {
+        External::start_within(INTRODUCTION, command, watcher)
     }
 
-    fn start_within(introduction: Duration, command: &str, stop: &AtomicBool) -> Result<External> {
+    fn start_within(
+        introduction: Duration,
+        command: &str,
+        watcher: &dyn Watcher,
+    ) -> Result<External> {
         let failed = |e: String| Error::invalid(format!("--cassandra {command:?}: {e}"));
         let mut shell = Command::new("sh");
         shell.args(["-c", command]);
         let process = Process::start(command.to_owned(), shell, false);
         let mut process = process.map_err(|e| failed(e.to_string()))?;
         let deadline = Instant::now() + introduction;
-        let introduction = process.line(stop, Some(deadline))?.map_err(failed)?;
+        let introduction = process.line(watcher, Some(deadline))?.map_err(failed)?;
         let introduction = serde_json::from_value(introduction)
             .map_err(|e| failed(format!("it does not introduce itself: {e}")))?;
         Ok(External {
@@ -88,8 +93,8 @@ impl External {
     ///
     /// # Errors
     /// Cancellation. A failure there is a [`Reply::Failed`].
-    pub(super) fn run(&mut self, request: &Request, stop: &AtomicBool) -> Result<Reply> {
-        self.process.ask(request, stop)
+    pub(super) fn run(&mut self, request: &Request, watcher: &dyn Watcher) -> Result<Reply> {
+        self.process.ask(request, watcher)
     }
 }
 
@@ -130,14 +135,14 @@ impl Process {
     ///
     /// # Errors
     /// Cancellation.
-    fn ask(&mut self, request: &Request, stop: &AtomicBool) -> Result<Reply> {
+    fn ask(&mut self, request: &Request, watcher: &dyn Watcher) -> Result<Reply> {
         if let Some(requests) = &mut self.requests
             && let Err(e) = write_line(requests, request)
         {
             let ended = self.how_it_ended();
             return Ok(Reply::Failed(format!("it takes no request: {e}; {ended}")));
         }
-        Ok(match self.line(stop, None)? {
+        Ok(match self.line(watcher, None)? {
             Err(reason) => Reply::Failed(reason),
             Ok(line) => serde_json::from_value(line)
                 .unwrap_or_else(|e| Reply::Failed(format!("no reply but something else: {e}"))),
@@ -150,12 +155,12 @@ impl Process {
     /// Cancellation.
     fn line(
         &mut self,
-        stop: &AtomicBool,
+        watcher: &dyn Watcher,
         deadline: Option<Instant>,
     ) -> Result<Result<Value, String>> {
         let mut gone_since = None;
         loop {
-            if stop.load(Ordering::Relaxed) {
+            if watcher.is_cancelled() {
                 return Err(Error::Cancelled);
             }
             match self.replies.recv_timeout(LOOK) {
@@ -237,6 +242,8 @@ impl Drop for Process {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
     use super::super::Work;
     use super::super::work::tests::request;
     use super::*;
@@ -257,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_ends_or_says_something_else_is_told_of() {
+    fn one_that_ends_or_says_something_else_is_reported() {
         let temp = tempfile::tempdir().unwrap();
         let stop = AtomicBool::new(false);
         for (command, reason) in [

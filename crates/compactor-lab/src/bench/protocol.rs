@@ -42,7 +42,7 @@ pub struct Request {
     pub memory_bytes: usize,
     /// Time at which TTL expiry is evaluated, seconds since 1970.
     pub now_s: i64,
-    /// Deletions before this many seconds may be purged: the inputs are all that there is.
+    /// Deletions before this time, seconds since 1970, may be purged: the inputs are the whole table.
     pub gc_before_s: i64,
     /// Compression that the output has to have; `None` for none.
     pub compression: Option<Compression>,
@@ -138,6 +138,19 @@ pub struct CodecTimes {
     pub compress_cpu_s: f64,
 }
 
+impl CodecTimes {
+    /// Time that the codec would take for all of it, by its sample: seconds, and processor seconds. Inputs are
+    /// decompressed and outputs compressed, of which there may be less.
+    pub(super) fn at_scale(&self, input_bytes: u64, output_bytes: u64) -> (f64, f64) {
+        let sample = self.sample_bytes.max(1) as f64;
+        let (input, output) = (input_bytes as f64 / sample, output_bytes as f64 / sample);
+        (
+            self.decompress_s * input + self.compress_s * output,
+            self.decompress_cpu_s * input + self.compress_cpu_s * output,
+        )
+    }
+}
+
 /// Longest line that is accepted: requests name all inputs.
 const LINE_LIMIT: u64 = 64 << 20;
 
@@ -165,4 +178,24 @@ pub fn write_line(to: &mut impl Write, message: &impl Serialize) -> std::io::Res
     line.push('\n');
     to.write_all(line.as_bytes())?;
     to.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_codec_is_scaled_by_what_is_read_and_what_is_written() {
+        let times = CodecTimes {
+            sample_bytes: 100,
+            passes: 3,
+            decompress_s: 0.5,
+            compress_s: 2.0,
+            decompress_cpu_s: 1.0,
+            compress_cpu_s: 4.0,
+        };
+        assert_eq!(times.at_scale(100, 100), (2.5, 5.0));
+        assert_eq!(times.at_scale(1000, 750), (5.0 + 15.0, 10.0 + 30.0));
+        assert_eq!(times.at_scale(200, 0), (1.0, 2.0));
+    }
 }

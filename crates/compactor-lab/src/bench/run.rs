@@ -2,10 +2,9 @@
 
 use std::fs::File;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use compactor::{Error, ErrorKind, Observer, Result};
+use compactor::{Error, Result};
 
 use super::inputs::{self, make_ready, needed_bytes};
 use super::options::GC_GRACE_S;
@@ -13,108 +12,81 @@ use super::outcome::FORMAT_VERSION;
 use super::process::{External, run_ours};
 use super::{
     ArmKind, ArmOutcome, BenchOptions, BenchOutcome, BenchRun, Done, OutputFacts, Reply, Request,
-    Work, at_scale, output, work,
+    Work, output, work,
 };
-use crate::clocks::unix_ms;
-use crate::environment::capture;
-use crate::observer::Following;
-use crate::outcome::{End, Environment, Warning};
+use crate::caveats::Warnings;
+use crate::observer::{Following, watched};
+use crate::outcome::{Attempt, End, Environment, Warning};
 use crate::random::Random;
 use crate::report::units::bytes;
-use crate::schedule::{Repeats, Schedule, Turn};
-use crate::scratch::{OutputDirectory, Scratch};
-use crate::stats::{ENOUGH_REPEATS, outliers};
-use crate::table::{Table, require_room};
-use crate::warnings::{self, Caveats};
+use crate::schedule::{Repeats, Schedule};
+use crate::scratch::OutputDirectory;
+use crate::session::{Session, end_of, report_warnings};
+use crate::table::{GENERATING, Table, require_room};
+use crate::watcher::{Event, Plan, Watcher, note};
+use crate::{report, warnings};
 
 /// Stream of random numbers of the seed, for the order of runs.
 const STREAM: u64 = 0x6265_6e63;
 
 /// Measures all arms. `program bench-arm` has to [`serve`](super::serve) a request. Whatever is
-/// made on the disk is below `options.directory` and removed at the end, and so are processes. `say`
-/// receives a line about every step. Once `stop` is set, what was measured until then comes back, with
-/// [`End::Interrupted`].
+/// made on the disk is below `options.directory` and removed at the end, and so are processes. If the
+/// watcher stops it, what was measured until then is returned, with [`End::Interrupted`].
 ///
 /// # Errors
 /// Options that make no sense, no room, a merge that fails, a command that does not introduce itself,
 /// or cancellation before the first run that counts.
-pub fn run(
-    options: &BenchOptions,
-    program: &Path,
-    stop: &AtomicBool,
-    say: &mut dyn FnMut(&str),
-) -> Result<BenchOutcome> {
+pub fn run(options: &BenchOptions, program: &Path, watcher: &dyn Watcher) -> Result<BenchOutcome> {
     options.check()?;
-    let started = Instant::now();
-    let started_at_ms = unix_ms();
     let directory =
         std::path::absolute(&options.directory).map_err(Error::file("find", &options.directory))?;
     let needed = needed_bytes(options);
-    say(&format!(
+    let text = format!(
         "up to {} will be in {} at a time",
         bytes(needed as f64),
         options.directory.display()
-    ));
+    );
+    note(watcher, &text);
     require_room(&directory, needed)?;
-    let scratch = Scratch::create(&directory, "bench")?;
-    let environment = capture(scratch.path(), "none".to_owned())?;
+    let session = Session::begin(&directory, "bench", None)?;
+    let warnings = warnings_of(&session.environment);
+    report_warnings(&warnings, watcher);
     // Ended before the directory is removed, which is dropped later.
-    let mut externals = Vec::new();
-    for command in &options.external {
-        externals.push(External::start(command, stop)?);
-    }
-    let mut observer = Following {
-        is_cancelled: || stop.load(Ordering::Relaxed),
-        progress: |_| (),
-    };
-    if options.given.is_empty() {
-        say(&format!(
-            "generating {}",
-            bytes(options.generated.bytes as f64)
-        ));
-    }
-    let inputs = inputs::prepare(options, scratch.path(), &mut observer)?;
-    say("merging once, to know the output");
+    let externals = options.external.iter();
+    let externals = externals.map(|command| External::start(command, watcher));
+    let externals = externals.collect::<Result<_>>()?;
+    let scratch = session.scratch.path();
+    let mut observer = watched(watcher, GENERATING, options.generated_bytes());
+    let inputs = inputs::prepare(options, scratch, &mut observer)?;
+    note(watcher, "merging once, to know the output");
     let mut bench = Bench {
         options,
         program,
-        stop,
-        scratch: scratch.path(),
-        expected: reference(options, &inputs, scratch.path(), &mut observer)?,
+        watcher,
+        scratch,
+        expected: reference(options, &inputs, scratch, watcher)?,
         inputs,
         externals,
     };
     let mut outcome = BenchOutcome {
         format_version: FORMAT_VERSION,
-        started_at_ms,
+        started_at_ms: session.started_at_ms,
         elapsed_s: 0.0,
         end: End::Complete,
         options: options.clone(),
-        warnings: warnings_of(&environment, options),
-        environment,
+        environment: session.environment.clone(),
         data: bench.inputs.record.clone(),
         data_file_bytes: bench.inputs.data_file_bytes(),
         output: bench.expected.clone(),
-        arms: bench.arms(say),
+        arms: bench.arms(),
+        warnings,
     };
-    match bench.rounds(&mut outcome.arms, say) {
-        Ok(()) => {}
-        Err(error) if error.kind() == ErrorKind::Cancelled => {
-            if outcome
-                .arms
-                .iter()
-                .all(|arm| arm.counted().next().is_none())
-            {
-                return Err(error);
-            }
-            outcome.end = End::Interrupted;
-        }
-        Err(error) => return Err(error),
-    }
+    let runs = bench.rounds(&mut outcome.arms);
+    let all_runs = outcome.arms.iter().flat_map(|arm| &arm.runs);
+    let has_runs = all_runs.into_iter().any(|run| run.attempt.counts());
+    outcome.end = end_of(runs, has_runs)?;
     drop(bench);
-    outcome.warnings.extend(outlying(&outcome.arms));
-    outcome.elapsed_s = started.elapsed().as_secs_f64();
-    scratch.remove()?;
+    outcome.elapsed_s = session.finish()?;
     Ok(outcome)
 }
 
@@ -122,7 +94,7 @@ pub fn run(
 struct Bench<'a> {
     options: &'a BenchOptions,
     program: &'a Path,
-    stop: &'a AtomicBool,
+    watcher: &'a dyn Watcher,
     scratch: &'a Path,
     inputs: Table,
     expected: OutputFacts,
@@ -130,7 +102,7 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    fn arms(&self, say: &mut dyn FnMut(&str)) -> Vec<ArmOutcome> {
+    fn arms(&self) -> Vec<ArmOutcome> {
         let arm = |name: String, kind, io, notes: Vec<String>| ArmOutcome {
             name,
             kind,
@@ -150,7 +122,12 @@ impl Bench<'_> {
             self.inputs.record.compressor.is_some() || self.expected.compression.is_some();
         match (wants(ArmKind::Codec), has_codec) {
             (true, true) => arms.push(arm("codec".to_owned(), ArmKind::Codec, None, Vec::new())),
-            (true, false) => say("neither inputs nor output are compressed: no arm codec"),
+            (true, false) => {
+                note(
+                    self.watcher,
+                    "neither inputs nor output are compressed: no arm codec",
+                );
+            }
             (false, _) => {}
         }
         for external in &self.externals {
@@ -165,41 +142,38 @@ impl Bench<'_> {
         arms
     }
 
-    fn rounds(&mut self, arms: &mut [ArmOutcome], say: &mut dyn FnMut(&str)) -> Result<()> {
+    fn rounds(&mut self, arms: &mut [ArmOutcome]) -> Result<()> {
         let repeats = Repeats {
             warm_ups: self.options.warm_ups,
             counted: self.options.repeats,
         };
-        let mut order: Vec<usize> = (0..arms.len()).collect();
         let mut random = Random::new(self.options.seed, STREAM);
-        let one = |index: usize, turn: Turn| {
+        let names = arms.iter().map(|arm| arm.name.clone()).collect();
+        let mut schedule = Schedule::new(names, 1, repeats);
+        let one = |index: usize, plan: Plan| {
             let is_external = |arm: &&ArmOutcome| arm.kind == ArmKind::External;
             let external = arms[..index].iter().filter(is_external).count();
-            let Some(arm) = arms.get_mut(index).filter(|arm| arm.failure.is_none()) else {
+            let arm = &mut arms[index];
+            if arm.failure.is_some() {
                 return Ok(());
-            };
-            let done = match self.one(arm, external, turn.repeat)? {
-                Ok(done) => done,
-                Err(reason) => {
-                    say(&format!("{} failed: {reason}", arm.name));
-                    arm.failure = Some(reason);
-                    return Ok(());
+            }
+            self.watcher.event(&Event::RunStarted(&plan));
+            match self.one(arm, external, plan.repeat)? {
+                Ok(done) => {
+                    let run = self.run_of(arm.kind, done, &plan);
+                    let bytes = self.inputs.record.uncompressed_bytes;
+                    let measured = report::bench::measured(arm, &run, bytes);
+                    self.watcher.event(&Event::RunEnded(&measured));
+                    arm.runs.push(run);
                 }
-            };
-            let run = self.run_of(arm.kind, done, turn);
-            say(&format!(
-                "run {} of {}{}: {}: {:.2} s",
-                turn.order + 1,
-                turn.runs,
-                if turn.warm_up { ", warm-up" } else { "" },
-                arm.name,
-                run.wall_s
-            ));
-            arm.runs.push(run);
+                Err(reason) => {
+                    note(self.watcher, &format!("{} failed: {reason}", arm.name));
+                    arm.failure = Some(reason);
+                }
+            }
             Ok(())
         };
-        let mut schedule = Schedule::new(order.len(), repeats);
-        schedule.run(&mut order, &mut random, |_| Duration::ZERO, |_| (), one)
+        schedule.run(&mut random, |_| Duration::ZERO, None, one)
     }
 
     /// Runs an arm once, and examines its output.
@@ -209,7 +183,7 @@ impl Bench<'_> {
         external: usize,
         repeat: u32,
     ) -> Result<std::result::Result<Done, String>> {
-        let is_cancelled = || self.stop.load(Ordering::Relaxed);
+        let is_cancelled = || self.watcher.is_cancelled();
         let output = OutputDirectory::create(self.scratch.join("output"))?;
         make_ready(&self.inputs, self.options.warm)?;
         let mut request = request(self.options, &self.inputs, self.scratch, &output.path);
@@ -229,8 +203,8 @@ impl Bench<'_> {
             let _ = rustix::fs::syncfs(directory);
         }
         let reply = match (arm.kind, self.externals.get_mut(external)) {
-            (ArmKind::External, Some(external)) => external.run(&request, self.stop)?,
-            _ => run_ours(self.program, &request, self.stop)?,
+            (ArmKind::External, Some(external)) => external.run(&request, self.watcher)?,
+            _ => run_ours(self.program, &request, self.watcher)?,
         };
         let mut done = match reply {
             Reply::Done(done) => done,
@@ -244,25 +218,26 @@ impl Bench<'_> {
         Ok(Ok(done))
     }
 
-    fn run_of(&self, kind: ArmKind, done: Done, turn: Turn) -> BenchRun {
+    fn run_of(&self, kind: ArmKind, done: Done, plan: &Plan) -> BenchRun {
         let (wall_s, cpu_s) = match &done.codec {
             None => (done.wall_s, done.cpu_s),
-            Some(times) => at_scale(
-                times,
+            Some(times) => times.at_scale(
                 self.inputs.record.uncompressed_bytes,
                 self.expected.uncompressed_bytes,
             ),
         };
         BenchRun {
-            repeat: turn.repeat,
-            warm_up: turn.warm_up,
-            order: turn.order,
+            attempt: Attempt {
+                warnings: (done.otherwise.into_iter())
+                    .map(|text| Warning::new("deviation", text))
+                    .collect(),
+                ..plan.attempt()
+            },
             wall_s,
             cpu_s,
             peak_rss_bytes: (kind != ArmKind::Codec).then_some(done.peak_rss_bytes),
             io: done.io,
             codec: done.codec,
-            otherwise: done.otherwise,
         }
     }
 }
@@ -289,11 +264,19 @@ fn reference(
     options: &BenchOptions,
     inputs: &Table,
     scratch: &Path,
-    observer: &mut dyn Observer,
+    watcher: &dyn Watcher,
 ) -> Result<OutputFacts> {
+    let is_cancelled = || watcher.is_cancelled();
+    let mut observer = Following {
+        is_cancelled,
+        progress: |_| (),
+    };
     let output = OutputDirectory::create(scratch.join("output"))?;
-    work::merge(&request(options, inputs, scratch, &output.path), observer)?;
-    let facts = output::examine(&output.path, &|| observer.is_cancelled())?;
+    work::merge(
+        &request(options, inputs, scratch, &output.path),
+        &mut observer,
+    )?;
+    let facts = output::examine(&output.path, &is_cancelled)?;
     output.remove()?;
     facts.ok_or_else(|| {
         Error::invalid(
@@ -303,60 +286,11 @@ fn reference(
     })
 }
 
-fn warnings_of(environment: &Environment, options: &BenchOptions) -> Vec<Warning> {
-    let mut found = Caveats(warnings::of_machine(environment, false));
+fn warnings_of(environment: &Environment) -> Vec<Warning> {
+    let mut found = Warnings(warnings::of_machine(environment, false));
     let in_memory = environment.file_system.as_deref() == Some("tmpfs");
     found.when(in_memory, "in_memory", || {
         "the directory is in memory: there is no disk".to_owned()
     });
-    let is_few = (options.repeats as usize) < ENOUGH_REPEATS;
-    found.when(is_few, "few_repeats", || {
-        "with so few repeats an interval says little: --repeat 5 or more".to_owned()
-    });
     found.0
-}
-
-fn outlying(arms: &[ArmOutcome]) -> Vec<Warning> {
-    let of_arm = |arm: &ArmOutcome| {
-        let runs: Vec<&BenchRun> = arm.counted().collect();
-        let times: Vec<f64> = runs.iter().map(|run| run.wall_s).collect();
-        let warning = |at: usize| {
-            Warning::new(
-                "outlier",
-                format!(
-                    "{}: {:.2} s of repeat {} is far off its others",
-                    arm.name, times[at], runs[at].repeat
-                ),
-            )
-        };
-        outliers(&times)
-            .into_iter()
-            .map(warning)
-            .collect::<Vec<_>>()
-    };
-    arms.iter().flat_map(of_arm).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_run_far_off_is_reported() {
-        let mut outcome = super::super::report::tests::outcome();
-        let arm = &mut outcome.arms[0];
-        let run = arm.runs[1].clone();
-        arm.runs = [1.0, 1.01, 0.99, 1.0, 5.0]
-            .into_iter()
-            .enumerate()
-            .map(|(repeat, wall_s)| BenchRun {
-                repeat: repeat as u32,
-                wall_s,
-                ..run.clone()
-            })
-            .collect();
-        let found = outlying(&outcome.arms);
-        assert_eq!(found.len(), 1);
-        assert!(found[0].text.contains("5.00 s of repeat 4"), "{found:?}");
-    }
 }

@@ -5,9 +5,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use compactor::ErrorKind;
+use compactor_io::{ReadMode, WriteMode};
 
 use super::outcome::BackgroundRecord;
-use crate::compaction::{CompactionSettings, Compactions};
+use crate::compaction::Compactions;
+use crate::options::Setup;
 use crate::scratch::OutputDirectory;
 use crate::table::Table;
 use crate::watcher::Watcher;
@@ -25,7 +27,8 @@ impl Background {
     /// Compacts until [`end`](Background::end), or until a compaction fails. Their outputs are removed.
     pub(super) fn run(
         &self,
-        settings: &CompactionSettings,
+        setup: &Setup,
+        (read, write): (ReadMode, WriteMode),
         table: &Table,
         directory: &Path,
         watcher: &dyn Watcher,
@@ -35,7 +38,9 @@ impl Background {
         let is_over = || self.is_over.load(Ordering::Relaxed) || watcher.is_cancelled();
         let result = OutputDirectory::create(directory.join("compacted")).and_then(|output| {
             let compactions = Compactions {
-                settings: *settings,
+                setup,
+                read,
+                write,
                 table,
                 directory: &output.path,
                 keeps_last: false,

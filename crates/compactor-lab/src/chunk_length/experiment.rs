@@ -2,9 +2,9 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use compactor::{Error, ErrorKind, Result};
+use compactor::{Error, Result};
 
 use super::options::ChunkLengthOptions;
 use super::outcome::{ChunkLengthOutcome, Experiment, FORMAT_VERSION, VariantRun};
@@ -12,21 +12,20 @@ use super::run::{Bench, SETTLE};
 use super::variant::{Compressor, Variant};
 use super::written::{self, Written};
 use crate::arm::Arm;
-use crate::cgroup::{self, MemoryCgroup};
-use crate::clocks::unix_ms;
-use crate::environment::{capture, memory_bytes};
-use crate::experiment::{choose_hot_set, generating};
+use crate::caveats::Warnings;
+use crate::cgroup::MemoryCgroup;
+use crate::environment::memory_bytes;
 use crate::hot_set::HotSet;
 use crate::observer::watched;
 use crate::options::Data;
-use crate::outcome::{DataRecord, End, Environment, Subject, Warning};
+use crate::outcome::{DataRecord, End, Environment, Warning};
 use crate::random::Random;
-use crate::report::units::bytes;
-use crate::schedule::{Schedule, Turn};
-use crate::scratch::Scratch;
-use crate::table::{TABLE_DIRECTORY, Table, require_room};
-use crate::warnings::{self, Caveats, small_hot_set};
-use crate::watcher::{Event, Watcher};
+use crate::report::{self, units};
+use crate::schedule::Schedule;
+use crate::session::{Session, end_of, report_warnings};
+use crate::table::{GENERATING, TABLE_DIRECTORY, Table, require_room};
+use crate::warnings::{self, small_hot_set};
+use crate::watcher::{Event, Plan, Watcher, note};
 
 /// Stream of random numbers of the seed, for the order of runs.
 const STREAM: u64 = 0x6368_756e;
@@ -47,19 +46,12 @@ const SHARE_OF_SLOWEST: f64 = 0.5;
 /// end.
 pub fn compare(options: &ChunkLengthOptions, watcher: &dyn Watcher) -> Result<ChunkLengthOutcome> {
     options.check()?;
-    let started = Instant::now();
-    let started_at_ms = unix_ms();
-    let scratch = Scratch::create(&options.directory, "lab")?;
-    let environment = capture(
-        scratch.path(),
-        cgroup::available(options.memory_limit_bytes),
-    )?;
+    let session = Session::begin(&options.directory, "lab", options.memory_limit_bytes)?;
+    let (directory, environment) = (session.scratch.path(), session.environment.clone());
     let mut found = warnings::of_machine(&environment, options.memory_limit_bytes.is_some());
-    for warning in &found {
-        watcher.event(&Event::Warning(warning));
-    }
-    let source = source(options, scratch.path(), watcher)?;
-    let hot = Arc::new(choose_hot_set(
+    report_warnings(&found, watcher);
+    let source = source(options, directory, watcher)?;
+    let hot = Arc::new(HotSet::of_table(
         &source,
         options.hot_set_bytes,
         options.seed,
@@ -69,16 +61,14 @@ pub fn compare(options: &ChunkLengthOptions, watcher: &dyn Watcher) -> Result<Ch
         .memory_limit_bytes
         .filter(|_| environment.memory_cgroup.starts_with('v'));
     let room = limit.or_else(memory_bytes).unwrap_or(u64::MAX);
-    let variants = write_all(options, &source, &hot, room, scratch.path(), watcher)?;
+    let variants = write_all(options, &source, &hot, room, directory, watcher)?;
     let of_variants = of_variants(options, &source.record, &hot, &variants, &environment, room);
-    for warning in &of_variants {
-        watcher.event(&Event::Warning(warning));
-    }
+    report_warnings(&of_variants, watcher);
     found.extend(of_variants);
     let mut outcome = ChunkLengthOutcome {
         experiment: Experiment::ChunkLength,
         format_version: FORMAT_VERSION,
-        started_at_ms,
+        started_at_ms: session.started_at_ms,
         elapsed_s: 0.0,
         end: End::Complete,
         options: options.clone(),
@@ -96,30 +86,25 @@ pub fn compare(options: &ChunkLengthOptions, watcher: &dyn Watcher) -> Result<Ch
     };
     let cgroup = limit.map(MemoryCgroup::enter).transpose();
     let cgroup = cgroup.map_err(Error::invalid)?;
-    let all = All {
+    let bench = Bench {
         options,
         source: &source,
         hot: &hot,
-        variants: &variants,
-        directory: scratch.path(),
+        directory,
         cgroup: cgroup.as_ref(),
+        rate_per_s: options.rate_per_s,
     };
-    match all.run(&mut outcome, watcher) {
-        Err(error) if error.kind() == ErrorKind::Cancelled && !outcome.runs.is_empty() => {
-            outcome.end = End::Interrupted;
-        }
-        result => result?,
-    }
+    let runs = run_all(bench, &variants, &mut outcome, watcher);
+    outcome.end = end_of(runs, !outcome.runs.is_empty())?;
     drop(cgroup);
-    outcome.elapsed_s = started.elapsed().as_secs_f64();
-    scratch.remove()?;
+    outcome.elapsed_s = session.finish()?;
     Ok(outcome)
 }
 
 /// The rows, as they are before any variant is written of them: a copy of what was given or generated.
 fn source(options: &ChunkLengthOptions, directory: &Path, watcher: &dyn Watcher) -> Result<Table> {
     let bytes = options.generated_bytes().unwrap_or(0);
-    let mut generating = generating(watcher, bytes);
+    let mut generating = watched(watcher, GENERATING, bytes);
     // Source, copy, variants and an output; compressed data takes about half of what it is.
     let needed = bytes.saturating_mul(options.variants().len() as u64 + 3);
     let generated = Table::prepare(
@@ -130,10 +115,12 @@ fn source(options: &ChunkLengthOptions, directory: &Path, watcher: &dyn Watcher)
         &mut generating,
     )?;
     let needed = needed_bytes(&options.variants(), &generated);
-    watcher.event(&Event::Room {
-        bytes: needed,
-        directory,
-    });
+    let text = format!(
+        "at most {} are needed in {}",
+        units::bytes(needed as f64),
+        directory.display()
+    );
+    note(watcher, &text);
     require_room(directory, needed)?;
     let source = written::copy(&generated, directory, &mut generating)?;
     if let Data::Generated { .. } = options.data {
@@ -165,19 +152,19 @@ fn write_all(
     watcher: &dyn Watcher,
 ) -> Result<Vec<Written>> {
     let page_bytes = rustix::param::page_size() as u64;
-    let write = |variant| {
-        let total_bytes = source.record.uncompressed_bytes;
-        let mut writing = watched(watcher, move |done_bytes| Event::Writing {
-            variant,
-            done_bytes,
-            total_bytes,
-        });
+    let write = |variant: Variant| {
+        let work = format!("writing {variant}");
+        let mut writing = watched(watcher, &work, source.record.uncompressed_bytes);
         let mut written = written::write(source, variant, directory, &mut writing)?;
         written.record.hot_bytes = written.hot_bytes(hot, page_bytes)?;
         written.record.pressure = written.record.hot_bytes as f64 / room as f64;
-        watcher.event(&Event::Written {
-            variant: &written.record,
-        });
+        let text = format!(
+            "{variant}: {} of Data.db, hot rows on {} of pages, {:.0}% of the memory they may take",
+            units::bytes(written.record.data_file_bytes as f64),
+            units::bytes(written.record.hot_bytes as f64),
+            100.0 * written.record.pressure
+        );
+        note(watcher, &text);
         Ok(written)
     };
     let written: Vec<Written> = options
@@ -204,7 +191,7 @@ fn of_variants(
     environment: &Environment,
     room: u64,
 ) -> Vec<Warning> {
-    let mut found = Caveats::default();
+    let mut found = Warnings::default();
     let hot_bytes = hot.page_count() * environment.page_bytes;
     small_hot_set(&mut found, hot_bytes, options.hot_set_bytes);
     let (fit, others): (Vec<_>, Vec<_>) = variants.iter().partition(|v| v.record.hot_bytes < room);
@@ -212,7 +199,7 @@ fn of_variants(
         let names = variants.iter().map(|v| v.record.variant.to_string());
         names.collect::<Vec<_>>().join(", ")
     };
-    let room = bytes(room as f64);
+    let room = units::bytes(room as f64);
     found.when(others.is_empty(), "everything_fits", || {
         format!(
             "the hot rows of every variant fit into {room}: once they are there the disk is not read, and \
@@ -236,55 +223,35 @@ fn of_variants(
     found.0
 }
 
-/// Context of all runs.
-struct All<'a> {
-    options: &'a ChunkLengthOptions,
-    source: &'a Table,
-    hot: &'a Arc<HotSet>,
-    variants: &'a [Written],
-    directory: &'a Path,
-    cgroup: Option<&'a MemoryCgroup>,
-}
-
-impl All<'_> {
-    /// Runs all of them. What was measured is in the outcome, however it ends.
-    fn run(&self, outcome: &mut ChunkLengthOutcome, watcher: &dyn Watcher) -> Result<()> {
-        let options = self.options;
-        let mut order: Vec<&Written> = self.variants.iter().collect();
-        let mut schedule = Schedule::new(order.len(), options.all_repeats());
-        let one = |written: &Written, turn: Turn| {
-            let variant = written.record.variant;
-            let plan = turn.plan(Subject::Variant(variant));
-            if !plan.warm_up && outcome.rate_per_s.is_none() {
-                outcome.rate_per_s = common_rate(&outcome.runs);
-                if let Some(rate) = outcome.rate_per_s {
-                    watcher.event(&Event::Rate { reads_per_s: rate });
-                }
+/// Runs all variants in all repeats. What was measured is in the outcome, however it ends.
+fn run_all(
+    mut bench: Bench<'_>,
+    variants: &[Written],
+    outcome: &mut ChunkLengthOutcome,
+    watcher: &dyn Watcher,
+) -> Result<()> {
+    let options = bench.options;
+    let names = variants.iter().map(|v| v.record.variant.to_string());
+    let mut schedule = Schedule::new(names.collect(), 1, options.all_repeats());
+    let one = |variant: usize, plan: Plan| {
+        if !plan.warm_up && bench.rate_per_s.is_none() {
+            bench.rate_per_s = common_rate(&outcome.runs);
+            outcome.rate_per_s = bench.rate_per_s;
+            if let Some(rate) = bench.rate_per_s {
+                note(
+                    watcher,
+                    &format!("latencies are compared at {rate:.0} reads/s"),
+                );
             }
-            watcher.event(&Event::VariantStarted(plan));
-            let bench = Bench {
-                options,
-                source: self.source,
-                hot: self.hot,
-                directory: self.directory,
-                cgroup: self.cgroup,
-                rate_per_s: outcome.rate_per_s,
-            };
-            let run = bench.run(written, plan, watcher)?;
-            watcher.event(&Event::VariantEnded {
-                order: plan.order,
-                variant,
-                invalid: &run.attempt.invalid,
-                reads_per_s: run.alone.peak.latency.achieved_per_s,
-                run: &run,
-            });
-            outcome.runs.push(run);
-            Ok(())
-        };
-        let mut random = Random::new(options.seed, STREAM);
-        let planned = |repeat| planned(options, repeat);
-        schedule.run(&mut order, &mut random, planned, |_| (), one)
-    }
+        }
+        watcher.event(&Event::RunStarted(&plan));
+        let run = bench.run(&variants[variant], &plan, watcher)?;
+        watcher.event(&Event::RunEnded(&report::chunk_length::measured(&run)));
+        outcome.runs.push(run);
+        Ok(())
+    };
+    let mut random = Random::new(options.seed, STREAM);
+    schedule.run(&mut random, |repeat| planned(options, repeat), None, one)
 }
 
 /// Duration of a run of a repeat by the options, without dropping caches and cleaning. A

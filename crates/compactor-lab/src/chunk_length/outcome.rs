@@ -100,7 +100,7 @@ pub struct VariantRun {
     /// Reads alone.
     pub alone: Reads,
     /// Reads during a compaction; `None` if there was to be none.
-    #[serde(rename = "beside")]
+    #[serde(alias = "beside")]
     pub compacting: Option<Reads>,
     /// The compactions meanwhile.
     pub compaction: Option<BackgroundRecord>,
@@ -111,8 +111,8 @@ pub struct VariantRun {
 /// Reads under one condition.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reads {
-    /// The most that there can be: in each thread the next begins when the one before is done. Latencies
-    /// are from the begin of each.
+    /// Peak throughput: each thread starts its next read when the last one ends. Latencies are from the
+    /// start of each.
     pub peak: Reading,
     /// At the rate that all variants have in common, on a Poisson schedule. Latencies are from when
     /// each was to begin. `None` while that rate is not known: in a warm-up.
@@ -172,7 +172,7 @@ pub struct BackgroundRecord {
     pub read_mode: Option<String>,
     /// Mode in which the output was really written.
     pub write_mode: Option<String>,
-    /// Notes on modes that were used instead of those asked for.
+    /// Notes on modes that were used instead of the requested ones.
     pub fallbacks: Vec<String>,
     /// Reason that one failed.
     pub failure: Option<String>,

@@ -6,25 +6,23 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use compactor::{Error, Result};
-use compactor_io::{Io, IoOptions};
+use compactor_io::{Io, IoOptions, ReadMode, WriteMode};
 
 use super::background::Background;
 use super::options::ChunkLengthOptions;
 use super::outcome::{BackgroundRecord, Reading, Reads, VariantRun};
 use super::written::Written;
 use crate::arm::Arm;
+use crate::caveats::Warnings;
 use crate::cgroup::MemoryCgroup;
-use crate::clocks::unix_ms;
-use crate::compaction::CompactionSettings;
 use crate::foreground::{ForegroundReader, LiveSstables, draw};
 use crate::hot_set::HotSet;
 use crate::load::{Load, LoadResult, Pace};
-use crate::outcome::{Invalid, Phase, Warning};
+use crate::outcome::{Phase, Warning};
 use crate::random::Draw;
-use crate::run::wait;
 use crate::table::Table;
-use crate::validity::{Reasons, keeps_schedule};
-use crate::watcher::{Plan, Watcher};
+use crate::validity::keeps_schedule;
+use crate::watcher::{Plan, Watcher, wait};
 
 /// Reads before a measurement at a rate, so that the threads have begun and the queue is what it is.
 pub(super) const SETTLE: Duration = Duration::from_millis(300);
@@ -61,11 +59,9 @@ impl Bench<'_> {
     pub(super) fn run(
         &self,
         written: &Written,
-        plan: Plan,
+        plan: &Plan,
         watcher: &dyn Watcher,
     ) -> Result<VariantRun> {
-        let started = Instant::now();
-        let started_at_ms = unix_ms();
         written.table.drop_pages()?;
         self.source.drop_pages()?;
         let io = Io::new(IoOptions::default())?;
@@ -84,8 +80,7 @@ impl Bench<'_> {
         let (compacting, compaction) = match self.options.compaction {
             Arm::Idle => (None, None),
             Arm::Compaction { read, write } => {
-                let settings = self.options.setup.compaction(read, write);
-                let (reads, record) = self.during_compactions(&settings, &mut reader)?;
+                let (reads, record) = self.during_compactions((read, write), &mut reader)?;
                 (Some(reads), Some(record))
             }
         };
@@ -96,7 +91,7 @@ impl Bench<'_> {
         written.table.drop_pages()?;
         let mut run = VariantRun {
             variant: written.record.variant,
-            attempt: plan.attempt(started_at_ms, started),
+            attempt: plan.attempt(),
             alone,
             compacting,
             compaction,
@@ -116,12 +111,20 @@ impl Bench<'_> {
     /// Reads during compactions.
     fn during_compactions(
         &self,
-        settings: &CompactionSettings,
+        modes: (ReadMode, WriteMode),
         reader: &mut Reader<'_>,
     ) -> Result<(Reads, BackgroundRecord)> {
         let (background, watcher) = (Background::default(), reader.watcher);
         std::thread::scope(|scope| {
-            let run = || background.run(settings, self.source, self.directory, watcher);
+            let run = || {
+                background.run(
+                    &self.options.setup,
+                    modes,
+                    self.source,
+                    self.directory,
+                    watcher,
+                )
+            };
             let running = std::thread::Builder::new()
                 .spawn_scoped(scope, run)
                 .map_err(Error::thread("the compaction"))?;
@@ -214,8 +217,8 @@ fn judge(
     asked: Arm,
     first_error: Option<&str>,
     kept_cgroup: bool,
-) -> Vec<Invalid> {
-    let mut reasons = Reasons::default();
+) -> Vec<Warning> {
+    let mut reasons = Warnings::default();
     let errors = readings(run)
         .map(|(_, reading)| reading.latency.errors)
         .sum();
@@ -250,20 +253,17 @@ fn judge(
 
 /// Caveats about a run that are no reason to discard it.
 fn warnings(run: &VariantRun) -> Vec<Warning> {
-    let mut warnings = Vec::new();
+    let mut warnings = Warnings::default();
     for (name, reading) in readings(run) {
-        if !holds_rate(reading) {
-            warnings.push(Warning::new(
-                "rate_not_held",
-                format!(
-                    "{name}: {:.0} of {:.0} reads/s were done: latencies are those of a queue that \
-                     grows, and are left out; use a lower --rate",
-                    reading.latency.achieved_per_s, reading.latency.intended_per_s
-                ),
-            ));
-        }
+        warnings.when(!holds_rate(reading), "rate_not_held", || {
+            format!(
+                "{name}: {:.0} of {:.0} reads/s were done: latencies are those of a queue that grows, and \
+                 are left out; use a lower --rate",
+                reading.latency.achieved_per_s, reading.latency.intended_per_s
+            )
+        });
     }
-    warnings
+    warnings.0
 }
 
 /// Whether reads kept up with their schedule.

@@ -1,4 +1,4 @@
-//! The JSON that fio prints, as far as it is of interest.
+//! Parts of the JSON output of fio.
 
 use std::collections::BTreeMap;
 
@@ -40,7 +40,7 @@ struct Latencies {
     percentile: BTreeMap<String, f64>,
 }
 
-/// Jobs of what fio printed. Messages may stand before the document: older releases print them there.
+/// Jobs in the output of fio. Older releases print messages before the document.
 ///
 /// # Errors
 /// If there is no such document, or a job in it failed.
@@ -55,7 +55,7 @@ pub(super) fn jobs(printed: &str) -> Result<Vec<FioJob>, String> {
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<Document>();
     let document = match values.next() {
         Some(Ok(document)) => document,
-        Some(Err(e)) => return Err(format!("what fio printed is not as expected: {e}")),
+        Some(Err(e)) => return Err(format!("the output of fio is not as expected: {e}")),
         None => return Err("fio printed no JSON".to_owned()),
     };
     if let Some(failed) = document.jobs.iter().find(|job| job.error != 0) {
@@ -103,7 +103,7 @@ mod tests {
 
     const PRINTED: &str = r#"note: both iodepth >= 1 and synchronous I/O engine are selected
 {"fio version":"fio-3.33","jobs":[
-{"jobname":"bystander","groupid":0,"error":0,
+{"jobname":"foreground","groupid":0,"error":0,
  "read":{"io_bytes":1638400,"bw_bytes":1636763,"runtime":1000,"total_ios":100,
   "lat_ns":{"min":76443,"max":10522342,"mean":561337.61,"stddev":1512660.3,"N":100,
    "percentile":{"50.000000":238592,"95.000000":1777664,"99.000000":10027008,"99.900000":10551296}}},
@@ -136,7 +136,7 @@ fio: something at the end"#;
     }
 
     #[test]
-    fn what_is_no_result_is_said() {
+    fn what_is_no_result_is_an_error() {
         assert!(jobs("").unwrap_err().contains("no JSON"));
         assert!(
             jobs("{\"jobs\":7}")
@@ -147,7 +147,7 @@ fio: something at the end"#;
         let failed = PRINTED.replacen("\"error\":0", "\"error\":95", 1);
         let error = jobs(&failed).unwrap_err();
         assert!(
-            error.contains("bystander: Operation not supported"),
+            error.contains("foreground: Operation not supported"),
             "{error}"
         );
     }

@@ -22,8 +22,8 @@ use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 #[strum(serialize_all = "kebab-case", parse_err_ty = String, parse_err_fn = no_profile)]
 pub enum Profile {
     /// Point reads of a hot file, alone.
-    #[serde(rename = "bystander")]
-    #[strum(serialize = "bystander")]
+    #[serde(rename = "foreground", alias = "bystander")]
+    #[strum(to_string = "foreground", serialize = "bystander")]
     Foreground,
     /// During a compaction through the page cache.
     MixBuffered,
@@ -87,8 +87,8 @@ macro_rules! files {
 
 /// Every file that fio reads: the profiles and what they include.
 pub(super) const FILES: [(&str, &str); 12] = files![
-    "bystander.fio",
-    "bystander.inc",
+    "foreground.fio",
+    "foreground.inc",
     "ceiling-random-read-16k.fio",
     "ceiling-random-read-4k.fio",
     "ceiling-sequential-read.fio",
@@ -115,7 +115,7 @@ mod tests {
                     assert!(FILES.iter().any(|(name, _)| *name == included), "{file}");
                 }
             }
-            assert_eq!(text.contains("[bystander]"), profile.is_mix(), "{file}");
+            assert_eq!(text.contains("[foreground]"), profile.is_mix(), "{file}");
             assert_eq!(profile.name().parse(), Ok(profile));
             let json = serde_json::to_string(&profile).unwrap();
             assert_eq!(json, format!("\"{profile}\""));

@@ -1,19 +1,24 @@
 //! Running fio.
 
 use std::fs::{self, File};
-use std::io::Read;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use compactor::Error;
+use compactor::{Error, Result};
 
-use super::{FioError, FioOptions, FioOutcome, FioRun, Profile, document, profile};
+use super::{FioJob, FioOptions, FioOutcome, FioRun, Profile, document, profile};
 use crate::outcome::End;
-use crate::report::units::bytes;
+use crate::random::Random;
+use crate::report;
+use crate::schedule::{Repeats, Schedule};
 use crate::scratch::Scratch;
+use crate::session::end_of;
+use crate::table::require_room;
+use crate::watcher::{Event, Plan, Watcher, note};
 
+/// Stream of random numbers, for the order of runs.
+const STREAM: u64 = 0x6669_6f20;
 /// Interval at which fio is checked for its end.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -21,39 +26,42 @@ const LOOK: Duration = Duration::from_millis(50);
 ///
 /// # Errors
 /// If there is none.
-pub fn version() -> Result<String, FioError> {
+pub fn version() -> Result<String> {
     let output = Command::new("fio")
         .arg("--version")
         .output()
-        .map_err(FioError::Missing)?;
+        .map_err(Error::file("run", "fio"))?;
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// Runs the profiles in `directory`, and calls `say` before each. Files are in a directory of their own in it,
-/// which is removed at the end in any case. Once `stop` is set fio is ended, and what was measured before is
-/// returned.
+/// Runs the profiles in `directory`, in each repeat in an order drawn anew. Files are in a directory of their own
+/// in it, which is removed at the end in any case. If the watcher stops it, fio is ended, and what was measured
+/// before is returned.
 ///
 /// A profile that fails, for example as the kernel does not support it, is no error: its run says so.
 ///
 /// # Errors
 /// If there is no fio, or no files can be made.
-pub fn run(
-    options: &FioOptions,
-    directory: &Path,
-    stop: &AtomicBool,
-    say: &mut dyn FnMut(&str),
-) -> Result<FioOutcome, FioError> {
+pub fn run(options: &FioOptions, directory: &Path, watcher: &dyn Watcher) -> Result<FioOutcome> {
     let fio_version = version()?;
-    let failed = |what: String, e: std::io::Error| FioError::Failed(format!("{what}: {e}"));
-    let of_files = |e: Error| FioError::Failed(e.to_string());
     // fio runs inside it, where a relative path would be another.
-    let directory = fs::canonicalize(directory)
-        .map_err(|e| failed(format!("find {}", directory.display()), e))?;
-    has_room(options, &directory)?;
-    let scratch = Scratch::create(&directory, "fio").map_err(of_files)?;
+    let directory =
+        fs::canonicalize(directory).map_err(Error::file("find directory", directory))?;
+    note(
+        watcher,
+        &format!("{fio_version} in {}", directory.display()),
+    );
+    require_room(
+        &directory,
+        options
+            .input_bytes
+            .saturating_mul(2)
+            .saturating_add(options.hot_bytes),
+    )?;
+    let scratch = Scratch::create(&directory, "fio")?;
     for (name, text) in profile::FILES {
-        fs::write(scratch.path().join(name), text)
-            .map_err(|e| failed(format!("write {name}"), e))?;
+        let path = scratch.path().join(name);
+        fs::write(&path, text).map_err(Error::file("write", &path))?;
     }
     let mut outcome = FioOutcome {
         fio_version,
@@ -62,84 +70,58 @@ pub fn run(
         end: End::Complete,
         runs: Vec::new(),
     };
-    let total = options.profiles.len() * options.repeats as usize;
-    'all: for repeat in 0..options.repeats {
-        for &profile in &options.profiles {
-            let number = outcome.runs.len() + 1;
-            say(&format!("{number} of {total}: {profile}"));
-            match one(options, profile, scratch.path(), stop) {
-                Ended::Stopped => {
-                    outcome.end = End::Interrupted;
-                    break 'all;
-                }
-                Ended::Done(result) => {
-                    let (jobs, failure) = match result {
-                        Ok(jobs) => (jobs, None),
-                        Err(reason) => (Vec::new(), Some(reason)),
-                    };
-                    outcome.runs.push(FioRun {
-                        profile,
-                        repeat,
-                        jobs,
-                        failure,
-                    });
-                }
-            }
-        }
-    }
-    scratch.remove().map_err(of_files)?;
+    let repeats = Repeats {
+        warm_ups: 0,
+        counted: options.repeats,
+    };
+    let names = options.profiles.iter().map(Profile::to_string).collect();
+    let runtime = Duration::from_secs(options.runtime_s.into());
+    let one = |profile: usize, plan: Plan| {
+        watcher.event(&Event::RunStarted(&plan));
+        let profile = options.profiles[profile];
+        let (jobs, failure) = match measure(options, profile, scratch.path(), watcher)? {
+            Ok(jobs) => (jobs, None),
+            Err(reason) => (Vec::new(), Some(reason)),
+        };
+        let run = FioRun {
+            profile,
+            repeat: plan.repeat,
+            jobs,
+            failure,
+        };
+        watcher.event(&Event::RunEnded(&report::fio::measured(&run)));
+        outcome.runs.push(run);
+        Ok(())
+    };
+    let mut random = Random::new(1, STREAM);
+    let runs = Schedule::new(names, 1, repeats).run(&mut random, |_| runtime, None, one);
+    outcome.end = end_of(runs, true)?;
+    scratch.remove()?;
     Ok(outcome)
 }
 
-/// Files that do not fit would fill the disk before fio failed.
-fn has_room(options: &FioOptions, directory: &Path) -> Result<(), FioError> {
-    let failed = |e| FioError::Failed(format!("ask for room in {}: {e}", directory.display()));
-    let found = rustix::fs::statvfs(directory).map_err(failed)?;
-    let free = found.f_bavail.saturating_mul(found.f_frsize);
-    // Input and output besides the hot file, and a little for other processes that write there.
-    let files = options.input_bytes.saturating_mul(2);
-    let needed = files.saturating_add(options.hot_bytes);
-    if needed > free - free / 20 {
-        return Err(FioError::Failed(format!(
-            "{}: files of {} are needed and {} are free; choose another directory, or a lower rate, a \
-             shorter time, a smaller hot file",
-            directory.display(),
-            bytes(needed as f64),
-            bytes(free as f64)
-        )));
-    }
-    Ok(())
-}
-
-enum Ended {
-    Stopped,
-    Done(Result<Vec<super::FioJob>, String>),
-}
-
 /// Lays out the files of a profile, lets the disk come to rest, and measures.
-fn one(options: &FioOptions, profile: Profile, scratch: &Path, stop: &AtomicBool) -> Ended {
-    let lay_out = wait(
-        command(options, profile, scratch, "--create_only=1"),
-        scratch,
-        stop,
-    );
-    match lay_out {
-        None => return Ended::Stopped,
-        Some(Err(reason)) => return Ended::Done(Err(reason)),
-        Some(Ok(_)) => {}
+///
+/// The outer error is cancellation, the inner one the reason of a failure.
+fn measure(
+    options: &FioOptions,
+    profile: Profile,
+    scratch: &Path,
+    watcher: &dyn Watcher,
+) -> Result<std::result::Result<Vec<FioJob>, String>> {
+    let run = |argument| {
+        let command = command(options, profile, scratch, argument);
+        wait(command, scratch, watcher)
+    };
+    if let Err(reason) = run("--create_only=1")? {
+        return Ok(Err(reason));
     }
     if let Ok(directory) = File::open(scratch) {
         // What was laid out is not to be written while something else is measured.
         let _ = rustix::fs::syncfs(directory);
     }
-    match wait(
-        command(options, profile, scratch, "--eta=never"),
-        scratch,
-        stop,
-    ) {
-        None => Ended::Stopped,
-        Some(printed) => Ended::Done(printed.and_then(|printed| document::jobs(&printed))),
-    }
+    let printed = run("--eta=never")?;
+    Ok(printed.and_then(|printed| document::jobs(&printed)))
 }
 
 fn command(options: &FioOptions, profile: Profile, scratch: &Path, argument: &str) -> Command {
@@ -157,8 +139,14 @@ fn command(options: &FioOptions, profile: Profile, scratch: &Path, argument: &st
     command
 }
 
-/// Output of a command, or why it failed; `None` if it was to stop.
-fn wait(mut command: Command, scratch: &Path, stop: &AtomicBool) -> Option<Result<String, String>> {
+/// Output of a command.
+///
+/// The outer error is cancellation, the inner one the reason of a failure.
+fn wait(
+    mut command: Command,
+    scratch: &Path,
+    watcher: &dyn Watcher,
+) -> Result<std::result::Result<String, String>> {
     // Into files: a pipe would not be read meanwhile.
     let (out, err) = (scratch.join("printed"), scratch.join("complaints"));
     let files = File::create(&out).and_then(|out| Ok((out, File::create(&err)?)));
@@ -168,41 +156,33 @@ fn wait(mut command: Command, scratch: &Path, stop: &AtomicBool) -> Option<Resul
     });
     let mut child = match spawned {
         Ok(child) => Reaped(child),
-        Err(e) => return Some(Err(format!("start fio: {e}"))),
+        Err(e) => return Ok(Err(format!("start fio: {e}"))),
     };
     let status = loop {
-        if stop.load(Ordering::Relaxed) {
-            return None;
-        }
         match child.0.try_wait() {
+            // A signal to all of the terminal's foreground ends fio, too, maybe first.
+            _ if watcher.is_cancelled() => return Err(Error::Cancelled),
             Ok(Some(status)) => break status,
             Ok(None) => std::thread::sleep(LOOK),
-            Err(e) => return Some(Err(format!("wait for fio: {e}"))),
+            Err(e) => return Ok(Err(format!("wait for fio: {e}"))),
         }
     };
-    // A signal to all of the terminal's foreground ends fio, too, maybe first.
-    if stop.load(Ordering::Relaxed) {
-        return None;
-    }
     let printed = text(&out);
     if status.success() {
-        return Some(Ok(printed));
+        return Ok(Ok(printed));
     }
     let complaints = text(&err) + &printed;
     let line = complaints.lines().find(|line| line.starts_with("fio:"));
     let line = line.or_else(|| complaints.lines().find(|line| !line.trim().is_empty()));
-    Some(Err(match line {
+    Ok(Err(match line {
         Some(line) => format!("fio failed ({status}): {}", line.trim()),
         None => format!("fio failed ({status})"),
     }))
 }
 
+/// Content of a file; empty if it cannot be read.
 fn text(path: &Path) -> String {
-    let mut bytes = Vec::new();
-    let read = File::open(path).and_then(|mut file| file.read_to_end(&mut bytes));
-    if read.is_err() {
-        return String::new();
-    }
+    let bytes = fs::read(path).unwrap_or_default();
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
@@ -221,6 +201,7 @@ impl Drop for Reaped {
 #[cfg(test)]
 mod tests {
     use compactor_testkit::machine::has_fio;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     use super::*;
 
@@ -250,28 +231,26 @@ mod tests {
             return;
         }
         let temp = tempfile::TempDir::new().unwrap();
-        let mut said = Vec::new();
-        let mut say = |line: &str| said.push(line.to_owned());
-        let outcome = run(&small(), temp.path(), &AtomicBool::new(false), &mut say).unwrap();
+        let outcome = run(&small(), temp.path(), &AtomicBool::new(false)).unwrap();
         assert_eq!(outcome.end, End::Complete);
-        assert_eq!(
-            said,
-            [
-                "1 of 3: bystander",
-                "2 of 3: mix-buffered",
-                "3 of 3: ceiling-sequential-write"
-            ]
-        );
         assert!(is_empty(temp.path()));
-        let [alone, mix, write] = &outcome.runs[..] else {
-            panic!("{outcome:?}");
+        let of = |profile| {
+            outcome
+                .runs
+                .iter()
+                .find(|run| run.profile == profile)
+                .unwrap()
         };
+        let [alone, mix, write] = small().profiles[..]
+            .try_into()
+            .map(|all: [_; 3]| all.map(of))
+            .unwrap();
         assert_eq!((&alone.failure, &mix.failure), (&None, &None));
-        let reads = alone.job("bystander").unwrap();
+        let reads = alone.job("foreground").unwrap();
         // 8 threads of 50 reads per second.
         assert!((100.0..800.0).contains(&reads.requests_per_s), "{reads:?}");
         assert!(reads.p50_ns > 0.0 && reads.p50_ns <= reads.p99_ns);
-        for name in ["bystander", "compaction-input", "compaction-output"] {
+        for name in ["foreground", "compaction-input", "compaction-output"] {
             assert!(mix.job(name).unwrap().bytes_per_s > 0.0, "{name}: {mix:?}");
         }
         // Where there is no direct I/O or io_uring, it says so.
@@ -296,7 +275,7 @@ mod tests {
                 std::thread::sleep(Duration::from_secs(2));
                 stop.store(true, Ordering::Relaxed);
             });
-            run(&options, temp.path(), &stop, &mut |_| {}).unwrap()
+            run(&options, temp.path(), &stop).unwrap()
         });
         assert_eq!((outcome.end, outcome.runs.len()), (End::Interrupted, 0));
         assert!(is_empty(temp.path()));
@@ -314,7 +293,7 @@ mod tests {
             hot_bytes: 1,
             ..small()
         };
-        let outcome = run(&options, temp.path(), &AtomicBool::new(false), &mut |_| {}).unwrap();
+        let outcome = run(&options, temp.path(), &AtomicBool::new(false)).unwrap();
         let failure = outcome.runs[0].failure.as_ref().unwrap();
         assert!(failure.contains("fio"), "{failure}");
         assert!(is_empty(temp.path()));
@@ -330,9 +309,9 @@ mod tests {
             hot_bytes: 1 << 60,
             ..small()
         };
-        let result = run(&options, temp.path(), &AtomicBool::new(false), &mut |_| {});
+        let result = run(&options, temp.path(), &AtomicBool::new(false));
         let message = result.unwrap_err().to_string();
-        assert!(message.contains("are needed and"), "{message}");
+        assert!(message.contains("free space"), "{message}");
         assert!(is_empty(temp.path()));
     }
 }

@@ -1,31 +1,8 @@
 //! Common part of runs of all experiments on reads.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use super::Warning;
-use crate::arm::Arm;
-use crate::chunk_length::Variant;
-
-/// Subject of runs that are compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Subject {
-    /// An arm of the interference experiment.
-    Arm(Arm),
-    /// A variant of the chunk-length experiment.
-    Variant(Variant),
-}
-
-impl fmt::Display for Subject {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Subject::Arm(arm) => arm.fmt(f),
-            Subject::Variant(variant) => variant.fmt(f),
-        }
-    }
-}
 
 /// A run: its place among others, and whether it counts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -40,8 +17,10 @@ pub struct Attempt {
     pub started_at_ms: u64,
     /// Duration with preparation and cleaning.
     pub elapsed_s: f64,
-    /// Reasons not to compare it with others; empty for a valid run.
-    pub invalid: Vec<Invalid>,
+    /// Reasons not to compare it with others; empty for a valid run. Their kinds are `failed`, `fallback`,
+    /// `pages_left`, `compaction_too_short`, `generator_late`, `reads_failed`, `hot_set_not_warm`,
+    /// `memory_limit_lost`.
+    pub invalid: Vec<Warning>,
     /// Caveats that are no reason to discard it.
     pub warnings: Vec<Warning>,
 }
@@ -51,14 +30,4 @@ impl Attempt {
     pub fn counts(&self) -> bool {
         !self.warm_up && self.invalid.is_empty()
     }
-}
-
-/// Reason that a run does not count.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Invalid {
-    /// A word to find it by: `failed`, `fallback`, `pages_left`, `compaction_too_short`,
-    /// `generator_late`, `reads_failed`, `hot_set_not_warm`, `memory_limit_lost`.
-    pub kind: String,
-    /// The sentence for people.
-    pub text: String,
 }

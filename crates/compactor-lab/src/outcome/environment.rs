@@ -23,7 +23,7 @@ pub struct Environment {
     pub memory_bytes: Option<u64>,
     /// Length of a page.
     pub page_bytes: u64,
-    /// The hypervisor or container that it runs in, as far as it shows.
+    /// The hypervisor or container that it runs in, if that is visible.
     pub virtualisation: Option<String>,
     /// Type of the file system.
     pub file_system: Option<String>,
@@ -45,7 +45,7 @@ pub struct Environment {
     pub cachestat: String,
     /// Whether the multi-generational LRU decides on eviction; `None` if the kernel has none.
     pub mglru: Option<bool>,
-    /// Whether DAMON is at work, which may be set to evict what was not used for a while, room or not;
+    /// Whether DAMON is active, which may evict pages that were not used recently even if memory is free;
     /// `None` if the kernel has none or does not report it.
     #[serde(default)]
     pub damon: Option<bool>,

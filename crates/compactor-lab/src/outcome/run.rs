@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Attempt, Cpu, Interval, Latency, Pressure, Sample};
+use super::{Attempt, Cpu, Interval, KernelCounters, Latency, Sample};
 use crate::arm::Arm;
 
 /// One run of one arm.
@@ -13,9 +13,9 @@ pub struct Run {
     /// Time of the run, and whether it counts.
     #[serde(flatten)]
     pub attempt: Attempt,
-    /// Reads before the compaction: hot set warm, nothing else going on.
+    /// Reads before the compaction: hot set warm, no other work.
     pub before: Latency,
-    /// **The result**: reads while the compaction went on, from its start until its output was
+    /// **The result**: reads during the compaction, from its start until its output was
     /// published; for [`Arm::Idle`] over as long a time.
     pub during: Latency,
     /// Reads after it, of the output; of the inputs for [`Arm::Idle`].
@@ -31,7 +31,7 @@ pub struct Run {
     /// Memory, from the start of the compaction to its end.
     pub memory: MemoryRecord,
     /// Stalls that the kernel counted (PSI), from the start of the compaction to its end.
-    pub pressure: Pressure,
+    pub pressure: KernelCounters,
     /// Processor time, from the start of the compaction to its end.
     pub cpu: Cpu,
     /// Whether the foreground load itself kept time.

@@ -1,5 +1,7 @@
 //! Samples of the system, every 100 ms or so.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::Phase;
@@ -21,12 +23,13 @@ pub struct Sample {
     pub outputs: Option<Pages>,
     /// The cgroup, if there is one.
     pub cgroup: Option<CgroupMemory>,
-    /// The machine's memory.
-    pub vmstat: VmStat,
-    /// Stalls of the machine.
-    pub pressure: Pressure,
-    /// The block device under the files.
-    pub disk: Option<DiskStats>,
+    /// Reclaim of the machine's memory, from `/proc/vmstat`.
+    pub vmstat: KernelCounters,
+    /// Stalls of the machine, from `/proc/pressure`: microseconds in which some or all tasks waited.
+    pub pressure: KernelCounters,
+    /// The block device under the files, from `/proc/diskstats`. Milliseconds of requests are summed over
+    /// them; `queue_ms` divided by the time is the mean length of the queue.
+    pub disk: Option<KernelCounters>,
     /// Processor time.
     pub cpu: Cpu,
     /// Uncompressed bytes that the compaction has read.
@@ -63,57 +66,45 @@ pub struct CgroupMemory {
     pub refaults: Option<u64>,
 }
 
-/// `/proc/vmstat`; counts since the first sample.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct VmStat {
-    /// Pages that kswapd scanned.
-    pub pgscan_kswapd: Option<u64>,
-    /// Pages that allocations scanned.
-    pub pgscan_direct: Option<u64>,
-    /// Pages that kswapd reclaimed.
-    pub pgsteal_kswapd: Option<u64>,
-    /// Pages that allocations reclaimed.
-    pub pgsteal_direct: Option<u64>,
-    /// Allocations that had to reclaim.
-    pub allocstall: Option<u64>,
-    /// Evicted pages of files that were soon needed again.
-    pub workingset_refault_file: Option<u64>,
+/// Name of the number of requests in flight, which is a gauge.
+const IN_FLIGHT: &str = "in_flight";
+
+/// Counters of the kernel by their names; `None`, or missing, if the kernel does not have one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct KernelCounters(BTreeMap<String, Option<u64>>);
+
+impl KernelCounters {
+    /// A counter.
+    pub fn get(&self, name: &str) -> Option<u64> {
+        self.0.get(name).copied().flatten()
+    }
+
+    /// How much each has counted since an earlier time; a gauge as it is now.
+    pub(crate) fn since(&self, earlier: &KernelCounters) -> KernelCounters {
+        let names = self.0.keys();
+        let since = names.map(|name| {
+            let earlier = match name.as_str() {
+                IN_FLIGHT => Some(0),
+                counter => earlier.get(counter),
+            };
+            let counted = self.get(name).zip(earlier);
+            let counted = counted.map(|(now, earlier)| now.saturating_sub(earlier));
+            (name.clone(), counted)
+        });
+        KernelCounters(since.collect())
+    }
 }
 
-/// `/proc/pressure`; microseconds since the first sample.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Pressure {
-    /// Some task waited for memory.
-    pub memory_some_us: Option<u64>,
-    /// All tasks waited for memory.
-    pub memory_full_us: Option<u64>,
-    /// Some task waited for I/O.
-    pub io_some_us: Option<u64>,
-    /// All tasks waited for I/O.
-    pub io_full_us: Option<u64>,
-}
-
-/// `/proc/diskstats` of the device; since the first sample, but for `in_flight`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DiskStats {
-    /// Reads completed.
-    pub reads: u64,
-    /// Bytes read.
-    pub read_bytes: u64,
-    /// Milliseconds that reads took, all together.
-    pub read_ms: u64,
-    /// Writes completed.
-    pub writes: u64,
-    /// Bytes written.
-    pub written_bytes: u64,
-    /// Milliseconds that writes took, all together.
-    pub write_ms: u64,
-    /// Requests in flight, now.
-    pub in_flight: u64,
-    /// Milliseconds in which there was a request.
-    pub busy_ms: u64,
-    /// Milliseconds times requests in flight: divided by the time, the mean length of the queue.
-    pub queue_ms: u64,
+impl<const N: usize> From<[(&str, Option<u64>); N]> for KernelCounters {
+    fn from(counters: [(&str, Option<u64>); N]) -> KernelCounters {
+        let counters = counters.into_iter();
+        KernelCounters(
+            counters
+                .map(|(name, count)| (name.to_owned(), count))
+                .collect(),
+        )
+    }
 }
 
 /// Processor seconds since the first sample.
@@ -122,7 +113,7 @@ pub struct Cpu {
     /// The process without foreground load and samplers: the compaction.
     pub compaction_s: f64,
     /// The foreground load's threads.
-    #[serde(rename = "bystander_s")]
+    #[serde(alias = "bystander_s")]
     pub foreground_s: f64,
     /// The samplers and whatever else the experiment needs.
     pub harness_s: f64,

@@ -1,21 +1,21 @@
-//! Charts as SVG inside HTML: line plots over a logarithmic axis of latencies, and bars of ratios.
+//! Charts as SVG inside HTML.
 //!
 //! No crate draws these: colours are custom properties of the page, so that one picture works in light and
-//! in dark; every picture has a title and a description for people who do not see it; names are at the ends
-//! of lines instead of in a legend; and a line plot is drawn for two widths, of which the page shows one.
+//! in dark; every picture has a description for people who do not see it; and the width
+//! fits a telephone.
 
 use std::fmt::Write;
 
 use askama::filters::Escaper;
 
 use super::document::Xml;
-use super::units::{milliseconds, significant};
-use super::with_interval;
-use crate::stats::Ratio;
+use super::units::significant;
+use crate::arm::Arm;
+use crate::comparison::Comparison;
 
 mod axis;
 
-pub(super) use axis::{Axis, spread};
+pub(super) use axis::Axis;
 
 /// Point of a picture, or of a series.
 pub(super) type Point = (f64, f64);
@@ -30,7 +30,7 @@ pub(super) struct Stroke {
 }
 
 /// Stroke of what others are compared with.
-pub(super) const IDLE: Stroke = Stroke {
+const IDLE: Stroke = Stroke {
     class: "idle",
     dashes: "1 3",
 };
@@ -38,8 +38,18 @@ const CLASSES: [&str; 8] = ["a0", "a1", "a2", "a3", "a4", "a5", "a6", "a7"];
 const DASHES: [&str; 3] = ["", "7 3", "2 3"];
 
 impl Stroke {
+    /// Stroke of an arm, the same in all charts of a comparison.
+    pub(super) fn of(comparison: &Comparison, arm: &str) -> Stroke {
+        let idle = Arm::Idle.to_string();
+        if arm == idle {
+            return IDLE;
+        }
+        let mut others = comparison.arms.iter().filter(|other| other.arm != idle);
+        Stroke::numbered(others.position(|other| other.arm == arm).unwrap_or(0))
+    }
+
     /// Stroke of the n-th series: eight colours, then the same with dashes.
-    pub(super) fn numbered(at: usize) -> Stroke {
+    fn numbered(at: usize) -> Stroke {
         Stroke {
             class: CLASSES[at % CLASSES.len()],
             dashes: DASHES[at / CLASSES.len() % DASHES.len()],
@@ -120,28 +130,12 @@ impl Svg {
         );
     }
 
-    /// Draws the lines and numbers of a vertical axis from `left` to `right`.
-    pub(super) fn y_axis(
-        &mut self,
-        axis: &Axis,
-        (left, right): Point,
-        most: usize,
-        text: fn(f64) -> String,
-    ) {
-        for (tick, at) in axis.ticks_at(most) {
-            self.line("grid", (left, at), (right, at));
-            self.text("tick", (left - 7.0, at + 4.0), "end", &text(tick));
-        }
-    }
-
-    /// Returns the element. `id` is unique in the page; title and description are for people who do not
-    /// see it.
-    pub(super) fn finish(self, id: &str, class: &str, title: &str, description: &str) -> String {
+    /// Returns the element; title and description are for people who do not see it.
+    pub(super) fn finish(self, title: &str, description: &str) -> String {
         format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"{class}\" role=\"img\" \
-             aria-labelledby=\"{id}-t {id}-d\" viewBox=\"0 0 {width:.0} {height:.0}\" \
-             width=\"{width:.0}\" height=\"{height:.0}\">\n\
-             <title id=\"{id}-t\">{}</title>\n<desc id=\"{id}-d\">{}</desc>\n{}</svg>\n",
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"panel\" role=\"img\" \
+             aria-label=\"{}: {}.\" viewBox=\"0 0 {width:.0} {height:.0}\" width=\"{width:.0}\" \
+             height=\"{height:.0}\">\n{}</svg>\n",
             escaped(title),
             escaped(description),
             self.body,
@@ -157,9 +151,10 @@ fn escaped(text: &str) -> String {
     out
 }
 
-/// A series of a line plot.
+/// A series of a plot.
 #[derive(Debug)]
 pub(super) struct Line {
+    /// Name below the plot; may be empty.
     pub(super) name: String,
     pub(super) stroke: Stroke,
     /// Drawn thick.
@@ -168,197 +163,172 @@ pub(super) struct Line {
     pub(super) others: Vec<Vec<Point>>,
     /// Least and most at each of `points`, which are marked if there are any.
     pub(super) ranges: Vec<Point>,
-    /// The series in words.
-    pub(super) description: String,
 }
 
-/// Lines of latencies, ns, over something.
+impl Line {
+    /// A thick line.
+    pub(super) fn new(name: &str, stroke: Stroke, points: Vec<Point>) -> Line {
+        Line {
+            name: name.to_owned(),
+            stroke,
+            points,
+            others: Vec::new(),
+            ranges: Vec::new(),
+        }
+    }
+}
+
+/// Lines over the horizontal axis of a plot.
 #[derive(Debug)]
-pub(super) struct LinePlot<'a> {
-    pub(super) id: String,
-    pub(super) title: &'a str,
-    /// Name of the vertical axis, and of the horizontal one.
-    pub(super) axes: [&'a str; 2],
-    pub(super) is_x_log: bool,
-    /// Values that the horizontal axis includes at least.
-    pub(super) least_x: [f64; 2],
-    /// Marks of the horizontal axis: value, text, and a second line of text.
-    pub(super) marks: Vec<(f64, String, String)>,
+pub(super) struct Panel<'a> {
+    /// Name of the vertical axis.
+    pub(super) name: &'a str,
+    pub(super) axis: Axis,
+    /// Number of marks of the axis at most, and their text.
+    pub(super) marks: (usize, fn(f64) -> String),
     pub(super) lines: Vec<Line>,
 }
 
-/// Distance between names.
-const GAP: f64 = 16.0;
-
-impl LinePlot<'_> {
-    /// Draws the plot twice: for a wide page with names at the right, and for a telephone with names below.
-    pub(super) fn draw(&self) -> String {
-        self.drawn(true) + &self.drawn(false)
+impl<'a> Panel<'a> {
+    /// Lines over an axis; see the fields.
+    pub(super) fn new(
+        name: &'a str,
+        axis: Axis,
+        marks: (usize, fn(f64) -> String),
+        lines: Vec<Line>,
+    ) -> Panel<'a> {
+        Panel {
+            name,
+            axis,
+            marks,
+            lines,
+        }
     }
 
-    fn drawn(&self, is_wide: bool) -> String {
-        let (left, top) = (58.0, 28.0);
-        let count = self.lines.len() as f64;
-        let (width, right, height) = match is_wide {
-            true => (1000.0, 830.0, (count * 17.0).max(300.0)),
-            false => (380.0, 368.0, 250.0),
-        };
-        let floor = top + height;
-        let two_lines = self.marks.iter().any(|mark| !mark.2.is_empty());
-        let bottom = floor + if two_lines { 62.0 } else { 46.0 };
-        let names = if is_wide { 0.0 } else { count * GAP + 8.0 };
-        let mut svg = Svg::new(width, bottom + names);
-        let points = || {
-            let runs = |line: &'_ Line| line.others.concat().into_iter().chain(line.points.clone());
-            self.lines.iter().flat_map(runs)
-        };
-        let xs = points().map(|point| point.0).chain(self.least_x);
-        let x = match self.is_x_log {
-            true => Axis::log(xs, 0.3, left, right),
-            false => Axis::linear(xs, left, right),
-        };
-        let ranges = self.lines.iter().flat_map(|line| &line.ranges);
-        let ranges = ranges.flat_map(|&(least, most)| [least, most]);
-        let y = Axis::log(points().map(|p| p.1).chain(ranges), 1.0, floor, top);
-        svg.y_axis(&y, (left, right), 9, milliseconds);
-        let furthest = points()
-            .map(|p| p.0)
-            .chain(self.least_x)
-            .fold(0.0, f64::max);
+    /// The more marks the axis may have, the higher it is.
+    fn height(&self) -> f64 {
+        30.0 * self.marks.0 as f64
+    }
+}
+
+/// A mark of the horizontal axis.
+#[derive(Debug)]
+pub(super) struct Mark {
+    pub(super) at: f64,
+    pub(super) text: String,
+    /// A second line of text; may be empty.
+    pub(super) below: String,
+}
+
+impl Mark {
+    /// A mark with one line of text.
+    pub(super) fn new(at: f64, text: String) -> Mark {
+        Mark {
+            at,
+            text,
+            below: String::new(),
+        }
+    }
+}
+
+/// Panels one above the other that share the horizontal axis.
+#[derive(Debug)]
+pub(super) struct Plot<'a> {
+    pub(super) title: &'a str,
+    /// What it shows, in words.
+    pub(super) description: String,
+    /// Heading in the colour of a stroke.
+    pub(super) heading: Option<(&'a str, Stroke)>,
+    pub(super) panels: Vec<Panel<'a>>,
+    /// Name of the horizontal axis.
+    pub(super) x_name: &'a str,
+    pub(super) x_axis: Axis,
+    pub(super) x_marks: Vec<Mark>,
+    /// Span of the horizontal axis that is shaded.
+    pub(super) shade: Option<Point>,
+}
+
+/// Width of every plot, which fits a telephone.
+pub(super) const WIDTH: f64 = 390.0;
+const LEFT: f64 = 52.0;
+const RIGHT: f64 = 378.0;
+
+impl Plot<'_> {
+    /// Draws the panels, the marks of the horizontal axis, and the names of the lines.
+    pub(super) fn draw(&self) -> String {
+        let mut svg = Svg::new(WIDTH, 0.0);
+        let x = self.x_axis.between(LEFT, RIGHT);
+        let mut floor = 0.0;
+        if let Some((name, stroke)) = self.heading {
+            let class = format!("name {}", stroke.class);
+            svg.text(&class, (LEFT, 16.0), "start", name);
+            floor = 18.0;
+        }
+        for panel in &self.panels {
+            let top = floor + 28.0;
+            floor = top + panel.height();
+            self.draw_panel(panel, &mut svg, &x, (top, floor));
+        }
         let mut free_from = f64::NEG_INFINITY;
-        for (value, text, below) in self.marks.iter().filter(|m| m.0 <= furthest * 1.005) {
-            let Some(at) = x.at(*value) else { continue };
-            svg.line("grid", (at, top), (at, floor));
+        for mark in &self.x_marks {
+            let Some(at) = x.at(mark.at) else { continue };
             // Marks that are close to another have no text.
-            let needed = 7.5 * text.chars().count().max(below.chars().count()) as f64;
             if at < free_from {
                 continue;
             }
-            free_from = at + needed;
-            svg.text("tick", (at, floor + 16.0), "middle", text);
-            svg.text("tick", (at, floor + 31.0), "middle", below);
+            let longest = mark.text.chars().count().max(mark.below.chars().count());
+            free_from = at + 7.5 * longest as f64;
+            svg.text("tick", (at, floor + 16.0), "middle", &mark.text);
+            svg.text("tick", (at, floor + 31.0), "middle", &mark.below);
         }
-        svg.text("axis", (12.0, 14.0), "start", self.axes[0]);
-        let middle = (left.midpoint(right), bottom - 12.0);
-        svg.text("axis", middle, "middle", self.axes[1]);
-        let mut ends: Vec<(&Line, Point)> = Vec::new();
-        for line in &self.lines {
-            let place = |&(at, ns): &Point| Some((x.at(at)?, y.at(ns)?));
-            let places = |run: &[Point]| run.iter().filter_map(place).collect::<Vec<_>>();
+        let mut bottom = floor + 50.0;
+        let middle = (LEFT.midpoint(RIGHT), bottom);
+        svg.text("axis", middle, "middle", self.x_name);
+        let lines = self.panels.iter().flat_map(|panel| &panel.lines);
+        for line in lines.filter(|line| !line.name.is_empty()) {
+            bottom += 16.0;
+            let sample = [(10.0, bottom), (44.0, bottom)];
+            svg.path("line", line.stroke, &sample);
+            let class = format!("label {}", line.stroke.class);
+            svg.text(&class, (52.0, bottom + 4.0), "start", &line.name);
+        }
+        svg.height = bottom + 12.0;
+        svg.finish(self.title, &self.description)
+    }
+
+    fn draw_panel(&self, panel: &Panel<'_>, svg: &mut Svg, x: &Axis, (top, floor): Point) {
+        let y = panel.axis.between(floor, top);
+        let shade = self.shade.map(|(from, to)| (x.at(from), x.at(to)));
+        if let Some((Some(from), Some(to))) = shade {
+            svg.rectangle("shade", (from, top), (to - from, floor - top));
+        }
+        svg.text("axis", (12.0, top - 8.0), "start", panel.name);
+        let (most, text) = panel.marks;
+        for (tick, at) in y.ticks_at(most) {
+            svg.line("grid", (LEFT, at), (RIGHT, at));
+            svg.text("tick", (LEFT - 7.0, at + 4.0), "end", &text(tick));
+        }
+        for at in self.x_marks.iter().filter_map(|mark| x.at(mark.at)) {
+            svg.line("grid", (at, top), (at, floor));
+        }
+        svg.line("rule", (LEFT, floor), (RIGHT, floor));
+        let place = |&(at, value): &Point| Some((x.at(at)?, y.at(value)?));
+        let places = |run: &[Point]| run.iter().filter_map(place).collect::<Vec<_>>();
+        for line in &panel.lines {
             for other in &line.others {
                 svg.path("thin", line.stroke, &places(other));
             }
             for (point, range) in line.points.iter().zip(&line.ranges) {
-                let (Some(at), Some(least), Some(most)) =
-                    (place(point), y.at(range.0), y.at(range.1))
-                else {
-                    continue;
-                };
-                let whole = line.stroke.with_dashes("");
-                svg.path("line", whole, &[(at.0, least), (at.0, most)]);
-                svg.dot(line.stroke.class, at);
+                let ends = (place(point), y.at(range.0), y.at(range.1));
+                if let (Some(at), Some(least), Some(most)) = ends {
+                    let whole = line.stroke.with_dashes("");
+                    svg.path("line", whole, &[(at.0, least), (at.0, most)]);
+                    svg.dot(line.stroke.class, at);
+                }
             }
-            let points = places(&line.points);
-            svg.path("line", line.stroke, &points);
-            ends.extend(points.last().map(|&end| (line, end)));
+            svg.path("line", line.stroke, &places(&line.points));
         }
-        if is_wide {
-            let wanted: Vec<f64> = ends.iter().map(|end| end.1.1).collect();
-            for (&(line, end), at) in ends.iter().zip(spread(&wanted, GAP, top, floor)) {
-                let leader = [end, (right, end.1), (right + 12.0, at)];
-                svg.path("leader", line.stroke, &leader);
-                name(&mut svg, line, (right + 16.0, at + 4.0));
-            }
-        } else {
-            // In the order in which the lines end, the highest first.
-            ends.sort_by(|a, b| a.1.1.total_cmp(&b.1.1));
-            for (at, (line, _)) in ends.into_iter().enumerate() {
-                let at = bottom + (at as f64 + 0.5) * GAP;
-                svg.path("line", line.stroke, &[(10.0, at), (44.0, at)]);
-                name(&mut svg, line, (52.0, at + 4.0));
-            }
-        }
-        let described: Vec<&str> = self.lines.iter().map(|l| l.description.as_str()).collect();
-        let (suffix, class) = if is_wide {
-            ("w", "if-wide")
-        } else {
-            ("n", "if-narrow")
-        };
-        let id = format!("{}-{suffix}", self.id);
-        svg.finish(
-            &id,
-            class,
-            self.title,
-            &format!("{}.", described.join("; ")),
-        )
     }
-}
-
-fn name(svg: &mut Svg, line: &Line, place: Point) {
-    let class = format!("label {}", line.stroke.class);
-    svg.text(&class, place, "start", &line.name);
-}
-
-/// A ratio as a bar.
-#[derive(Debug)]
-pub(super) struct Bar {
-    pub(super) name: String,
-    pub(super) stroke: Stroke,
-    pub(super) ratio: Ratio,
-}
-
-/// Draws bars of a figure as a multiple of what it is in `base`; empty without bars.
-pub(super) fn bars(bars: &[Bar], figure: &str, base: &str, id: &str) -> String {
-    const ROW: f64 = 38.0;
-    if bars.is_empty() {
-        return String::new();
-    }
-    let (width, left, right, top) = (390.0, 12.0, 378.0, 34.0);
-    let floor = top + bars.len() as f64 * ROW + 4.0;
-    let mut svg = Svg::new(width, floor + 26.0);
-    let values = bars.iter().map(|bar| bar.ratio);
-    let values = values.flat_map(|ratio| [ratio.ratio, ratio.low, ratio.high]);
-    let x = Axis::log(values.chain([1.0]), 0.5, left, right);
-    svg.text("axis", (left, 14.0), "start", &format!("{figure} / {base}"));
-    let ticks = x.ticks_at(6);
-    for &(tick, at) in &ticks {
-        let text = format!("×{}", plain(tick));
-        svg.text("tick", (at, floor + 16.0), "middle", &text);
-    }
-    let one = x.at(1.0).unwrap_or(left);
-    let mut described = Vec::new();
-    for (bar, row) in bars.iter().zip(0..) {
-        let y = top + f64::from(row) * ROW;
-        // Lines are behind bars only: names and numbers are between them.
-        let (from, to) = (y + 12.0, y + 28.0);
-        for &(_, tick) in &ticks {
-            svg.line("grid", (tick, from), (tick, to));
-        }
-        svg.line("rule", (one, from), (one, to));
-        let [end, low, high] = [bar.ratio.ratio, bar.ratio.low, bar.ratio.high].map(|r| x.at(r));
-        let (Some(end), Some(low), Some(high)) = (end, low, high) else {
-            continue;
-        };
-        let value = with_interval(bar.ratio);
-        let class = bar.stroke.class;
-        svg.text(
-            &format!("label {class}"),
-            (left, y + 8.0),
-            "start",
-            &bar.name,
-        );
-        svg.text("value", (right, y + 8.0), "end", &value);
-        let middle = y + 20.0;
-        let size = ((end - one).abs(), 10.0);
-        svg.rectangle(&format!("bar {class}"), (one.min(end), middle - 5.0), size);
-        svg.line("whisker", (low, middle), (high, middle));
-        for tip in [low, high] {
-            svg.line("whisker", (tip, middle - 5.0), (tip, middle + 5.0));
-        }
-        described.push(format!("{} {value}", bar.name));
-    }
-    let title = format!("{figure} as a multiple of {base}");
-    svg.finish(id, "panel", &title, &format!("{}.", described.join("; ")))
 }
 
 /// Returns a round number without the zeros of its precision.
@@ -373,42 +343,6 @@ pub(super) fn plain(number: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// All lines are behind bars, and none behind a name or a number.
-    #[test]
-    fn no_line_crosses_a_text() {
-        let some = ["buffered/buffered", "direct/direct"].map(|name| Bar {
-            name: name.to_owned(),
-            stroke: Stroke::numbered(0),
-            ratio: Ratio {
-                ratio: 2.0,
-                low: 1.5,
-                high: 3.0,
-                repeats: 5,
-                paired: true,
-            },
-        });
-        let picture = bars(&some, "p99", "p99 of idle", "x");
-        let document = roxmltree::Document::parse(&picture).unwrap();
-        let svg = "http://www.w3.org/2000/svg";
-        let all = |name| {
-            document
-                .descendants()
-                .filter(move |n| n.has_tag_name((svg, name)))
-        };
-        let number = |node: &roxmltree::Node<'_, '_>, name: &str| -> f64 {
-            node.attribute(name).unwrap().parse().unwrap()
-        };
-        assert!(all("line").count() > 6 && all("text").count() > 4);
-        for text in all("text") {
-            // Of 12 pixels, some of which are below the line of writing.
-            let (top, bottom) = (number(&text, "y") - 9.0, number(&text, "y") + 3.0);
-            for line in all("line") {
-                let (from, to) = (number(&line, "y1"), number(&line, "y2"));
-                assert!(to <= top || from >= bottom, "{text:?} {line:?}");
-            }
-        }
-    }
 
     #[test]
     fn no_two_series_look_alike() {

@@ -1,420 +1,118 @@
-//! Report of a comparison of chunk lengths: figures of each variant over its repeats, how they compare, what
-//! was published, and caveats.
+//! Report of a chunk-length experiment.
 
-use serde::Serialize;
+use serde_json::json;
 
-use super::chart::{Bar, Stroke, bars};
-use super::document::{Block, Document, Facts, Section};
-use super::units::{bytes, seconds, significant};
-use super::{
-    Counted, FigureRatio, FigureSpread, LeftOut, Measure, facts, few_repeats, grouped, left_out,
-    ratio_of, ratios, spread_of, spreads, texts,
-};
-use crate::arm::Arm;
+use super::document::{Block, Facts, Section, Table, cell};
+use super::units::{bytes, significant, times};
+use super::{Experiment, Point, Report, bars, facts, texts};
 use crate::chunk_length::{
     ChunkLengthOutcome, Reading, Reads, Variant, VariantRecord, VariantRun, holds_rate,
 };
-use crate::outcome::{Attempt, End, Subject, Warning};
-use crate::stats::{Ratio, Spread};
-use crate::text_table::{count, counted};
+use crate::comparison::{Column, Comparison, Design, Measured};
+use crate::figure::{Figure, Unit};
+use crate::text_table::count;
 
 mod published;
-mod tables;
 #[cfg(test)]
 mod tests;
 
-pub use published::{Comparison, Verdict};
+pub use published::{PublishedFigure, Verdict};
 
-/// Chunk lengths that others are compared with, if measured: Cassandra's chunk length until 3.11, which
-/// published figures are about, else its default since 4.0.
+/// Reads per second of threads that wait only for their own reads.
+pub const READS_PER_S: Figure = Figure::higher("reads_per_s", "reads/s", Unit::Count);
+/// 99th percentile of these, from the start of each.
+pub const PEAK_P99: Figure = Figure::lower("peak_p99_ns", "p99 at peak", Unit::Milliseconds);
+/// Median of the reads at the common rate, from when they were to start.
+pub const P50: Figure = Figure::lower("p50_ns", "p50", Unit::Milliseconds);
+/// 99th percentile of them.
+pub const P99: Figure = Figure::lower("p99_ns", "p99", Unit::Milliseconds);
+/// 99.9th percentile of them.
+pub const P999: Figure = Figure::lower("p999_ns", "p99.9", Unit::Milliseconds);
+/// Bytes read from disk for each read, at peak.
+pub const DISK_PER_READ: Figure = Figure::lower("disk_bytes_per_read", "disk KiB", Unit::Kibibytes);
+/// Bytes decompressed for each read.
+pub const DECOMPRESSED_PER_READ: Figure = Figure::new(
+    "decompressed_bytes_per_read",
+    "decomp. KiB",
+    Unit::Kibibytes,
+);
+/// Processor nanoseconds of the reader for each read.
+pub const CPU_PER_READ: Figure = Figure::lower("cpu_ns_per_read", "CPU us", Unit::Microseconds);
+/// Bytes read from disk per second, at peak.
+pub const DISK_RATE: Figure = Figure::new("disk_bytes_per_s", "disk MiB/s", Unit::Mebibytes);
+/// Processors that the readers took, at peak.
+pub const PROCESSORS: Figure = Figure::new("processors", "processors", Unit::Number);
+/// Uncompressed bytes that the compaction read per second meanwhile.
+pub const COMPACTED_RATE: Figure =
+    Figure::new("compacted_bytes_per_s", "compacted MiB/s", Unit::Mebibytes);
+
+/// Condition of the figures of reads during a compaction; the others have none.
+pub const COMPACTING: Option<&str> = Some("compacting");
+
+/// Short name of the variant that others are compared with.
+pub const BASELINE: &str = "baseline";
+
+/// Chunk lengths of the baseline, if measured: Cassandra's chunk length until 3.11, which published figures are
+/// about, else its default since 4.0.
 const BASELINES: [u32; 2] = [64 << 10, 16 << 10];
 
-/// The figures of a comparison.
-#[derive(Clone, Debug, Serialize)]
-#[non_exhaustive]
-pub struct ChunkLengthReport<'a> {
-    /// Name of the outcome, such as its file.
-    pub name: String,
-    /// End of the experiment.
-    pub end: &'a End,
-    /// Reads per second at which latencies were compared.
-    pub rate_per_s: Option<f64>,
-    /// The variant that others are compared with.
-    pub baseline: Option<Variant>,
-    /// Variants in the order in which they were named.
-    pub variants: Vec<VariantReport<'a>>,
-    /// Published figures, and whether these agree.
-    pub published: Vec<Comparison>,
-    /// Runs that do not count, without warm-ups.
-    pub left_out: Vec<LeftOut<'a>>,
-    /// Caveats about the numbers.
-    #[serde(rename = "doubts")]
-    pub caveats: Vec<Warning>,
-    /// Source of the numbers.
-    #[serde(skip)]
-    pub outcome: &'a ChunkLengthOutcome,
-}
+static EXPERIMENT: Experiment = Experiment {
+    title: "Chunk length",
+    heading: "Cost of a read by chunk length",
+    introduction: "The same foreground load reads the same rows, stored with several chunk lengths and \
+        compressors: at peak throughput, then at one rate; alone, and during a compaction.",
+    arm: "variant",
+    headline: READS_PER_S,
+    baseline: BASELINE,
+};
 
-/// The figures of one variant.
-#[derive(Clone, Debug, Serialize)]
-#[non_exhaustive]
-pub struct VariantReport<'a> {
-    /// The variant on disk and in memory.
-    #[serde(flatten)]
-    pub record: &'a VariantRecord,
-    /// Runs that count.
-    pub counted: usize,
-    /// Runs without warm-ups.
-    pub runs: usize,
-    /// Reads alone.
-    pub alone: ConditionReport,
-    /// Reads during a compaction.
-    #[serde(rename = "beside")]
-    pub compacting: ConditionReport,
-}
-
-/// The figures of one variant under one condition.
-#[derive(Clone, Debug, Default, Serialize)]
-#[non_exhaustive]
-pub struct ConditionReport {
-    /// Each figure over the runs that count; one that no run has is missing.
-    pub figures: Vec<FigureSpread<ReadFigure>>,
-    /// Comparison with the baseline, within each repeat.
-    pub to_baseline: Vec<FigureRatio<ReadFigure>>,
-}
-
-/// Work alongside the reads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Condition {
-    /// Nothing.
-    Alone,
-    /// A compaction.
-    #[serde(rename = "beside")]
-    Compacting,
-}
-
-impl Condition {
-    fn of(self, run: &VariantRun) -> Option<&Reads> {
-        match self {
-            Condition::Alone => Some(&run.alone),
-            Condition::Compacting => run.compacting.as_ref(),
-        }
-    }
-
-    /// Reads of a variant's runs that count.
-    fn counted(self, outcome: &ChunkLengthOutcome, variant: Variant) -> Counted<'_, Reads> {
-        let runs = outcome.counted(variant);
-        let reads = runs.map(|run| (run.attempt.repeat, self.of(run)));
-        reads
-            .filter_map(|(repeat, reads)| Some((repeat, reads?)))
-            .collect()
-    }
-
-    /// Name in a sentence.
-    pub fn name(self) -> &'static str {
-        match self {
-            Condition::Alone => "alone",
-            Condition::Compacting => "during a compaction",
-        }
-    }
-}
-
-/// One number of the reads of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ReadFigure {
-    /// Reads per second, as many as there could be.
-    ReadsPerS,
-    /// 99 percent of these took at most this, ns, from the begin of each.
-    PeakP99Ns,
-    /// Half of the reads at the common rate, ns, from when they were to begin.
-    P50Ns,
-    /// 99 percent of them.
-    P99Ns,
-    /// 99.9 percent of them.
-    P999Ns,
-    /// Bytes read from disk for each read, at the most reads per second.
-    DiskBytesPerRead,
-    /// Bytes decompressed for each read.
-    DecompressedBytesPerRead,
-    /// Processor nanoseconds of the reader for each read.
-    CpuNsPerRead,
-    /// Bytes read from disk per second, at the most reads per second.
-    DiskBytesPerS,
-    /// Processors that the readers took, at the most reads per second.
-    Processors,
-    /// Uncompressed bytes that the compaction read per second meanwhile.
-    CompactedBytesPerS,
-}
-
-impl Measure for ReadFigure {
-    type Of = Reads;
-    const ALL: &'static [ReadFigure] = &[
-        ReadFigure::ReadsPerS,
-        ReadFigure::PeakP99Ns,
-        ReadFigure::P50Ns,
-        ReadFigure::P99Ns,
-        ReadFigure::P999Ns,
-        ReadFigure::DiskBytesPerRead,
-        ReadFigure::DecompressedBytesPerRead,
-        ReadFigure::CpuNsPerRead,
-        ReadFigure::DiskBytesPerS,
-        ReadFigure::Processors,
-        ReadFigure::CompactedBytesPerS,
-    ];
-    const COMPARED: &'static [ReadFigure] = &[
-        ReadFigure::ReadsPerS,
-        ReadFigure::PeakP99Ns,
-        ReadFigure::P99Ns,
-        ReadFigure::P999Ns,
-        ReadFigure::DiskBytesPerRead,
-        ReadFigure::CpuNsPerRead,
-    ];
-
-    // Latencies of a rate that could not be held are none.
-    fn of(self, reads: &Reads) -> Option<f64> {
-        let peak = &reads.peak;
-        let at_rate = reads.at_rate.as_ref();
-        let latency = at_rate
-            .filter(|reading| holds_rate(reading) && reading.latency.operations > 0)
-            .map(|reading| &reading.latency);
-        let seconds = peak.latency.duration_s;
-        let per_s = |total: f64| (seconds > 0.0).then(|| total / seconds);
-        let disk = |reading: &Reading| Some(reading.disk_read_bytes? as f64);
-        let number = match self {
-            ReadFigure::ReadsPerS => peak.latency.achieved_per_s,
-            ReadFigure::PeakP99Ns => peak.latency.p99_ns as f64,
-            ReadFigure::P50Ns => latency?.p50_ns as f64,
-            ReadFigure::P99Ns => latency?.p99_ns as f64,
-            ReadFigure::P999Ns => latency?.p999_ns as f64,
-            ReadFigure::DiskBytesPerRead => peak.per_read(disk(peak)?)?,
-            ReadFigure::DecompressedBytesPerRead => {
-                peak.per_read(peak.decompressed_bytes as f64)?
-            }
-            ReadFigure::CpuNsPerRead => peak.per_read(peak.reader_cpu_s * 1e9)?,
-            ReadFigure::DiskBytesPerS => per_s(disk(peak)?)?,
-            ReadFigure::Processors => per_s(peak.reader_cpu_s)?,
-            ReadFigure::CompactedBytesPerS => per_s(peak.compacted_bytes as f64)?,
-        };
-        number.is_finite().then_some(number)
-    }
-}
-
-impl VariantReport<'_> {
-    /// Its figures under a condition.
-    pub fn under(&self, condition: Condition) -> &ConditionReport {
-        match condition {
-            Condition::Alone => &self.alone,
-            Condition::Compacting => &self.compacting,
-        }
-    }
-}
-
-impl ConditionReport {
-    fn new(
-        outcome: &ChunkLengthOutcome,
-        variant: Variant,
-        baseline: Option<Variant>,
-        condition: Condition,
-    ) -> ConditionReport {
-        let ours = condition.counted(outcome, variant);
-        let base = baseline.filter(|base| *base != variant);
-        let to = |base| {
-            ratios(
-                &ours,
-                &condition.counted(outcome, base),
-                outcome.options.seed,
-            )
-        };
-        ConditionReport {
-            figures: spreads(&ours),
-            to_baseline: base.map(to).unwrap_or_default(),
-        }
-    }
-
-    /// A figure over the runs that count.
-    pub fn figure(&self, figure: ReadFigure) -> Option<Spread> {
-        spread_of(&self.figures, figure)
-    }
-
-    /// A figure in comparison.
-    pub fn ratio(&self, figure: ReadFigure) -> Option<Ratio> {
-        ratio_of(&self.to_baseline, figure)
-    }
-}
-
-/// All runs with their variants.
-fn attempts(outcome: &ChunkLengthOutcome) -> impl Iterator<Item = (Subject, &Attempt)> {
-    let runs = outcome.runs.iter();
-    runs.map(|run| (Subject::Variant(run.variant), &run.attempt))
-}
-
-impl<'a> ChunkLengthReport<'a> {
-    /// The report of an outcome.
-    pub fn new(name: impl Into<String>, outcome: &'a ChunkLengthOutcome) -> ChunkLengthReport<'a> {
-        let baseline = baseline(outcome);
-        let of = |record: &'a VariantRecord| {
-            let variant = record.variant;
-            let runs = outcome.runs.iter().filter(|run| run.variant == variant);
-            VariantReport {
-                record,
-                counted: outcome.counted(variant).count(),
-                runs: runs.filter(|run| !run.attempt.warm_up).count(),
-                alone: ConditionReport::new(outcome, variant, baseline, Condition::Alone),
-                compacting: ConditionReport::new(outcome, variant, baseline, Condition::Compacting),
-            }
-        };
-        let variants: Vec<VariantReport<'a>> = outcome.variants.iter().map(of).collect();
-        let mut caveats = outcome.warnings.clone();
-        caveats.extend(grouped(attempts(outcome)));
-        let fewest = variants.iter().map(|v| v.counted).min().unwrap_or(0);
-        if let Some((kind, text)) = few_repeats(fewest) {
-            caveats.push(Warning::new(kind, format!("a variant: {text}")));
-        }
-        ChunkLengthReport {
-            name: name.into(),
-            end: &outcome.end,
-            rate_per_s: outcome.rate_per_s,
-            baseline,
-            variants,
-            published: published::compare(outcome),
-            left_out: left_out(attempts(outcome)),
-            caveats,
-            outcome,
-        }
-    }
-
-    /// Whether every variant has a run that counts.
-    pub fn is_complete(&self) -> bool {
-        self.variants.iter().all(|variant| variant.counted > 0)
-    }
-
-    /// Reports one after the other.
-    pub fn document(reports: &[ChunkLengthReport<'_>]) -> Document {
-        let numbered = reports.iter().zip(0..);
-        Document {
-            title: match reports {
-                [only] => format!("Chunk length: {}", only.name),
-                _ => "Chunk length".to_owned(),
-            },
-            heading: "Cost of a read by chunk length",
-            introduction: "The same foreground load reads the same rows, stored with several chunk lengths \
-                and compressors: as fast as it can, then at one rate; alone, and during a compaction.",
-            sections: numbered
-                .map(|(report, at)| report.section(&format!("c{at}")))
-                .collect(),
-        }
-    }
-
-    fn section(&self, id: &str) -> Section {
-        let mut blocks = vec![
-            Block::Caveats("About these numbers", texts(&self.caveats)),
-            Block::Table(tables::reads(self, Condition::Alone)),
-        ];
-        blocks.extend(self.charts(id));
-        blocks.extend(tables::others(self));
-        blocks.extend(super::left_out_table(&self.left_out));
-        let explanations = published::explanations(self);
-        blocks.extend(explanations.into_iter().map(Block::Paragraph));
-        let mut facts = self.facts();
-        facts.extend(facts::machine(&self.outcome.environment));
-        Section {
-            name: self.name.clone(),
+/// The report of an outcome.
+pub fn report(name: impl Into<String>, outcome: &ChunkLengthOutcome) -> Report {
+    let name = name.into();
+    let comparison = compare_with(outcome, BASELINE, baseline(outcome));
+    let published = published::compare(outcome);
+    Report {
+        section: Section {
+            name: name.clone(),
             headline: String::new(),
-            facts,
-            blocks,
-        }
+            facts: facts(outcome),
+            blocks: blocks(outcome, &comparison, &published),
+        },
+        name,
+        end: outcome.end.clone(),
+        points: vec![Point {
+            circumstances: json!({
+                "rate_per_s": outcome.rate_per_s,
+                "baseline": baseline(outcome),
+                "variants": outcome.variants,
+                "published": published,
+            }),
+            comparison,
+        }],
+        warnings: outcome.warnings.clone(),
+        fio: None,
+        experiment: &EXPERIMENT,
     }
+}
 
-    /// Bars of the most reads per second and of p99 as multiples of the baseline's; `None` without one.
-    fn charts(&self, id: &str) -> Option<Block> {
-        let baseline = self.baseline?.to_string();
-        let mut pictures = String::new();
-        for condition in [Condition::Alone, Condition::Compacting] {
-            for (figure, name) in [
-                (ReadFigure::ReadsPerS, "reads/s"),
-                (ReadFigure::P99Ns, "p99"),
-            ] {
-                let bar = |(variant, at): (&VariantReport<'_>, usize)| {
-                    Some(Bar {
-                        name: variant.record.variant.to_string(),
-                        stroke: Stroke::numbered(at),
-                        ratio: variant.under(condition).ratio(figure)?,
-                    })
-                };
-                let all: Vec<Bar> = self.variants.iter().zip(0..).filter_map(bar).collect();
-                let what = format!("{name} {}", condition.name());
-                let id = format!("{id}-{}", what.replace([' ', '/'], "-"));
-                pictures.push_str(&bars(&all, &what, &baseline, &id));
-            }
-        }
-        (!pictures.is_empty()).then_some(Block::Figure {
-            pictures,
-            is_grid: true,
-            caption: "The most reads per second, and p99 at the common rate, as a multiple of what they are \
-                in the variant that others are compared with, within each repeat; logarithmic. Bars begin \
-                at 1, no difference; the thin line with ends is the 95% bootstrap interval over repeats. \
-                Where that crosses 1, the repeats do not show a difference. Right is better for reads per \
-                second, left for p99.",
-        })
-    }
-
-    fn facts(&self) -> Facts {
-        let (outcome, options) = (self.outcome, &self.outcome.options);
-        let mut facts = facts::of_experiment(
-            ("experiment", "chunk length, "),
-            outcome.started_at_ms,
-            outcome.elapsed_s,
-            &outcome.end,
-            options.command.as_deref(),
-        );
-        let limit = outcome.memory_limit_bytes.map_or_else(
-            || "no memory limit".to_owned(),
-            |limit| format!("memory limit {}", bytes(limit as f64)),
-        );
-        let hot_rows = format!(
-            "{} on {} of the table as it was, {}; {limit}",
-            count(outcome.hot_rows),
-            bytes(options.hot_set_bytes as f64),
-            facts::popularity(options.distribution),
-        );
-        let rate = outcome.rate_per_s.map_or_else(String::new, |rate| {
-            let why = match options.rate_per_s {
-                Some(_) => "",
-                None => ", half of the slowest variant's while warming up",
-            };
-            format!(
-                "; then {} reads/s on a Poisson schedule{why}, latency from when a read was to begin",
-                significant(rate)
-            )
-        });
-        let reads = format!(
-            "{}, each reading on as soon as it has read{rate}",
-            counted(u64::from(options.reader_threads), "thread"),
-        );
-        let compaction = match options.compaction {
-            Arm::Idle => "none".to_owned(),
-            arm => format!(
-                "of the table as it was, the same for all variants, again and again, {arm}: {}",
-                facts::compaction(options)
-            ),
-        };
-        let repeats = format!(
-            "{}; page cache dropped before each, filled by {} of reads, {} for each measurement",
-            facts::repeats(options.repeats, "variant", options.seed, options.warm_ups),
-            seconds(options.warm.as_secs_f64()),
-            seconds(options.measure.as_secs_f64()),
-        );
-        facts.extend([
-            ("rows", facts::table(&outcome.source)),
-            ("hot rows", hot_rows),
-            ("foreground", reads),
-            ("compaction", compaction),
-            ("repeats", repeats),
-        ]);
-        facts
-    }
+/// Compares the variants with a baseline, which has this short name.
+fn compare_with(
+    outcome: &ChunkLengthOutcome,
+    name: &'static str,
+    baseline: Option<Variant>,
+) -> Comparison {
+    let runs = outcome.runs.iter().map(measured);
+    let design = Design {
+        experiment: &EXPERIMENT,
+        arms: outcome
+            .variants
+            .iter()
+            .map(|v| v.variant.to_string())
+            .collect(),
+        baselines: Vec::from_iter(baseline.map(|variant| (name, variant.to_string()))),
+        seed: outcome.options.seed,
+    };
+    Comparison::new(design, &runs.collect::<Vec<_>>())
 }
 
 /// The variant that others are compared with: of the first compressor with chunks.
@@ -425,4 +123,196 @@ fn baseline(outcome: &ChunkLengthOutcome) -> Option<Variant> {
         .into_iter()
         .find_map(of_len)
         .or_else(|| variants().next())
+}
+
+/// A run with its figures.
+pub(crate) fn measured(run: &VariantRun) -> Measured {
+    let mut figures = figures_of(&run.alone, None);
+    if let Some(reads) = &run.compacting {
+        figures.extend(figures_of(reads, COMPACTING));
+    }
+    Measured {
+        arm: run.variant.to_string(),
+        attempt: run.attempt.clone(),
+        figures,
+    }
+}
+
+fn figures_of(reads: &Reads, condition: Option<&'static str>) -> Vec<(Figure, f64)> {
+    let peak = &reads.peak;
+    let mut figures = vec![
+        (READS_PER_S, peak.latency.achieved_per_s),
+        (PEAK_P99, peak.latency.p99_ns as f64),
+    ];
+    // Latencies at a rate that was not held are those of a queue.
+    let is_valid = |reading: &&Reading| holds_rate(reading) && reading.latency.operations > 0;
+    if let Some(reading) = reads.at_rate.as_ref().filter(is_valid) {
+        figures.extend([
+            (P50, reading.latency.p50_ns as f64),
+            (P99, reading.latency.p99_ns as f64),
+            (P999, reading.latency.p999_ns as f64),
+        ]);
+    }
+    let totals = [
+        (
+            DISK_PER_READ,
+            DISK_RATE,
+            peak.disk_read_bytes.map(|bytes| bytes as f64),
+        ),
+        (CPU_PER_READ, PROCESSORS, Some(peak.reader_cpu_s)),
+    ];
+    let (reads, seconds) = (peak.completed(), peak.latency.duration_s);
+    figures.push((
+        DECOMPRESSED_PER_READ,
+        peak.decompressed_bytes as f64 / reads,
+    ));
+    for (per_read, per_s, total) in totals {
+        let Some(total) = total else { continue };
+        let unit = if per_read == CPU_PER_READ { 1e9 } else { 1.0 };
+        figures.extend([(per_read, unit * total / reads), (per_s, total / seconds)]);
+    }
+    figures.push((COMPACTED_RATE, peak.compacted_bytes as f64 / seconds));
+    let under = |(figure, value): (Figure, f64)| (figure.under(condition), value);
+    figures.into_iter().map(under).collect()
+}
+
+fn blocks(
+    outcome: &ChunkLengthOutcome,
+    comparison: &Comparison,
+    published: &[PublishedFigure],
+) -> Vec<Block> {
+    let mut caveats = outcome.warnings.clone();
+    caveats.extend(comparison.caveats.iter().cloned());
+    let mut blocks = vec![
+        Block::Caveats("About these numbers", texts(&caveats)),
+        Block::Table(reads(outcome, comparison, None)),
+    ];
+    let compared = [
+        (READS_PER_S, BASELINE),
+        (P99, BASELINE),
+        (READS_PER_S.under(COMPACTING), BASELINE),
+        (P99.under(COMPACTING), BASELINE),
+    ];
+    blocks.extend(bars::figure(comparison, &compared));
+    let has_compaction = outcome.runs.iter().any(|run| run.compacting.is_some());
+    if has_compaction {
+        blocks.push(Block::Table(reads(outcome, comparison, COMPACTING)));
+    }
+    blocks.push(Block::Table(stored(outcome)));
+    let baseline = comparison
+        .baseline(BASELINE)
+        .filter(|_| comparison.arms.len() > 1);
+    blocks.extend(baseline.map(|baseline| {
+        let [reads_per_s, p99, reads_compacting, p99_compacting] =
+            compared.map(|(figure, baseline)| Column::Ratio(figure, baseline));
+        let mut columns = vec![reads_per_s, p99, Column::Ratio(DISK_PER_READ, BASELINE)];
+        if has_compaction {
+            columns.extend([reads_compacting, p99_compacting]);
+        }
+        let caption = format!(
+            "As a multiple of {baseline}, within each repeat: median, and 95% bootstrap interval over repeats"
+        );
+        Block::Table(comparison.table("variant", caption, &columns))
+    }));
+    blocks.extend(published::table(published));
+    blocks.extend(comparison.left_out_table());
+    let explanations = published::explanations(outcome, comparison, published);
+    blocks.extend(explanations.into_iter().map(Block::Paragraph));
+    blocks
+}
+
+/// Reads under a condition.
+fn reads(
+    outcome: &ChunkLengthOutcome,
+    comparison: &Comparison,
+    condition: Option<&'static str>,
+) -> Table {
+    let rate = outcome.rate_per_s.map_or_else(
+        || "at a common rate".to_owned(),
+        |rate| format!("at {} reads/s", significant(rate)),
+    );
+    let caption = format!(
+        "Reads {}, medians: reads/s at peak, and for each of these KiB from disk, KiB decompressed and us of \
+         processor; then latencies {rate}, ms, from the moment at which each was to start, \
+         and p99 at peak",
+        condition_name(condition)
+    );
+    let figures = [
+        READS_PER_S,
+        DISK_PER_READ,
+        DECOMPRESSED_PER_READ,
+        CPU_PER_READ,
+        P50,
+        P99,
+        P999,
+        PEAK_P99,
+        COMPACTED_RATE,
+    ];
+    // Without a compaction nothing was compacted.
+    let shown = figures.len() - usize::from(condition.is_none());
+    let medians = figures.iter().take(shown);
+    let medians = medians.map(|figure| Column::Median(figure.under(condition)));
+    let columns: Vec<Column> = std::iter::once(Column::Runs).chain(medians).collect();
+    comparison.table("variant", caption, &columns)
+}
+
+/// The work alongside reads, in a sentence.
+fn condition_name(condition: Option<&str>) -> &'static str {
+    match condition {
+        None => "alone",
+        Some(_) => "during a compaction",
+    }
+}
+
+fn stored(outcome: &ChunkLengthOutcome) -> Table {
+    let chunked =
+        |row: &&VariantRecord, text: String| cell(row.variant.chunk_length_bytes, |_| text.clone());
+    Table::new(
+        "What is stored: compressed over uncompressed, Data.db, chunks, bytes of chunk offsets in memory and \
+         those for each GiB of data; page cache that the hot rows take, and its ratio to the memory that they \
+         may have",
+        &outcome.variants,
+        &[
+            ("variant", &|row| row.variant.to_string()),
+            ("ratio", &|row| significant(row.ratio)),
+            ("Data.db", &|row| bytes(row.data_file_bytes as f64)),
+            ("chunks", &|row| chunked(row, count(row.chunks))),
+            ("offsets", &|row| {
+                chunked(row, bytes(row.chunk_offset_bytes as f64))
+            }),
+            ("per GiB", &|row| {
+                chunked(row, bytes(row.chunk_offset_bytes_per_gib.round()))
+            }),
+            ("hot pages", &|row| bytes(row.hot_bytes as f64)),
+            ("of memory", &|row| times(row.pressure)),
+        ],
+    )
+}
+
+fn facts(outcome: &ChunkLengthOutcome) -> Facts {
+    let options = &outcome.options;
+    let mut facts = facts::of_experiment(
+        outcome.started_at_ms,
+        outcome.elapsed_s,
+        &outcome.end,
+        options.command.as_deref(),
+    );
+    let rate = outcome.rate_per_s.map_or_else(
+        || "not known".to_owned(),
+        |rate| match options.rate_per_s {
+            Some(_) => format!("{}/s", significant(rate)),
+            None => format!(
+                "{}/s, half of the slowest variant's peak in warm-ups",
+                significant(rate)
+            ),
+        },
+    );
+    facts.extend([
+        ("common rate".to_owned(), rate),
+        ("hot rows".to_owned(), count(outcome.hot_rows)),
+    ]);
+    facts.extend(facts::of_record("source table", &outcome.source, &[]));
+    facts.extend(facts::of_record("options", options, &["command"]));
+    facts.extend(facts::of_record("machine", &outcome.environment, &[]));
+    facts
 }

@@ -12,10 +12,10 @@ use super::units::NONE;
 use crate::text_table::{aligned, aligned_left, wrapped};
 
 /// Names and values.
-pub type Facts = Vec<(&'static str, String)>;
+pub type Facts = Vec<(String, String)>;
 
 /// A report.
-#[derive(Clone, Debug, Template)]
+#[derive(Clone, Debug, Default, Template)]
 #[template(path = "report.html")]
 pub struct Document {
     /// Title of the page.
@@ -56,8 +56,6 @@ pub enum Block {
     Figure {
         /// SVG elements.
         pictures: String,
-        /// Whether they are small ones in a grid.
-        is_grid: bool,
         /// Explanation of the pictures.
         caption: &'static str,
     },
@@ -186,7 +184,11 @@ impl Section {
             "" => String::new(),
             name => format!("{name}\n"),
         };
-        let facts: Vec<_> = self.facts.iter().map(|(n, v)| (*n, v.clone())).collect();
+        let facts = self
+            .facts
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.clone()));
+        let facts: Vec<_> = facts.collect();
         out.push_str(&aligned_left(&facts));
         for block in &self.blocks {
             match block {

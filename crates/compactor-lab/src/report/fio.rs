@@ -1,81 +1,112 @@
-//! Tables of what `fio` measured, and of it alongside an interference experiment.
+//! Report of what `fio` measured, and of it alongside an interference experiment.
 
-use super::document::{Block, Document, Section, Table, cell};
-use super::interference::{ArmReport, Figure, PointReport, Report};
-use super::units::{mebibytes, milliseconds, significant};
-use crate::fio::{FioJob, FioOutcome, Profile};
-use crate::outcome::CompactionRecord;
-use crate::stats::median;
-use crate::text_table::count;
+use serde_json::json;
 
-/// All tables as a document of their own.
-pub fn document(fio: &FioOutcome, report: Option<&Report<'_>>) -> Document {
-    Document {
-        title: "fio".to_owned(),
-        heading: "The device by itself",
-        introduction: "Reads and writes of fio in the mix of a foreground load and a compaction, and the \
-            most that the device gives.",
-        sections: vec![Section {
-            blocks: tables(fio, report),
+use super::document::{Block, Section, Table, cell};
+use super::units::{mebibytes, significant};
+use super::{Experiment, Point, Report, interference};
+use crate::comparison::{ArmFigures, Column, Comparison, Design, Measured};
+use crate::figure::{Figure, Unit};
+use crate::fio::{FioOutcome, FioRun, Profile};
+use crate::outcome::{Attempt, Outcome, Warning};
+
+/// Requests per second of the foreground load, or of a ceiling's only job; so are the latencies.
+const REQUESTS_PER_S: Figure = Figure::higher("requests_per_s", "requests/s", Unit::Count);
+const P50: Figure = Figure::lower("p50_ns", "p50", Unit::Milliseconds);
+const P99: Figure = Figure::lower("p99_ns", "p99", Unit::Milliseconds);
+const P999: Figure = Figure::lower("p999_ns", "p99.9", Unit::Milliseconds);
+const MAX: Figure = Figure::new("max_ns", "max", Unit::Milliseconds);
+/// Bytes per second of a ceiling's only job.
+const RATE: Figure = Figure::higher("bytes_per_s", "MiB/s", Unit::Mebibytes);
+/// Bytes per second that the compaction's stream read.
+const READ: Figure = Figure::new("read_bytes_per_s", "read", Unit::Mebibytes);
+/// Bytes per second that the compaction's stream wrote.
+const WRITTEN: Figure = Figure::new("written_bytes_per_s", "written", Unit::Mebibytes);
+
+/// Short name of the profile without a compaction.
+const IDLE: &str = "idle";
+
+static EXPERIMENT: Experiment = Experiment {
+    title: "fio",
+    heading: "The device by itself",
+    introduction: "Reads and writes of fio in the mix of a foreground load and a compaction, and the ceilings \
+        of the device.",
+    arm: "profile",
+    headline: P99,
+    baseline: IDLE,
+};
+
+/// The report of an outcome, in comparison with the first point of an interference experiment if there is one.
+pub fn report(fio: &FioOutcome, interference: Option<&Outcome>) -> Report {
+    let first = interference.and_then(|outcome| Some((outcome, outcome.points.first()?)));
+    let arms = first.map(|(outcome, point)| interference::compare(outcome, point));
+    let points = [true, false].map(|is_mix| Point {
+        circumstances: json!({ "mixes": is_mix }),
+        comparison: compare(fio, is_mix),
+    });
+    Report {
+        name: String::new(),
+        end: fio.end.clone(),
+        points: points.into(),
+        warnings: Vec::new(),
+        fio: None,
+        section: Section {
+            blocks: tables(fio, arms.as_ref()),
             ..Section::default()
-        }],
+        },
+        experiment: &EXPERIMENT,
     }
 }
 
-/// All tables that are not empty, in comparison with the first point of a report if there is one.
-pub(super) fn tables(fio: &FioOutcome, report: Option<&Report<'_>>) -> Vec<Block> {
-    let mut all = vec![mixes(fio), ceilings(fio)];
-    if let Some(point) = report.and_then(|report| report.points.first()) {
-        all.push(by_arm(fio, point));
-        all.extend(of_ceiling(fio, point));
+/// Compares the mixes, or the ceilings.
+fn compare(fio: &FioOutcome, is_mix: bool) -> Comparison {
+    let profiles = fio.options.profiles.iter().filter(|p| p.is_mix() == is_mix);
+    let runs = fio.runs.iter().filter(|run| run.profile.is_mix() == is_mix);
+    let runs: Vec<Measured> = runs.map(measured).collect();
+    let design = Design {
+        experiment: &EXPERIMENT,
+        arms: profiles.map(Profile::to_string).collect(),
+        baselines: vec![(IDLE, Profile::Foreground.to_string())],
+        seed: 1,
+    };
+    Comparison::new(design, &runs)
+}
+
+/// A run with its figures.
+pub(crate) fn measured(run: &FioRun) -> Measured {
+    let failure = run
+        .failure
+        .as_ref()
+        .map(|reason| Warning::new("failed", reason));
+    let mut figures = Vec::new();
+    for job in &run.jobs {
+        match job.name.as_str() {
+            "compaction-input" => figures.push((READ, job.bytes_per_s)),
+            "compaction-output" => figures.push((WRITTEN, job.bytes_per_s)),
+            _ => figures.extend([
+                (REQUESTS_PER_S, job.requests_per_s),
+                (RATE, job.bytes_per_s),
+                (P50, job.p50_ns),
+                (P99, job.p99_ns),
+                (P999, job.p999_ns),
+                (MAX, job.max_ns),
+            ]),
+        }
     }
-    all.push(failures(fio));
-    all.into_iter().filter_map(Table::unless_empty).collect()
-}
-
-/// Profiles of one job, each with the name of that.
-const CEILINGS: [(Profile, &str); 4] = [
-    (Profile::CeilingSequentialRead, "sequential-read"),
-    (Profile::CeilingSequentialWrite, "sequential-write"),
-    (Profile::CeilingRandomRead4k, "random-read-4k"),
-    (Profile::CeilingRandomRead16k, "random-read-16k"),
-];
-
-/// The foreground reads' job.
-const READS: &str = "bystander";
-
-/// The median over repeats of a number of a job; `None` without a run that has it.
-fn middle(fio: &FioOutcome, (profile, job): Row<'_>, number: fn(&FioJob) -> f64) -> Option<f64> {
-    let runs = fio.runs.iter().filter(|run| run.profile == profile);
-    let numbers: Vec<f64> = runs.filter_map(|run| Some(number(run.job(job)?))).collect();
-    median(&numbers)
-}
-
-type Row<'a> = (Profile, &'a str);
-type Number = fn(&FioJob) -> f64;
-
-fn name(row: &Row<'_>) -> String {
-    row.0.to_string()
-}
-
-/// Column of the profiles' own jobs.
-fn own(
-    fio: &FioOutcome,
-    number: Number,
-    text: fn(f64) -> String,
-) -> impl Fn(&Row<'_>) -> String + '_ {
-    move |row| cell(middle(fio, *row, number), text)
-}
-
-/// Column of the number of runs that did not fail.
-fn measured(fio: &FioOutcome) -> impl Fn(&Row<'_>) -> String + '_ {
-    move |row| {
-        let runs = fio.runs.iter().filter(|run| run.profile == row.0);
-        runs.filter(|run| run.failure.is_none()).count().to_string()
+    Measured {
+        arm: run.profile.to_string(),
+        attempt: Attempt {
+            repeat: run.repeat,
+            invalid: failure.into_iter().collect(),
+            ..Attempt::default()
+        },
+        figures,
     }
 }
 
-fn mixes(fio: &FioOutcome) -> Table {
+/// All tables that are not empty, in comparison with the arms of an interference experiment.
+pub(super) fn tables(fio: &FioOutcome, arms: Option<&Comparison>) -> Vec<Block> {
+    let [mixes, ceilings] = [true, false].map(|is_mix| compare(fio, is_mix));
     let options = &fio.options;
     let caption = format!(
         "{}: reads of 16 KiB from a hot file of {} MiB alongside streams that ask for {} MiB/s each way, ms; \
@@ -84,127 +115,114 @@ fn mixes(fio: &FioOutcome) -> Table {
         mebibytes(options.hot_bytes as f64),
         mebibytes(options.rate_bytes_per_s as f64),
     );
-    let stream = |job: &'static str| {
-        move |row: &Row<'_>| cell(middle(fio, (row.0, job), |job| job.bytes_per_s), mebibytes)
+    let median = Column::Median;
+    let of_mixes = [
+        Column::Runs,
+        median(REQUESTS_PER_S),
+        median(P50),
+        median(P99),
+        Column::Ratio(P99, IDLE),
+        median(P999),
+        median(MAX),
+        median(READ),
+        median(WRITTEN),
+    ];
+    let of_ceilings = [
+        Column::Runs,
+        median(RATE),
+        median(REQUESTS_PER_S),
+        median(P50),
+        median(P99),
+    ];
+    let mut all = vec![
+        Some(mixes.table("profile", caption, &of_mixes)),
+        Some(ceilings.table(
+            "profile",
+            "Ceilings of the device past the page cache with nothing alongside, 16 to 64 requests in flight; \
+             latencies in ms",
+            &of_ceilings,
+        )),
+    ];
+    if let Some(arms) = arms {
+        all.push(Some(by_arm(&mixes, arms)));
+        all.push(of_ceiling(&ceilings, arms));
+    }
+    let tables = all.into_iter().flatten().filter_map(Table::unless_empty);
+    let mut blocks: Vec<Block> = tables.collect();
+    for comparison in [&mixes, &ceilings] {
+        blocks.extend(comparison.left_out_table());
+    }
+    blocks
+}
+
+/// Arms of the interference experiment, and the profiles that do the same.
+fn by_arm(mixes: &Comparison, arms: &Comparison) -> Table {
+    let same = |profile: &Profile| {
+        let arm = arms
+            .arms
+            .iter()
+            .find(|arm| Some(arm.arm.as_str()) == profile.arm())?;
+        Some((
+            arm,
+            mixes.arms.iter().find(|arm| arm.arm == profile.name())?,
+        ))
     };
-    let mixes = options.profiles.iter().filter(|profile| profile.is_mix());
+    type Pair<'a> = (&'a ArmFigures, &'a ArmFigures);
+    let text = |arm: &ArmFigures, figure: Figure| {
+        cell(arm.median(figure), |median| figure.unit.text(median))
+    };
     Table::new(
-        caption,
-        mixes.map(|&profile| (profile, READS)),
+        "The same with SSTables and with fio: p99 of reads, ms, and bytes read per second, MiB/s. Hot sets, \
+         rates and read sizes differ: compare the order of arms, not the numbers",
+        Profile::ALL.iter().filter_map(same),
         &[
-            ("profile", &name),
-            ("runs", &measured(fio)),
-            ("reads/s", &own(fio, |job| job.requests_per_s, significant)),
-            ("p50", &own(fio, |job| job.p50_ns, milliseconds)),
-            ("p99", &own(fio, |job| job.p99_ns, milliseconds)),
-            ("p99.9", &own(fio, |job| job.p999_ns, milliseconds)),
-            ("max", &own(fio, |job| job.max_ns, milliseconds)),
-            ("read", &stream("compaction-input")),
-            ("written", &stream("compaction-output")),
+            ("arm", &|(arm, _): &Pair<'_>| arm.arm.clone()),
+            ("p99", &|(arm, _)| text(arm, interference::P99)),
+            ("fio p99", &|(_, profile)| text(profile, P99)),
+            ("read", &|(arm, _)| text(arm, interference::DISK_READ_RATE)),
+            ("fio read", &|(_, profile)| text(profile, READ)),
         ],
     )
 }
 
-fn ceilings(fio: &FioOutcome) -> Table {
-    let requests: fn(f64) -> String = |number| count(number.round() as u64);
-    let profiles = &fio.options.profiles;
-    Table::new(
-        "What the device gives past the page cache with nothing alongside, 16 to 64 requests in flight",
-        CEILINGS.into_iter().filter(|row| profiles.contains(&row.0)),
-        &[
-            ("profile", &name),
-            ("runs", &measured(fio)),
-            ("MiB/s", &own(fio, |job| job.bytes_per_s, mebibytes)),
-            ("requests/s", &own(fio, |job| job.requests_per_s, requests)),
-            ("p50 ms", &own(fio, |job| job.p50_ns, milliseconds)),
-            ("p99 ms", &own(fio, |job| job.p99_ns, milliseconds)),
-        ],
-    )
-}
-
-/// Arms and the profiles that do the same.
-fn by_arm(fio: &FioOutcome, point: &PointReport<'_>) -> Table {
-    let same = |&profile: &Profile| {
-        let name = profile.arm()?;
-        let arm = point.arms.iter().find(|a| a.arm.to_string() == name)?;
-        Some((arm, profile))
+/// Share of the device's ceiling that a compaction used; `None` without ceilings.
+fn of_ceiling(ceilings: &Comparison, arms: &Comparison) -> Option<Table> {
+    let ceiling = |profile: Profile| {
+        let rate = ceilings.counted(profile.name())?.median(RATE);
+        rate.filter(|rate| *rate > 0.0)
     };
-    type Pair<'a> = (&'a ArmReport, Profile);
-    Table::new(
-        "The same with SSTables and with fio: p99 of reads, ms, and bytes read per second, MiB/s. Hot \
-         sets, rates and read sizes are each one's own; compare shapes, not digits",
-        fio.options.profiles.iter().filter_map(same),
-        &[
-            ("arm", &|(arm, _): &Pair<'_>| arm.arm.to_string()),
-            ("p99", &|(arm, _)| {
-                cell(arm.figure(Figure::P99Ns), |s| milliseconds(s.median))
-            }),
-            ("fio p99", &|(_, profile)| {
-                cell(
-                    middle(fio, (*profile, READS), |job| job.p99_ns),
-                    milliseconds,
-                )
-            }),
-            ("read", &|(arm, _)| {
-                cell(rates(point, arm).map(|rates| rates.0), mebibytes)
-            }),
-            ("fio read", &|(_, profile)| {
-                let read = middle(fio, (*profile, "compaction-input"), |job| job.bytes_per_s);
-                cell(read, mebibytes)
-            }),
-        ],
-    )
-}
-
-/// Bytes per second that an arm's compaction read and wrote on disk, medians.
-fn rates(point: &PointReport<'_>, arm: &ArmReport) -> Option<(f64, f64)> {
-    let runs = point.point.runs.iter();
-    let runs = runs.filter(|run| run.arm == arm.arm && run.attempt.counts());
-    let compactions: Vec<_> = runs.filter_map(|run| run.compaction.as_ref()).collect();
-    let per_second = |bytes: fn(&CompactionRecord) -> u64| {
-        let rates = compactions.iter().map(|c| bytes(c) as f64 / c.elapsed_s);
-        median(&rates.collect::<Vec<_>>())
+    let read = ceiling(Profile::CeilingSequentialRead)?;
+    let written = ceiling(Profile::CeilingSequentialWrite)?;
+    let rates = |arm| {
+        let of = |figure| ArmFigures::median(arm, figure);
+        Some((
+            arm,
+            [
+                of(interference::DISK_READ_RATE)?,
+                of(interference::DISK_WRITE_RATE)?,
+            ],
+        ))
     };
-    Some((
-        per_second(|c| c.input_bytes)?,
-        per_second(|c| c.output_bytes)?,
-    ))
-}
-
-/// Share of the device that a compaction used.
-fn of_ceiling(fio: &FioOutcome, point: &PointReport<'_>) -> Option<Table> {
-    let ceiling = |row| middle(fio, row, |job| job.bytes_per_s).filter(|rate| *rate > 0.0);
-    let (read, written) = (ceiling(CEILINGS[0])?, ceiling(CEILINGS[1])?);
     let share = |rate: f64, ceiling: f64| format!("{}%", significant(100.0 * rate / ceiling));
-    let arms = point.arms.iter();
-    type Rates<'a> = (&'a ArmReport, (f64, f64));
+    type Rates<'a> = (&'a ArmFigures, [f64; 2]);
     Some(Table::new(
-        "Bytes on disk that the compaction read and wrote, MiB/s, and how much of the device's ceiling \
-         that is",
-        arms.filter_map(|arm| Some((arm, rates(point, arm)?))),
+        "Bytes on disk that the compaction read and wrote, MiB/s, and their share of the device's ceiling",
+        arms.arms.iter().filter_map(rates),
         &[
-            ("arm", &|(arm, _): &Rates<'_>| arm.arm.to_string()),
-            ("read", &|(_, rates)| mebibytes(rates.0)),
-            ("of ceiling", &|(_, rates)| share(rates.0, read)),
-            ("written", &|(_, rates)| mebibytes(rates.1)),
-            ("of ceiling", &|(_, rates)| share(rates.1, written)),
+            ("arm", &|(arm, _): &Rates<'_>| arm.arm.clone()),
+            ("read", &|(_, rates)| mebibytes(rates[0])),
+            ("of ceiling", &|(_, rates)| share(rates[0], read)),
+            ("written", &|(_, rates)| mebibytes(rates[1])),
+            ("of ceiling", &|(_, rates)| share(rates[1], written)),
         ],
     ))
-}
-
-fn failures(fio: &FioOutcome) -> Table {
-    let failed = fio.runs.iter().filter_map(|run| {
-        let name = format!("{} repeat {}", run.profile, run.repeat + 1);
-        Some((name, run.failure.clone()?))
-    });
-    Table::prose("Profiles that failed", ["run", "reason"], failed)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fio::{FioOptions, FioRun};
-    use crate::outcome::{End, Outcome};
+    use crate::fio::{FioJob, FioOptions};
+    use crate::outcome::End;
 
     fn job(name: &str, mebibytes_per_s: f64) -> FioJob {
         FioJob {
@@ -235,7 +253,7 @@ mod tests {
             runs: vec![
                 run(
                     Profile::MixDirect,
-                    vec![job("bystander", 30.0), job("compaction-input", 128.0)],
+                    vec![job("foreground", 30.0), job("compaction-input", 128.0)],
                     None,
                 ),
                 run(
@@ -257,8 +275,8 @@ mod tests {
         };
         let example = include_str!("../../tests/data/outcome.json");
         let outcome: Outcome = serde_json::from_str(example).unwrap();
-        let report = Report::new("", &outcome);
-        let all: Vec<Table> = tables(&fio, Some(&report))
+        let arms = interference::compare(&outcome, &outcome.points[0]);
+        let all: Vec<Table> = tables(&fio, Some(&arms))
             .into_iter()
             .map(|block| match block {
                 Block::Table(table) => table,
@@ -269,20 +287,20 @@ mod tests {
             let mut rows = table.rows.iter();
             rows.find(|row| row[0] == name).unwrap()[1..].join(" ")
         };
-        let [mixes, ceilings, beside, used, failed] = &all[..] else {
+        let [mixes, ceilings, compared, used, failed] = &all[..] else {
             panic!("{all:?}");
         };
         assert_eq!(
             row(mixes, "mix-direct"),
-            "1 2000 0.100 2.00 3.00 4.00 128 –"
+            "1 2,000 0.100 2.00 3.00 4.00 128 –"
         );
-        assert_eq!(row(mixes, "mix-uncached"), "0 – – – – – – –");
+        assert_eq!(row(mixes, "mix-uncached"), "0 of 1 – – – – – – –");
         assert_eq!(
             row(ceilings, "ceiling-sequential-read"),
             "1 640 2,000 0.100 2.00"
         );
         // 384 MiB of inputs in 6 s.
-        assert_eq!(row(beside, "direct/direct"), "0.436 2.00 64.0 128");
+        assert_eq!(row(compared, "direct/direct"), "0.436 2.00 64.0 128");
         assert!(
             row(used, "direct/direct").starts_with("64.0 10.0% "),
             "{used:?}"

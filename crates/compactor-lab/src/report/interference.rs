@@ -1,346 +1,331 @@
 //! Report of an interference experiment.
 
-use serde::Serialize;
+use serde_json::json;
 
-use super::document::{Block, Document, Section, cell};
-use super::units::{bytes, milliseconds, seconds, significant};
-use super::{
-    Counted, FigureRatio, FigureSpread, LeftOut, facts, left_out, ratio_of, ratios, spread_of,
-    spreads, texts, with_interval,
-};
+use super::document::{Block, Facts, Section};
+use super::units::{bytes, significant};
+use super::{Experiment, Point, Report, bars, facts, fio, texts, with_interval};
 use crate::arm::Arm;
+use crate::comparison::{Column, Comparison, Design, Measured};
+use crate::figure::{Figure, Unit};
 use crate::fio::FioOutcome;
-use crate::outcome::{End, Outcome, Run, Subject, SweepPoint, Warning};
-use crate::stats::{Ratio, Spread};
-use crate::text_table::counted;
+use crate::outcome::{Latency, Outcome, Run, SweepPoint};
 
 mod caveats;
 mod charts;
-mod figure;
-mod tables;
 
-pub use figure::Figure;
+/// Median latency of the reads during the compaction.
+pub const P50: Figure = Figure::lower("p50_ns", "p50", Unit::Milliseconds);
+/// 99th percentile of them.
+pub const P99: Figure = Figure::lower("p99_ns", "p99", Unit::Milliseconds);
+/// 99.9th percentile of them.
+pub const P999: Figure = Figure::lower("p999_ns", "p99.9", Unit::Milliseconds);
+/// The longest of them.
+pub const MAX: Figure = Figure::lower("max_ns", "max", Unit::Milliseconds);
+/// Their mean.
+pub const MEAN: Figure = Figure::lower("mean_ns", "mean", Unit::Milliseconds);
+/// Uncompressed input bytes that were compacted per second.
+pub const COMPACTION_RATE: Figure =
+    Figure::higher("compaction_bytes_per_s", "MiB/s", Unit::Mebibytes);
+/// Processor seconds of the compaction for each GiB of uncompressed input.
+pub const COMPACTION_CPU: Figure =
+    Figure::new("compaction_cpu_s_per_gib", "CPU s/GiB", Unit::Number);
+/// Bytes on disk that the compaction read per second.
+pub const DISK_READ_RATE: Figure = Figure::new("disk_read_bytes_per_s", "read", Unit::Mebibytes);
+/// Bytes on disk that the compaction wrote per second.
+pub const DISK_WRITE_RATE: Figure =
+    Figure::new("disk_written_bytes_per_s", "written", Unit::Mebibytes);
+/// Duration of the compaction, or of the time that takes its place in the idle arm.
+pub const DURING: Figure = Figure::new("during_s", "s", Unit::Number);
+/// Pages of the hot set that were evicted, each time counted.
+pub const EVICTED: Figure = Figure::new("evicted_pages", "hot pages evicted", Unit::Count);
+/// Pages of the hot set.
+pub const HOT_PAGES: Figure = Figure::new("hot_pages", "of", Unit::Count);
+/// Pages that were evicted and soon needed again: of the cgroup, without one of the machine.
+pub const REFAULTED: Figure = Figure::new("refaulted_pages", "refaults", Unit::Count);
+/// 99th percentile of the reads before the compaction.
+pub const P99_BEFORE: Figure = Figure::new("p99_before_ns", "p99 before", Unit::Milliseconds);
+/// 99th percentile of the reads after it.
+pub const P99_AFTER: Figure = Figure::new("p99_after_ns", "p99 after", Unit::Milliseconds);
+/// 99.9th percentile of the reads after it.
+pub const P999_AFTER: Figure = Figure::new("p999_after_ns", "p99.9 after", Unit::Milliseconds);
 
-/// The figures of an outcome.
-#[derive(Clone, Debug, Serialize)]
-#[non_exhaustive]
-pub struct Report<'a> {
-    /// Name of the outcome, such as its file.
-    pub name: String,
-    /// End of the experiment.
-    pub end: &'a End,
-    /// One for each size of the hot set.
-    pub points: Vec<PointReport<'a>>,
-    /// Caveats about all of the numbers.
-    pub warnings: &'a [Warning],
-    /// Measurements of the device by itself, if there are any.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub fio: Option<&'a FioOutcome>,
-    /// Source of the numbers.
-    #[serde(skip)]
-    pub outcome: &'a Outcome,
+/// Short names of the arms that others are compared with.
+pub const IDLE: &str = "idle";
+/// See [`IDLE`].
+pub const BUFFERED: &str = "buffered";
+
+static EXPERIMENT: Experiment = Experiment {
+    title: "Interference",
+    heading: "Reads during a compaction",
+    introduction: "Foreground reads of hot rows start at random moments while their table is compacted, once \
+        in each I/O mode. An arm is named by how the compaction reads / how it writes.",
+    arm: "arm",
+    headline: P99,
+    baseline: BUFFERED,
+};
+
+/// The report of an outcome, with what `fio` measured on the same device if that is known.
+pub fn report(name: impl Into<String>, outcome: &Outcome, fio: Option<&FioOutcome>) -> Report {
+    let points: Vec<(&SweepPoint, Comparison)> = outcome
+        .points
+        .iter()
+        .map(|point| (point, compare(outcome, point)))
+        .collect();
+    let name = name.into();
+    let section = section(&name, outcome, &points, fio);
+    let point = |(point, comparison): (&SweepPoint, Comparison)| Point {
+        circumstances: json!({
+            "hot_set_bytes": point.hot_set_bytes,
+            "pressure": point.pressure,
+        }),
+        comparison,
+    };
+    Report {
+        name,
+        end: outcome.end.clone(),
+        points: points.into_iter().map(point).collect(),
+        warnings: outcome.warnings.clone(),
+        fio: fio.cloned(),
+        section,
+        experiment: &EXPERIMENT,
+    }
 }
 
-/// The figures at one size of the hot set.
-#[derive(Clone, Debug, Serialize)]
-#[non_exhaustive]
-pub struct PointReport<'a> {
-    /// Bytes of page cache that the hot set was to take.
-    pub hot_set_bytes: u64,
-    /// The hot set divided by the memory that there was.
-    pub pressure: f64,
-    /// Arms in the order in which they were named.
-    pub arms: Vec<ArmReport>,
-    /// Runs that do not count, without warm-ups.
-    pub left_out: Vec<LeftOut<'a>>,
-    /// Caveats about the numbers of this point: those that the experiment noticed, and those that the
-    /// numbers show.
-    #[serde(rename = "doubts")]
-    pub caveats: Vec<Warning>,
-    /// Length of a page of the machine.
-    pub page_bytes: u64,
-    /// Source of the numbers.
-    #[serde(skip)]
-    pub point: &'a SweepPoint,
+/// Compares the arms at a size of the hot set.
+pub(super) fn compare(outcome: &Outcome, point: &SweepPoint) -> Comparison {
+    let mut arms: Vec<String> = outcome.options.arms.iter().map(Arm::to_string).collect();
+    let runs: Vec<Measured> = point.runs.iter().map(measured).collect();
+    for run in &runs {
+        if !arms.contains(&run.arm) {
+            arms.push(run.arm.clone());
+        }
+    }
+    let design = Design {
+        experiment: &EXPERIMENT,
+        arms,
+        baselines: vec![
+            (IDLE, Arm::Idle.to_string()),
+            (BUFFERED, Arm::BUFFERED.to_string()),
+        ],
+        seed: outcome.options.seed,
+    };
+    let mut comparison = Comparison::new(design, &runs);
+    comparison
+        .caveats
+        .splice(..0, point.warnings.iter().cloned());
+    let own = caveats::of(&comparison);
+    comparison.caveats.extend(own);
+    comparison
 }
 
-/// The figures of one arm.
-#[derive(Clone, Debug, Serialize)]
-#[non_exhaustive]
-pub struct ArmReport {
-    /// The arm.
-    pub arm: Arm,
-    /// Runs that count.
-    pub counted: usize,
-    /// Runs without warm-ups.
-    pub runs: usize,
-    /// Each figure over the runs that count; one that no run has is missing.
-    pub figures: Vec<FigureSpread<Figure>>,
-    /// Comparison with reads that nothing disturbs.
-    pub to_idle: Vec<FigureRatio<Figure>>,
-    /// Comparison with a compaction through the page cache.
-    pub to_buffered: Vec<FigureRatio<Figure>>,
+/// A run with its figures.
+pub(crate) fn measured(run: &Run) -> Measured {
+    Measured {
+        arm: run.arm.to_string(),
+        attempt: run.attempt.clone(),
+        figures: figures(run),
+    }
 }
 
-impl<'a> Report<'a> {
-    /// The report of an outcome.
-    pub fn new(name: impl Into<String>, outcome: &'a Outcome) -> Report<'a> {
-        let points = outcome.points.iter();
-        Report {
-            name: name.into(),
-            end: &outcome.end,
-            points: points
-                .map(|point| PointReport::new(outcome, point))
-                .collect(),
-            warnings: &outcome.warnings,
-            fio: None,
-            outcome,
-        }
-    }
-
-    /// Adds what `fio` measured on the same device.
-    #[must_use]
-    pub fn with_fio(self, fio: &'a FioOutcome) -> Report<'a> {
-        Report {
-            fio: Some(fio),
-            ..self
-        }
-    }
-
-    /// Reports one after the other; several begin with a comparison.
-    pub fn document(reports: &[Report<'_>]) -> Document {
-        let mut sections = Vec::new();
-        if reports.len() > 1 {
-            sections.push(Section {
-                blocks: vec![Block::Table(tables::side_by_side(reports))],
-                ..Section::default()
-            });
-        }
-        let numbered = reports.iter().zip(0..);
-        sections.extend(numbered.map(|(report, at)| report.section(&format!("r{at}"))));
-        Document {
-            title: match reports {
-                [only] => format!("Interference: {}", only.name),
-                _ => "Interference".to_owned(),
-            },
-            heading: "Reads during a compaction",
-            introduction: "Foreground reads of hot rows start at random moments while their table is \
-                compacted, once in each way of moving the compaction’s bytes. An arm is named by how the \
-                compaction reads / how it writes.",
-            sections,
-        }
-    }
-
-    fn section(&self, id: &str) -> Section {
-        let mut blocks = vec![Block::Caveats("About all numbers", texts(self.warnings))];
-        blocks.extend(charts::sweep(self, id));
-        for (at, point) in self.points.iter().enumerate() {
-            blocks.extend(point.blocks(&format!("{id}p{at}")));
-        }
-        if let Some(fio) = self.fio {
-            blocks.push(Block::Heading("The device by itself".to_owned()));
-            blocks.extend(super::fio::tables(fio, Some(self)));
-        }
-        let mut facts = self.facts();
-        facts.extend(facts::machine(&self.outcome.environment));
-        Section {
-            name: self.name.clone(),
-            headline: self.headline(),
-            facts,
-            blocks,
-        }
-    }
-
-    /// Effect of the buffered compaction and of the gentlest, at the first point.
-    fn headline(&self) -> String {
-        let Some(point) = self.points.first() else {
-            return "No run took place.".to_owned();
-        };
-        let sentences = [point.of_buffered(), point.of_gentlest()];
-        sentences
-            .into_iter()
-            .flatten()
-            .collect::<Vec<_>>()
-            .join(" ")
-    }
-
-    fn facts(&self) -> super::document::Facts {
-        let (outcome, options) = (self.outcome, &self.outcome.options);
-        let mut facts = facts::of_experiment(
-            ("experiment", ""),
-            outcome.started_at_ms,
-            outcome.elapsed_s,
-            &outcome.end,
-            options.command.as_deref(),
-        );
-        let reads = format!(
-            "{} reads/s by {}, {}; latency from the moment a read was to start",
-            significant(options.rate_per_s),
-            counted(u64::from(options.reader_threads), "thread"),
-            facts::popularity(options.distribution),
-        );
-        let compaction = format!(
-            "{}; at {} priority, again and again for {}",
-            facts::compaction(options),
-            options.compaction_priority,
-            seconds(options.least_compaction.as_secs_f64()),
-        );
-        let repeats = format!(
-            "{}; {} before and {} after the compaction",
-            facts::repeats(options.repeats, "arm", options.seed, options.warm_ups),
-            seconds(options.before.as_secs_f64()),
-            seconds(options.after.as_secs_f64()),
-        );
-        facts.extend([
-            ("foreground", reads),
-            ("compaction", compaction),
-            ("repeats", repeats),
+fn figures(run: &Run) -> Vec<(Figure, f64)> {
+    let mut figures = vec![
+        (DURING, run.during.duration_s),
+        (HOT_PAGES, run.hot_set.pages as f64),
+    ];
+    let has_reads = |reads: &Latency| reads.operations > 0;
+    if has_reads(&run.during) {
+        figures.extend([
+            (P50, run.during.p50_ns as f64),
+            (P99, run.during.p99_ns as f64),
+            (P999, run.during.p999_ns as f64),
+            (MAX, run.during.max_ns as f64),
+            (MEAN, run.during.mean_ns),
         ]);
-        facts
+    }
+    if has_reads(&run.before) {
+        figures.push((P99_BEFORE, run.before.p99_ns as f64));
+    }
+    if has_reads(&run.after) {
+        figures.push((P99_AFTER, run.after.p99_ns as f64));
+        figures.push((P999_AFTER, run.after.p999_ns as f64));
+    }
+    if let Some(compaction) = &run.compaction {
+        let gib = compaction.input_uncompressed_bytes as f64 / f64::from(1 << 30);
+        figures.extend([
+            (COMPACTION_RATE, compaction.uncompressed_bytes_per_s),
+            (COMPACTION_CPU, run.cpu.compaction_s / gib),
+            (
+                DISK_READ_RATE,
+                compaction.input_bytes as f64 / compaction.elapsed_s,
+            ),
+            (
+                DISK_WRITE_RATE,
+                compaction.output_bytes as f64 / compaction.elapsed_s,
+            ),
+        ]);
+    }
+    figures.extend(run.hot_set.evicted.map(|pages| (EVICTED, pages as f64)));
+    let refaults = run.memory.cgroup_refaults.or(run.memory.machine_refaults);
+    figures.extend(refaults.map(|pages| (REFAULTED, pages as f64)));
+    figures
+}
+
+fn section(
+    name: &str,
+    outcome: &Outcome,
+    points: &[(&SweepPoint, Comparison)],
+    fio: Option<&FioOutcome>,
+) -> Section {
+    let mut blocks = vec![Block::Caveats(
+        "About all numbers",
+        texts(&outcome.warnings),
+    )];
+    blocks.extend(charts::sweep(points));
+    for (point, comparison) in points {
+        let page_bytes = outcome.environment.page_bytes;
+        blocks.extend(self::blocks(point, comparison, page_bytes));
+    }
+    if let Some(fio) = fio {
+        blocks.push(Block::Heading("The device by itself".to_owned()));
+        let first = points.first().map(|(_, comparison)| comparison);
+        blocks.extend(fio::tables(fio, first));
+    }
+    Section {
+        name: name.to_owned(),
+        headline: headline(points),
+        facts: facts(outcome),
+        blocks,
     }
 }
 
-impl<'a> PointReport<'a> {
-    fn new(outcome: &Outcome, point: &'a SweepPoint) -> PointReport<'a> {
-        let mut arms = outcome.options.arms.clone();
-        for run in &point.runs {
-            if !arms.contains(&run.arm) {
-                arms.push(run.arm);
-            }
-        }
-        let arms = arms.iter();
-        let mut report = PointReport {
-            hot_set_bytes: point.hot_set_bytes,
-            pressure: point.pressure,
-            arms: arms
-                .map(|&arm| ArmReport::new(point, arm, outcome.options.seed))
-                .collect(),
-            left_out: left_out(attempts(point)),
-            caveats: Vec::new(),
-            page_bytes: outcome.environment.page_bytes,
-            point,
-        };
-        report.caveats = caveats::of(&report);
-        report
+fn blocks(point: &SweepPoint, comparison: &Comparison, page_bytes: u64) -> Vec<Block> {
+    let limit = match point.memory_limit_bytes {
+        Some(limit) => format!("under a limit of {} of memory", bytes(limit as f64)),
+        None => "without a limit on memory".to_owned(),
+    };
+    let room = point.cache_room_bytes.map_or_else(String::new, |room| {
+        format!(", {} of it left to the page cache", bytes(room as f64))
+    });
+    let heading = format!(
+        "Hot set {}, {limit}{room}: pressure {}",
+        bytes(point.hot_set_bytes as f64),
+        significant(point.pressure)
+    );
+    let median = Column::Median;
+    let latencies = comparison.table(
+        "arm",
+        "Reads during the compaction, ms, from the moment at which each was to start: median of the runs that \
+         count",
+        &[
+            Column::Runs,
+            median(P50),
+            median(P99),
+            Column::Range(P99),
+            median(P999),
+            median(MAX),
+            median(MEAN),
+        ],
+    );
+    let mut blocks = vec![
+        Block::Heading(heading),
+        Block::Paragraph(format!("Table: {}", facts::in_sentence(&point.data))),
+        Block::Caveats("About these numbers", texts(&comparison.caveats)),
+        Block::Table(latencies),
+    ];
+    blocks.extend(charts::curves(point, comparison));
+    let ratios = comparison.table(
+        "arm",
+        "Latency as a multiple of another arm's, within each repeat: median, and 95% bootstrap interval over \
+         repeats",
+        &[
+            Column::Ratio(P99, IDLE),
+            Column::Ratio(P99, BUFFERED),
+            Column::Ratio(P999, BUFFERED),
+            Column::Ratio(MEAN, BUFFERED),
+        ],
+    );
+    if ratios.columns.len() > 1 && comparison.arms.len() > 1 {
+        blocks.push(Block::Table(ratios));
     }
-
-    /// An arm, if there are runs of it that count.
-    fn counted(&self, arm: Arm) -> Option<&ArmReport> {
-        self.arms.iter().find(|a| a.arm == arm && a.counted > 0)
-    }
-
-    /// Pages of the hot set, the same in all runs that count.
-    fn hot_pages(&self, arm: Arm) -> Option<u64> {
-        let run = Outcome::counted(self.point, arm).next()?;
-        Some(run.hot_set.pages)
-    }
-
-    fn blocks(&self, id: &str) -> Vec<Block> {
-        let limit = match self.point.memory_limit_bytes {
-            Some(limit) => format!("under a limit of {} of memory", bytes(limit as f64)),
-            None => "without a limit on memory".to_owned(),
-        };
-        let room = self
-            .point
-            .cache_room_bytes
-            .map_or_else(String::new, |room| {
-                format!(", {} of it left to the page cache", bytes(room as f64))
-            });
-        let heading = format!(
-            "Hot set {}, {limit}{room}: pressure {}",
-            bytes(self.hot_set_bytes as f64),
-            significant(self.pressure)
-        );
-        let mut blocks = vec![
-            Block::Heading(heading),
-            Block::Paragraph(facts::table(&self.point.data)),
-            Block::Caveats("About these numbers", texts(&self.caveats)),
-            Block::Table(tables::latencies(self)),
-        ];
-        blocks.extend(charts::curves(self, id));
-        blocks.extend(tables::ratios(self).map(Block::Table));
-        blocks.push(Block::Table(tables::costs(self)));
-        blocks.push(Block::Table(tables::before_and_after(self)));
-        blocks.extend(super::left_out_table(&self.left_out));
-        blocks.extend(charts::ratios(self, id));
-        blocks.extend(charts::timelines(self, id));
-        blocks
-    }
-
-    fn of_buffered(&self) -> Option<String> {
-        let (idle, buffered) = (self.counted(Arm::Idle)?, self.counted(Arm::BUFFERED)?);
-        Some(format!(
-            "With a hot set of {}, p99 of reads was {} ms with nothing alongside and {} ms during a \
-             compaction through the page cache: {}.",
-            bytes(self.hot_set_bytes as f64),
-            milliseconds(idle.figure(Figure::P99Ns)?.median),
-            milliseconds(buffered.figure(Figure::P99Ns)?.median),
-            with_interval(ratio_of(&buffered.to_idle, Figure::P99Ns)?)
-        ))
-    }
-
-    fn of_gentlest(&self) -> Option<String> {
-        let others = self.arms.iter();
-        let others = others.filter(|a| a.arm != Arm::Idle && a.arm != Arm::BUFFERED);
-        let p99s = others.filter_map(|arm| Some((arm, arm.figure(Figure::P99Ns)?.median)));
-        let (gentlest, p99) = p99s.min_by(|a, b| a.1.total_cmp(&b.1))?;
-        let ratio = ratio_of(&gentlest.to_buffered, Figure::P99Ns)?;
-        let verdict = match ratio.differs() {
-            true => "",
-            false => "; the repeats do not show that they differ",
-        };
-        Some(format!(
-            "The lowest p99 during another compaction was {} ms, of {}: {} of buffered{verdict}.",
-            milliseconds(p99),
-            gentlest.arm,
-            with_interval(ratio)
-        ))
-    }
+    let costs = comparison.table(
+        "arm",
+        "The compaction: MiB of uncompressed input per second, processor seconds per GiB of it, its \
+         duration; meanwhile evictions of pages of the hot set, each time counted, its number of pages, and \
+         refaults of any file's pages; medians",
+        &[
+            median(COMPACTION_RATE),
+            median(COMPACTION_CPU),
+            median(DURING),
+            median(EVICTED),
+            median(HOT_PAGES),
+            median(REFAULTED),
+        ],
+    );
+    // A compaction past the page cache leaves an output none of which is cached yet.
+    let before_and_after = comparison.table(
+        "arm",
+        "Reads before the compaction, of its inputs, hot rows warm, and right after it, of its output as it \
+         left it (idle: of the inputs), ms; medians",
+        &[median(P99_BEFORE), median(P99_AFTER), median(P999_AFTER)],
+    );
+    blocks.extend([Block::Table(costs), Block::Table(before_and_after)]);
+    blocks.extend(comparison.left_out_table());
+    blocks.extend(bars::figure(comparison, &[(P99, IDLE), (P99, BUFFERED)]));
+    blocks.extend(charts::timelines(point, comparison, page_bytes));
+    blocks
 }
 
-/// All runs of a point with their arms.
-fn attempts(point: &SweepPoint) -> impl Iterator<Item = (Subject, &crate::outcome::Attempt)> {
-    let runs = point.runs.iter();
-    runs.map(|run| (Subject::Arm(run.arm), &run.attempt))
+/// Effect of the buffered compaction and of the gentlest, at the first point.
+fn headline(points: &[(&SweepPoint, Comparison)]) -> String {
+    let Some((point, comparison)) = points.first() else {
+        return "No run took place.".to_owned();
+    };
+    let sentences = [of_buffered(point, comparison), of_gentlest(comparison)];
+    let sentences: Vec<String> = sentences.into_iter().flatten().collect();
+    sentences.join(" ")
 }
 
-impl ArmReport {
-    fn new(point: &SweepPoint, arm: Arm, seed: u64) -> ArmReport {
-        let counted = |arm| -> Counted<'_, Run> {
-            let runs = Outcome::counted(point, arm);
-            runs.map(|run| (run.attempt.repeat, run)).collect()
-        };
-        let ours = counted(arm);
-        let to = |base| match arm == base {
-            true => Vec::new(),
-            false => ratios(&ours, &counted(base), seed),
-        };
-        let runs = point.runs.iter();
-        ArmReport {
-            arm,
-            counted: ours.len(),
-            runs: runs.filter(|r| r.arm == arm && !r.attempt.warm_up).count(),
-            figures: spreads(&ours),
-            to_idle: to(Arm::Idle),
-            to_buffered: to(Arm::BUFFERED),
-        }
-    }
+fn of_buffered(point: &SweepPoint, comparison: &Comparison) -> Option<String> {
+    let idle = comparison.counted(comparison.baseline(IDLE)?)?;
+    let buffered = comparison.counted(comparison.baseline(BUFFERED)?)?;
+    Some(format!(
+        "With a hot set of {}, p99 of reads was {} ms without a compaction and {} ms during one through the \
+         page cache: {}.",
+        bytes(point.hot_set_bytes as f64),
+        P99.unit.text(idle.median(P99)?),
+        P99.unit.text(buffered.median(P99)?),
+        with_interval(buffered.ratio(P99, IDLE)?)
+    ))
+}
 
-    /// A figure over the runs that count.
-    pub fn figure(&self, figure: Figure) -> Option<Spread> {
-        spread_of(&self.figures, figure)
-    }
+fn of_gentlest(comparison: &Comparison) -> Option<String> {
+    let is_baseline = |arm: &str| comparison.baselines.iter().any(|(_, known)| known == arm);
+    let others = comparison.arms.iter().filter(|arm| !is_baseline(&arm.arm));
+    let p99s = others.filter_map(|arm| Some((arm, arm.median(P99)?)));
+    let (gentlest, p99) = p99s.min_by(|a, b| a.1.total_cmp(&b.1))?;
+    let ratio = gentlest.ratio(P99, BUFFERED)?;
+    let verdict = match ratio.differs() {
+        true => "",
+        false => "; the repeats do not show that they differ",
+    };
+    Some(format!(
+        "The lowest p99 during another compaction was {} ms, of {}: {} of buffered{verdict}.",
+        P99.unit.text(p99),
+        gentlest.arm,
+        with_interval(ratio)
+    ))
+}
 
-    /// A figure in comparison with that of the idle or of the buffered arm.
-    fn ratio(&self, base: Arm, figure: Figure) -> Option<Ratio> {
-        let ratios = match base {
-            Arm::Idle => &self.to_idle,
-            _ => &self.to_buffered,
-        };
-        ratio_of(ratios, figure)
-    }
-
-    fn median(&self, figure: Figure, text: impl Fn(f64) -> String) -> String {
-        cell(self.figure(figure), |spread| text(spread.median))
-    }
+fn facts(outcome: &Outcome) -> Facts {
+    let options = &outcome.options;
+    let mut facts = facts::of_experiment(
+        outcome.started_at_ms,
+        outcome.elapsed_s,
+        &outcome.end,
+        options.command.as_deref(),
+    );
+    facts.extend(facts::of_record("options", options, &["command"]));
+    facts.extend(facts::of_record("machine", &outcome.environment, &[]));
+    facts
 }

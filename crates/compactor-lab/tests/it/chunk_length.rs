@@ -11,7 +11,7 @@ use compactor_lab::arm::Arm;
 use compactor_lab::chunk_length::{ChunkLengthOptions, ChunkLengthOutcome, Compressor, compare};
 use compactor_lab::options::Data;
 use compactor_lab::outcome::End;
-use compactor_lab::report::chunk_length::ChunkLengthReport;
+use compactor_lab::report::{Report, chunk_length};
 use compactor_lab::watcher::{Event, NoWatcher, Watcher};
 use compactor_sstable::Version;
 use compactor_testkit::{Need, skip};
@@ -82,8 +82,8 @@ fn a_small_comparison_measures_all_that_it_promises() {
             .collect();
         assert!(faults.is_empty(), "{}: {faults:?}", run.variant);
         assert_eq!(run.rows_not_found, 0);
-        let beside = run.compacting.as_ref().unwrap();
-        for reads in [&run.alone, beside] {
+        let compacting = run.compacting.as_ref().unwrap();
+        for reads in [&run.alone, compacting] {
             assert_eq!(reads.at_rate.is_none(), run.attempt.warm_up);
             for reading in std::iter::once(&reads.peak).chain(&reads.at_rate) {
                 let latency = &reading.latency;
@@ -98,7 +98,9 @@ fn a_small_comparison_measures_all_that_it_promises() {
             assert!(decompressed > 0.7 * f64::from(least), "{decompressed}");
         }
         assert_eq!(run.alone.peak.compacted_bytes, 0);
-        assert!(run.attempt.warm_up || !run.attempt.counts() || beside.peak.compacted_bytes > 0);
+        assert!(
+            run.attempt.warm_up || !run.attempt.counts() || compacting.peak.compacted_bytes > 0
+        );
         let compaction = run.compaction.as_ref().unwrap();
         assert!(compaction.read_bytes > 0 && compaction.failure.is_none());
         if let Some(at_rate) = &run.alone.at_rate {
@@ -109,7 +111,7 @@ fn a_small_comparison_measures_all_that_it_promises() {
     let json = serde_json::to_string(&outcome).unwrap();
     let back: ChunkLengthOutcome = serde_json::from_str(&json).unwrap();
     assert_eq!(back.runs.len(), outcome.runs.len());
-    let shown = ChunkLengthReport::document(&[ChunkLengthReport::new("small", &outcome)]).to_text();
+    let shown = Report::document(&[chunk_length::report("small", &outcome)]).to_text();
     assert!(shown.contains("62,000 / 44,000"), "{shown}");
 }
 
@@ -138,7 +140,7 @@ fn tries_and_wide_partitions_are_compared_too() {
     }
 }
 
-/// Stops in the run after so many, and tells whether there was something to remove.
+/// Stops in the run after a number of them, and records whether there was something to remove.
 struct Stopper {
     after_runs: u32,
     runs: AtomicU32,
@@ -153,7 +155,7 @@ impl Watcher for Stopper {
 
     fn event(&self, event: &Event<'_>) {
         match event {
-            Event::VariantStarted(_) => {
+            Event::RunStarted(_) => {
                 if !cgroups().is_empty() {
                     self.saw_cgroup.store(true, Ordering::Relaxed);
                 }
@@ -161,7 +163,7 @@ impl Watcher for Stopper {
                     self.is_cancelled.store(true, Ordering::Relaxed);
                 }
             }
-            Event::VariantEnded { .. } => {
+            Event::RunEnded(_) => {
                 self.runs.fetch_add(1, Ordering::Relaxed);
             }
             _ => {}
@@ -224,7 +226,7 @@ fn a_mode_that_cannot_be_makes_runs_invalid() {
         );
         assert!(!run.attempt.counts());
     }
-    assert!(!ChunkLengthReport::new("", &outcome).is_complete());
+    assert!(!chunk_length::report("", &outcome).every_arm_counts());
 }
 
 #[test]

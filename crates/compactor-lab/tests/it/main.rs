@@ -15,9 +15,9 @@ use compactor_io::{IoOptions, probe};
 use compactor_lab::arm::Arm;
 use compactor_lab::interference;
 use compactor_lab::options::{Data, InterferenceOptions};
-use compactor_lab::outcome::{End, Outcome, Phase, Subject};
+use compactor_lab::outcome::{End, Outcome, Phase};
 use compactor_lab::priority::Priority;
-use compactor_lab::report::Report;
+use compactor_lab::report;
 use compactor_lab::watcher::{Event, NoWatcher, Watcher};
 use compactor_sstable::Version;
 use compactor_testkit::{Need, skip, skip_part};
@@ -269,9 +269,10 @@ fn a_run_that_fell_back_is_in_no_figure() {
         assert!(run.during.operations > 0 && compaction.output_bytes > 0);
         let fallbacks = run.attempt.invalid.iter().filter(|r| r.kind == "fallback");
         let reasons: Vec<&str> = fallbacks.map(|reason| reason.text.as_str()).collect();
-        let report = Report::new("", &outcome);
-        let mut arms = report.points[0].arms.iter();
-        let arm = arms.find(|found| found.arm == direct).unwrap();
+        let report = report::interference::report("", &outcome, None);
+        let comparison = &report.points[0].comparison;
+        let mut arms = comparison.arms.iter();
+        let arm = arms.find(|found| found.arm == direct.to_string()).unwrap();
         if counts {
             assert!(run.attempt.invalid.is_empty(), "{:?}", run.attempt.invalid);
             assert_eq!((arm.counted, arm.figures.is_empty()), (1, false));
@@ -289,13 +290,9 @@ fn a_run_that_fell_back_is_in_no_figure() {
         // The reason is the file system's.
         assert!(read.contains("statx"), "{read}");
         assert_eq!((arm.counted, arm.runs), (0, 1));
-        assert!(arm.figures.is_empty() && arm.to_idle.is_empty() && arm.to_buffered.is_empty());
-        let left_out = &report.points[0].left_out;
-        assert!(
-            left_out
-                .iter()
-                .any(|left| left.subject == Subject::Arm(direct))
-        );
+        assert!(arm.figures.is_empty() && arm.ratios.values().all(Vec::is_empty));
+        let mut left_out = comparison.left_out.iter();
+        assert!(left_out.any(|left| left.arm == direct.to_string()));
     }
 }
 
@@ -325,7 +322,7 @@ impl Watcher for Stopper {
 
     fn event(&self, event: &Event<'_>) {
         match event {
-            Event::RunEnded { .. } => {
+            Event::RunEnded(_) => {
                 self.runs.fetch_add(1, Ordering::Relaxed);
             }
             Event::Interval { interval, .. } => {

@@ -9,13 +9,12 @@ use compactor::Error;
 use compactor_io::probe;
 use compactor_lab::arm::Arm;
 use compactor_lab::chunk_length::{ChunkLengthOptions, Compressor, compare};
-use compactor_lab::report::chunk_length::ChunkLengthReport;
+use compactor_lab::report;
 
-use super::common::{Common, HOT_SET, RATE, READERS, Results, SPAN, begin, set};
+use super::common::{Common, HOT_SET, RATE, READERS, SPAN, begin, set};
 use super::interference::is_dontcache;
-use super::progress::LabProgress;
 use crate::duration::Seconds;
-use crate::flags::{ByteSize, Format, refuse_uring_with_dontcache};
+use crate::flags::{ByteSize, refuse_uring_with_dontcache};
 use crate::numbers::within;
 use crate::output::say;
 
@@ -24,46 +23,43 @@ const MEASURE: RangeInclusive<Seconds> = Seconds(1)..=Seconds(86_400);
 
 /// Measure the cost of reads in chunks of 4, 16, 64 and 256 KiB, with each compressor.
 ///
-/// The same rows are written once for each chunk length and compressor, and the same foreground load reads
-/// the same hot rows of each, as a node does: Bloom filter, summary and index or trie, chunks by buffered
-/// pread without advice, CRC, decompression, row. First as fast as its threads can, which measures the
-/// most reads per second, bytes from disk and processor time of each; then at a rate that all variants have
-/// in common, on a Poisson schedule and timed from when each read was to start, which measures p50, p99 and
-/// p99.9. Both alone, and during a compaction, which is the same for all variants: of the SSTables that these
-/// were written from. Variants run in random order, several times over; before
-/// each run its page cache is dropped. Published figures for 4 KB against 64 KB are
-/// compared with those measured.
+/// The same rows are written once for each chunk length and compressor (a variant), and the same foreground
+/// load reads the same hot rows of each as a node does: Bloom filter, summary and index or trie, chunks by
+/// buffered pread without advice, CRC, decompression, row. Peak: each thread starts its next read when the
+/// last one ends (closed loop), which measures reads per second, and bytes from disk and processor time per
+/// read. Then at one rate for all variants, on a Poisson schedule (open loop), with latency measured from the
+/// scheduled start: p50, p99 and p99.9. Both alone, and during a compaction of the SSTables that the variants
+/// were written from. Each repeat runs all variants in a new random order; before each run the page cache of
+/// the variant is dropped. Published figures for 4 KB and 64 KB are compared with those measured.
 ///
-/// With more hot rows than memory the disk matters, as in the defaults; with less, decompression alone.
-/// The default, LZ4, takes some 12 minutes, with --quick under five; each further compressor takes as
-/// long again.
+/// If the hot rows exceed the memory limit, as by default, the disk matters; otherwise decompression alone.
+/// LZ4, the default, takes some 12 minutes, with --quick under five; each further compressor adds the same.
 ///
-/// Everything that it makes is in a temporary directory and removed at the end, also on Ctrl-C, or by the
-/// next run there if this one is killed; the space that it needs is printed, and checked, before. So is the
-/// cgroup, for which it takes root or a delegated one; without it the experiment runs with a warning
-/// and no limit.
+/// All files are in a temporary directory, which is removed at the end, also on Ctrl-C, or by the next run in
+/// the same place if this one is killed; the space needed is checked and printed first. The cgroup needs root
+/// or a delegated cgroup; without one the experiment runs without a limit and prints a warning.
 ///
 /// Exit codes: 0 done, 1 failed or a variant without a run that counts, 2 wrong usage, 130 interrupted.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  The short one, under five minutes, with data made by itself:
+  A short run, under five minutes, of generated data:
     compactor lab chunk-length --quick --json chunks.json --html chunks.html
 
-  All compressors, on the disk that is of interest:
+  All compressors, on the disk to measure:
     compactor lab chunk-length --directory /var/lib/cassandra \\
         --compressors lz4,snappy,deflate,zstd,noop,none --json chunks.json
 
-  A table of one's own, whose rows compress as they do, without a compaction:
+  Your own table, without a compaction:
     compactor lab chunk-length /data/ks/t-1c6a.../snapshots/x --directory /data --compaction idle
 
-  A saved one again:
+  The report of a saved result:
     compactor lab report chunks.json")]
 pub struct Args {
     #[command(flatten)]
     pub common: Common,
 
     /// Three repeats, 1 GiB of data, hot set 256MiB of a limit of 192MiB, compaction at 32MiB/s, 2s for
-    /// each measurement; each can be changed.
+    /// each measurement; other options override these.
     #[arg(long)]
     quick: bool,
 
@@ -81,8 +77,8 @@ pub struct Args {
     )]
     compressors: Vec<Compressor>,
 
-    /// Reads per second at which latencies are compared, over all reader threads. Default: half of the
-    /// most that the slowest variant reached while warming up.
+    /// Reads per second, of all reader threads together, at which latencies are compared. Default: half of
+    /// the slowest variant's peak in the warm-ups.
     #[arg(long, help_heading = "Foreground load", value_name = "N", value_parser = within(RATE),
         allow_negative_numbers = true)]
     rate: Option<f64>,
@@ -92,7 +88,7 @@ pub struct Args {
         allow_negative_numbers = true)]
     reader_threads: Option<u32>,
 
-    /// Bytes of page cache that the hot rows take in Data.db before it is written anew. Default: 768MiB.
+    /// Size of the hot set: pages of the source's Data.db that contain the hot rows. Default: 768MiB.
     #[arg(long, help_heading = "Foreground load", value_name = "SIZE", value_parser = within(HOT_SET),
         allow_hyphen_values = true)]
     hot_set: Option<ByteSize>,
@@ -103,7 +99,7 @@ pub struct Args {
     #[arg(long, help_heading = "Compaction", value_name = "ARM")]
     compaction: Option<Arm>,
 
-    /// Reads before each run that are not measured, such as 5s: they fill the page cache. Default: 5s,
+    /// Time of reads before each run that fill the page cache and are not measured, such as 5s. Default: 5s,
     /// with --quick 3s.
     #[arg(long, help_heading = "Time", value_name = "SPAN", value_parser = within(SPAN))]
     warm: Option<Seconds>,
@@ -139,13 +135,13 @@ impl Args {
     }
 }
 
-/// Past the page cache, where that works.
+/// Direct I/O where it works, else buffered.
 fn default_compaction(directory: &Path) -> Result<Arm, Error> {
     if probe(directory)?.direct.works() {
         return Ok(Arm::DIRECT);
     }
     say(format_args!(
-        "note: the compaction goes through the page cache, since direct I/O does not work in {}",
+        "note: the compaction uses the page cache, since direct I/O does not work in {}",
         directory.display()
     ));
     Ok(Arm::BUFFERED)
@@ -158,16 +154,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let options = args.options(&directory)?;
     let is_dontcache = is_dontcache(&options.compaction);
     refuse_uring_with_dontcache(options.backend, &[("--compaction", is_dontcache)])?;
-    let results = Results::create(common.json.as_deref(), common.html.as_deref())?;
-    let watcher = LabProgress::new(common.progress, interrupted);
+    let files = common.results.create()?;
+    let watcher = common.results.progress(interrupted);
     let outcome = compare(&options, &watcher)?;
-    let json = serde_json::to_string(&outcome)?;
-    let report = ChunkLengthReport::new("chunk length", &outcome);
-    let is_sound = report.is_complete();
-    let document = ChunkLengthReport::document(&[report]);
-    let text = match common.format {
-        Format::Json => json.clone(),
-        Format::Text => document.to_text(),
-    };
-    results.write(&json, &document, &text, (&outcome.end, is_sound))
+    let report = report::chunk_length::report("chunk length", &outcome);
+    let is_sound = report.every_arm_counts();
+    files.write(&outcome, report, is_sound)
 }

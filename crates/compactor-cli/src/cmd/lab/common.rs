@@ -13,12 +13,14 @@ use compactor::{Error, Table};
 use compactor_io::{BackendKind, raise_open_files_limit};
 use compactor_lab::options::{Data, Distribution, Setup};
 use compactor_lab::outcome::End;
-use compactor_lab::report::Document;
+use compactor_lab::report::Report;
 use compactor_sstable::Version;
+use serde::Serialize;
 
+use super::progress::LabProgress;
 use crate::duration::Seconds;
 use crate::exit_code::INTERRUPTED;
-use crate::flags::{ByteRate, ByteSize, Format};
+use crate::flags::{ByteRate, ByteSize};
 use crate::interrupt;
 use crate::numbers::{MEMORY, THREADS, throughput, within};
 use crate::output::{print, say};
@@ -40,7 +42,7 @@ const WARM_UPS: RangeInclusive<u32> = 0..=1000;
 const EXPONENT: RangeInclusive<f64> = 0.0..=5.0;
 const YCSB_EXPONENT: f64 = 0.99;
 
-/// Table, place, popularity of rows, memory, compaction, results.
+/// Options of experiments on a table.
 #[derive(Debug, clap::Args)]
 pub struct Common {
     /// A table to use instead of a generated one: its directory, a snapshot, or Data.db files. It is
@@ -48,16 +50,16 @@ pub struct Common {
     #[arg(value_name = "TABLE_DIR|SNAPSHOT_DIR|Data.db")]
     table: Vec<PathBuf>,
 
-    /// Directory for outputs and generated data meanwhile. Default: the current directory, $TMPDIR or
-    /// /var/tmp, whichever is the first to support direct I/O.
+    /// Directory for temporary files: outputs and generated data. Default: the current directory, $TMPDIR or
+    /// /var/tmp, the first that supports direct I/O.
     #[arg(long, value_name = "DIR")]
     pub directory: Option<PathBuf>,
 
-    /// Repeats that count. Default: 5, with --quick 3.
+    /// Number of repeats that count. Default: 5, with --quick 3.
     #[arg(long, value_name = "N", value_parser = within(REPEATS), allow_negative_numbers = true)]
     pub repeat: Option<u32>,
 
-    /// Repeats before them that do not. Default: 1.
+    /// Number of warm-up repeats, which do not count. Default: 1.
     #[arg(long, value_name = "N", value_parser = within(WARM_UPS), allow_negative_numbers = true)]
     pub warm_up: Option<u32>,
 
@@ -65,7 +67,7 @@ pub struct Common {
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub seed: Option<u64>,
 
-    /// Popularity of hot rows: uniform, so that all are hot, or zipf, whose last ones hardly are. Default: uniform for interference, zipf for chunk-length.
+    /// Popularity of hot rows: uniform or zipf. Default: uniform for interference, zipf for chunk-length.
     #[arg(long, help_heading = "Foreground load", value_enum)]
     distribution: Option<DistributionName>,
 
@@ -74,7 +76,7 @@ pub struct Common {
         allow_negative_numbers = true)]
     zipf_exponent: Option<f64>,
 
-    /// Memory of the cgroup that the foreground load and the compaction share, or `none`. Default: 512MiB.
+    /// Memory limit of the cgroup of foreground load and compaction, or `none`. Default: 512MiB.
     #[arg(
         long,
         help_heading = "Memory",
@@ -84,7 +86,7 @@ pub struct Common {
     )]
     memory_limit: Option<Limit>,
 
-    /// Stored bytes of Data.db that the compaction takes per second, 1MiB/s and more, or `none`.
+    /// Limit on the stored bytes of Data.db that are compacted per second, at least 1MiB/s, or `none`.
     /// Default: 64MiB/s, as Cassandra's compaction_throughput.
     #[arg(
         long,
@@ -106,7 +108,7 @@ pub struct Common {
     memory: ByteSize,
 
     /// I/O backend of the compaction: auto, uring, tokio-uring, threads. Mode dontcache is
-    /// always carried by threads.
+    /// always performed by threads.
     #[arg(
         long,
         help_heading = "Compaction",
@@ -146,21 +148,8 @@ pub struct Common {
     )]
     sstable_version: Version,
 
-    /// Writes everything that was measured to a file, as JSON.
-    #[arg(long, help_heading = "Results", value_name = "FILE")]
-    pub json: Option<PathBuf>,
-
-    /// Writes the report with pictures to a file, for any browser and for print.
-    #[arg(long, help_heading = "Results", value_name = "FILE")]
-    pub html: Option<PathBuf>,
-
-    /// Form of the output on stdout: a table, or the JSON.
-    #[arg(long, help_heading = "Results", value_enum, default_value = "text")]
-    pub format: Format,
-
-    /// Form of progress on stderr: `bar` and `auto` are the same as `plain`.
-    #[arg(long, help_heading = "Results", value_enum, default_value = "auto")]
-    pub progress: ProgressMode,
+    #[command(flatten)]
+    pub results: Results,
 }
 
 /// A size or a rate, or none.
@@ -192,9 +181,9 @@ impl Limit {
 /// Popularity of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum DistributionName {
-    /// A few rows take most of the reads.
+    /// A few rows get most of the reads.
     Zipf,
-    /// All rows alike.
+    /// All rows equally.
     Uniform,
 }
 
@@ -276,38 +265,85 @@ pub fn begin(directory: Option<&Path>) -> anyhow::Result<(Arc<AtomicBool>, PathB
     Ok((interrupted, place.directory))
 }
 
-/// Files for results, made before the experiment: a place that cannot be written is known at once.
+/// Form of a report on stdout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum ReportFormat {
+    /// Tables for terminals.
+    Text,
+    /// Tables of GitHub's Markdown.
+    Markdown,
+    /// Everything that was measured, as JSON.
+    Json,
+}
+
+/// Where the results of an experiment go.
+#[derive(Debug, clap::Args)]
 pub struct Results {
+    /// Writes everything that was measured to a file, as JSON.
+    #[arg(long, help_heading = "Results", value_name = "FILE")]
+    json: Option<PathBuf>,
+
+    /// Writes the report with charts to a file, for any browser and for print.
+    #[arg(long, help_heading = "Results", value_name = "FILE")]
+    html: Option<PathBuf>,
+
+    /// Form of the output on stdout.
+    #[arg(long, help_heading = "Results", value_enum, default_value = "text")]
+    pub format: ReportFormat,
+
+    /// Form of progress on stderr: `bar` and `auto` are the same as `plain`.
+    #[arg(long, help_heading = "Results", value_enum, default_value = "auto")]
+    progress: ProgressMode,
+}
+
+/// Files for results, created before the experiment: a place that cannot be written is known at once.
+pub struct ResultFiles {
     json: Option<(ResultFile, PathBuf)>,
     html: Option<(ResultFile, PathBuf)>,
+    format: ReportFormat,
 }
 
 impl Results {
-    /// Prepares files.
+    /// Creates the files.
     ///
     /// # Errors
     /// If one cannot be written.
-    pub fn create(json: Option<&Path>, html: Option<&Path>) -> Result<Results, Error> {
-        let create = |path: &Path| Ok::<_, Error>((ResultFile::create(path)?, path.to_owned()));
-        Ok(Results {
-            json: json.map(create).transpose()?,
-            html: html.map(create).transpose()?,
+    pub fn create(&self) -> Result<ResultFiles, Error> {
+        let create = |path: &PathBuf| Ok::<_, Error>((ResultFile::create(path)?, path.clone()));
+        Ok(ResultFiles {
+            json: self.json.as_ref().map(create).transpose()?,
+            html: self.html.as_ref().map(create).transpose()?,
+            format: self.format,
         })
     }
 
-    /// Writes the files, prints a text, and returns the exit code.
+    /// Whether stdout gets one JSON document.
+    pub fn prints_json(&self) -> bool {
+        self.format == ReportFormat::Json
+    }
+
+    /// Progress of an experiment.
+    pub fn progress(&self, interrupted: Arc<AtomicBool>) -> LabProgress {
+        LabProgress::new(self.progress, interrupted)
+    }
+}
+
+impl ResultFiles {
+    /// Writes the files, prints a report, and returns the exit code.
     ///
     /// # Errors
     /// If something cannot be written.
     pub fn write(
         self,
-        json: &str,
-        document: &Document,
-        text: &str,
-        (end, is_sound): (&End, bool),
+        outcome: &impl Serialize,
+        report: Report,
+        is_sound: bool,
     ) -> anyhow::Result<ExitCode> {
+        let json = serde_json::to_string(outcome)?;
+        let end = report.end.clone();
+        let document = Report::document(&[report]);
         if let Some((file, path)) = self.json {
-            file.write(json)?;
+            file.write(&json)?;
             say(format_args!(
                 "everything that was measured: {}",
                 path.display()
@@ -315,9 +351,13 @@ impl Results {
         }
         if let Some((file, path)) = self.html {
             file.write(&document.to_html())?;
-            say(format_args!("with pictures: {}", path.display()));
+            say(format_args!("report with charts: {}", path.display()));
         }
-        let code = print(text)?;
+        let code = print(&match self.format {
+            ReportFormat::Text => document.to_text(),
+            ReportFormat::Markdown => document.to_markdown(),
+            ReportFormat::Json => json,
+        })?;
         Ok(match end {
             End::Interrupted => ExitCode::from(INTERRUPTED),
             End::Complete if is_sound => code,

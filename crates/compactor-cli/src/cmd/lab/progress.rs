@@ -1,12 +1,13 @@
-//! Progress of an experiment: a line per second in the manner of cassandra-stress.
+//! Progress of an experiment on stderr: a line per second in the manner of cassandra-stress.
 
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use compactor_lab::chunk_length::{Reads, VariantRun};
-use compactor_lab::outcome::{Attempt, Interval, Phase, Run};
+use compactor_lab::comparison::Measured;
+use compactor_lab::figure::Unit;
+use compactor_lab::outcome::{Interval, Phase};
 use compactor_lab::watcher::{Event, Plan, Watcher};
 
 use crate::flags::ByteSize;
@@ -50,85 +51,6 @@ impl LabProgress {
         }
         is_due
     }
-
-    /// Prints lines for people.
-    fn line(&self, event: &Event<'_>) {
-        let lines = match event {
-            Event::Generating {
-                done_bytes,
-                total_bytes,
-            } => vec![format!(
-                "generating data: {} of {}",
-                ByteSize(*done_bytes),
-                ByteSize(*total_bytes)
-            )],
-            Event::HotSet {
-                rows,
-                bytes,
-                pressure,
-            } => vec![format!(
-                "hot set: {rows} rows on {} of pages, {:.0}% of the memory they may take",
-                ByteSize(*bytes),
-                100.0 * pressure
-            )],
-            Event::Warning(warning) => vec![format!("warning: {}", warning.text)],
-            Event::RunStarted(plan) => vec![
-                title(plan),
-                format!(
-                    "{:>11} {:>8} {:>9} {:>9} {:>9} {:>9} {:>9} {:>6}  phase",
-                    "total ops", "op/s", "mean ms", "p50 ms", "p99 ms", "p99.9 ms", "max ms", "s"
-                ),
-            ],
-            Event::VariantStarted(plan) => vec![title(plan)],
-            Event::Interval {
-                interval,
-                operations,
-                compaction_read_bytes,
-                compaction_bytes,
-                ..
-            } => {
-                let (phase, done) = match (interval.phase, compaction_bytes) {
-                    (Phase::Before, _) => ("before", String::new()),
-                    (Phase::During, 0) => ("during", String::new()),
-                    (Phase::During, bytes) => ("during", compacted(*compaction_read_bytes, *bytes)),
-                    (Phase::After, _) => ("after", String::new()),
-                };
-                vec![format!("{}  {phase}{done}", columns(interval, *operations))]
-            }
-            Event::Room { bytes, directory } => vec![format!(
-                "at most {} are needed in {}",
-                ByteSize(*bytes),
-                directory.display()
-            )],
-            Event::Writing {
-                variant,
-                done_bytes,
-                total_bytes,
-            } => vec![format!(
-                "writing {variant}: {} of {}",
-                ByteSize(*done_bytes),
-                ByteSize(*total_bytes)
-            )],
-            Event::Written { variant } => vec![format!(
-                "{}: {} of Data.db, hot rows on {} of pages, {:.0}% of the memory they may take",
-                variant.variant,
-                ByteSize(variant.data_file_bytes),
-                ByteSize(variant.hot_bytes),
-                100.0 * variant.pressure
-            )],
-            Event::Rate { reads_per_s } => {
-                vec![format!(
-                    "latencies are compared at {reads_per_s:.0} reads/s"
-                )]
-            }
-            Event::VariantEnded { run, .. } => of_variant(run),
-            Event::RunEnded { run, .. } => of_arm(run),
-            _ => Vec::new(),
-        };
-        for line in lines {
-            say(format_args!("{line}"));
-        }
-    }
 }
 
 impl Watcher for LabProgress {
@@ -137,19 +59,58 @@ impl Watcher for LabProgress {
     }
 
     fn event(&self, event: &Event<'_>) {
-        let is_frequent = matches!(event, Event::Generating { .. } | Event::Writing { .. });
         let every = match self.style {
             Style::Lines => Duration::from_secs(5),
             Style::Json => Duration::from_secs(1),
             Style::None => return,
         };
-        if is_frequent && !self.is_due(every) {
+        if matches!(event, Event::Progress { .. }) && !self.is_due(every) {
             return;
         }
         match (&self.style, serde_json::to_string(event)) {
             (Style::Json, Ok(json)) => say(format_args!("{json}")),
-            _ => self.line(event),
+            _ => lines(event)
+                .iter()
+                .for_each(|line| say(format_args!("{line}"))),
         }
+    }
+}
+
+/// Lines for people.
+fn lines(event: &Event<'_>) -> Vec<String> {
+    match event {
+        Event::Note { text } => vec![(*text).to_owned()],
+        Event::Progress {
+            work,
+            done_bytes,
+            total_bytes,
+        } => vec![format!(
+            "{work}: {} of {}",
+            ByteSize(*done_bytes),
+            ByteSize(*total_bytes)
+        )],
+        Event::Warning(warning) => vec![format!("warning: {}", warning.text)],
+        Event::RunStarted(plan) => vec![title(plan)],
+        Event::Interval {
+            interval,
+            operations,
+            compaction_read_bytes,
+            compaction_bytes,
+            ..
+        } => {
+            let done = match (interval.phase, compaction_bytes) {
+                (Phase::Before, _) => "before".to_owned(),
+                (Phase::During, 0) => "during".to_owned(),
+                (Phase::During, bytes) => compacted(*compaction_read_bytes, *bytes),
+                (Phase::After, _) => "after".to_owned(),
+            };
+            // The first of a run is preceded by the names of the columns.
+            let names = (*operations == interval.operations + interval.errors).then(column_names);
+            let line = format!("{}  {done}", columns(interval, *operations));
+            names.into_iter().chain([line]).collect()
+        }
+        Event::RunEnded(run) => ended(run),
+        _ => Vec::new(),
     }
 }
 
@@ -158,32 +119,40 @@ fn compacted(read_bytes: u64, bytes: u64) -> String {
     let before = read_bytes.saturating_sub(1) / bytes;
     let share = 100 * (read_bytes - before * bytes) / bytes;
     match before {
-        0 => format!(", {share}% compacted"),
-        _ => format!(", {share}% compacted, time {}", before + 1),
+        0 => format!("during, {share}% compacted"),
+        _ => format!("during, {share}% compacted, round {}", before + 1),
     }
 }
 
 fn title(plan: &Plan) -> String {
-    let what = match plan.warm_up {
+    let kind = match plan.warm_up {
         true => "warm-up",
         false => "repeat",
     };
+    let left = match plan.time_left.as_secs() {
+        0 => String::new(),
+        seconds @ 1..60 => format!(", about {seconds} s left for all"),
+        seconds @ 60..3600 => format!(", about {} min left for all", seconds.div_ceil(60)),
+        seconds => format!(
+            ", about {} h {} min left for all",
+            seconds / 3600,
+            seconds % 3600 / 60
+        ),
+    };
     format!(
-        "run {} of {}: {}, {what} {}, about {} left for all",
+        "run {} of {}: {}, {kind} {}{left}",
         plan.order + 1,
         plan.runs,
-        plan.subject,
+        plan.arm,
         plan.repeat,
-        span(plan.time_left)
     )
 }
 
-fn span(time: Duration) -> String {
-    match time.as_secs() {
-        seconds @ 0..60 => format!("{seconds} s"),
-        seconds @ 60..3600 => format!("{} min", seconds.div_ceil(60)),
-        seconds => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
-    }
+fn column_names() -> String {
+    format!(
+        "{:>11} {:>8} {:>9} {:>9} {:>9} {:>9} {:>9} {:>6}  phase",
+        "total ops", "op/s", "mean ms", "p50 ms", "p99 ms", "p99.9 ms", "max ms", "s"
+    )
 }
 
 fn columns(interval: &Interval, operations: u64) -> String {
@@ -200,55 +169,27 @@ fn columns(interval: &Interval, operations: u64) -> String {
     )
 }
 
-fn of_variant(run: &VariantRun) -> Vec<String> {
-    let line = |what: &str, reads: &Reads| {
-        let at_rate = reads.at_rate.as_ref().map_or_else(String::new, |reading| {
-            format!(
-                "; at {:.0} reads/s p50 {:.3} ms, p99 {:.3} ms",
-                reading.latency.intended_per_s,
-                reading.latency.p50_ns as f64 / 1e6,
-                reading.latency.p99_ns as f64 / 1e6
-            )
-        });
-        format!(
-            "{} {what}: {:.0} reads/s, p99 {:.3} ms{at_rate}",
-            run.variant,
-            reads.peak.latency.achieved_per_s,
-            reads.peak.latency.p99_ns as f64 / 1e6
-        )
-    };
-    let mut lines = vec![line("alone", &run.alone)];
-    let compacting = run.compacting.iter();
-    lines.extend(compacting.map(|reads| line("during a compaction", reads)));
-    lines.extend(remarks(&run.attempt));
-    lines
-}
-
-/// Reasons that a run does not count, and caveats about it.
-fn remarks(run: &Attempt) -> impl Iterator<Item = String> {
-    let reasons = run.invalid.iter();
-    let reasons = reasons.map(|reason| format!("  NOT COUNTED: {}", reason.text));
-    let warnings = run.warnings.iter();
-    reasons.chain(warnings.map(|warning| format!("  warning: {}", warning.text)))
-}
-
-fn of_arm(run: &Run) -> Vec<String> {
-    let ms = |ns: u64| ns as f64 / 1e6;
-    let rate = match &run.compaction {
-        None => String::new(),
-        Some(compaction) => format!(
-            ", compaction {:.1} MiB/s",
-            compaction.stored_bytes_per_s / f64::from(1 << 20)
-        ),
-    };
-    let mut lines = vec![format!(
-        "{}: p50 {:.3} ms, p99 {:.3} ms, p99.9 {:.3} ms, max {:.1} ms{rate}",
-        run.arm,
-        ms(run.during.p50_ns),
-        ms(run.during.p99_ns),
-        ms(run.during.p999_ns),
-        ms(run.during.max_ns)
-    )];
-    lines.extend(remarks(&run.attempt));
+/// Figures that arms are compared by, reasons that the run does not count, and caveats about it.
+fn ended(run: &Measured) -> Vec<String> {
+    let compared = run
+        .figures
+        .iter()
+        .filter(|(figure, _)| figure.better.is_some());
+    let figures = compared.map(|(figure, value)| {
+        let unit = match figure.unit {
+            Unit::Milliseconds => " ms",
+            _ => "",
+        };
+        format!("{} {}{unit}", figure.title(), figure.unit.text(*value))
+    });
+    let figures: Vec<String> = figures.collect();
+    let mut lines = vec![format!("{}: {}", run.arm, figures.join(", "))];
+    let attempt = &run.attempt;
+    for reason in &attempt.invalid {
+        lines.push(format!("  NOT COUNTED: {}", reason.text));
+    }
+    for warning in &attempt.warnings {
+        lines.push(format!("  warning: {}", warning.text));
+    }
     lines
 }

@@ -5,41 +5,40 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use compactor::Error;
-use compactor_lab::chunk_length::{self, ChunkLengthOutcome, Experiment};
+use compactor_lab::chunk_length::{self, Experiment};
 use compactor_lab::fio::FioOutcome;
 use compactor_lab::outcome::{FORMAT_VERSION, Outcome};
-use compactor_lab::report::chunk_length::ChunkLengthReport;
-use compactor_lab::report::{Document, Report};
+use compactor_lab::report::{self, Report};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 
+use super::common::ReportFormat;
 use crate::output::{print, say};
 use crate::result_file::ResultFile;
 
 /// Print the report of a saved experiment: figures, intervals, caveats, charts.
 ///
-/// Nothing is measured. Figures are medians over the runs that count, comparisons are made within each
-/// repeat, and intervals are 95% bootstrap intervals over repeats. Several files, of several machines
-/// for example, begin with a table of them side by side.
+/// Nothing is measured. Figures are medians over the runs that count, ratios are computed within each repeat,
+/// and intervals are 95% bootstrap intervals over repeats. With several files, such as those of several
+/// machines, the report begins with a table that compares them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  With pictures, as one HTML file that needs nothing else:
+  With charts, as a single HTML file:
     compactor lab report outcome.json --html report.html
 
-  Two machines side by side, to be put into a README:
+  Two machines side by side, as Markdown:
     compactor lab report laptop.json server.json --format markdown")]
 pub struct Args {
-    /// Files that `compactor lab interference --json` or `compactor lab chunk-length --json` wrote: one
-    /// kind at a time.
+    /// Output of `compactor lab interference --json` or of `compactor lab chunk-length --json`; all of one
+    /// kind.
     #[arg(required = true, value_name = "RESULT.json")]
     results: Vec<PathBuf>,
 
-    /// Adds the output of `compactor lab fio --json` on the same machine to the result, of which there may be only
-    /// one then.
+    /// Adds the output of `compactor lab fio --json` on the same machine; only with a single result.
     #[arg(long, value_name = "FIO.json")]
     ceilings: Option<PathBuf>,
 
-    /// Also writes the report with pictures to a file, for any browser and for print.
+    /// Also writes the report with charts to a file, for any browser and for print.
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 
@@ -55,83 +54,56 @@ impl Args {
     }
 }
 
-/// Form of a report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum ReportFormat {
-    /// Tables for terminals.
-    Text,
-    /// Tables of GitHub's Markdown.
-    Markdown,
-    /// Figures, ratios, intervals and caveats: an array with an object per result.
-    Json,
-}
-
 /// Runs the command.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let kinds: Vec<Option<Experiment>> = args
-        .results
-        .iter()
-        .map(|path| any_version(path).map(|(_, any)| any.experiment))
-        .collect::<Result<_, Error>>()?;
-    match kinds.iter().flatten().count() {
-        0 => of_interference(&args),
-        found if found == kinds.len() => of_chunk_length(&args),
-        _ => Err(Error::invalid(
-            "results of two experiments cannot be compared; show each kind by itself",
-        )
-        .into()),
-    }
-}
-
-fn of_chunk_length(args: &Args) -> anyhow::Result<ExitCode> {
-    if args.ceilings.is_some() {
-        let reason = "--ceilings are for results of `compactor lab interference` only";
+    let fio = args.ceilings.as_deref().map(read_fio).transpose()?;
+    if fio.is_some() && args.results.len() > 1 {
+        let reason = "--ceilings are those of one machine: name one result with it";
         return Err(Error::invalid(reason).into());
     }
-    let outcomes: Vec<(String, ChunkLengthOutcome)> = named(args, chunk_length::FORMAT_VERSION)?;
-    let reports = outcomes.iter();
-    let reports: Vec<_> = reports
-        .map(|(name, of)| ChunkLengthReport::new(name, of))
-        .collect();
-    show(args, &ChunkLengthReport::document(&reports), &reports)
-}
-
-fn of_interference(args: &Args) -> anyhow::Result<ExitCode> {
-    let outcomes: Vec<(String, Outcome)> = named(args, FORMAT_VERSION)?;
-    let fio = args.ceilings.as_deref().map(read_fio).transpose()?;
-    let reports = outcomes.iter();
-    let mut reports: Vec<_> = reports.map(|(name, of)| Report::new(name, of)).collect();
-    if let Some(fio) = &fio {
-        if reports.len() > 1 {
-            let reason = "--ceilings are those of one machine: name one result with it";
-            return Err(Error::invalid(reason).into());
-        }
-        reports = reports
-            .into_iter()
-            .map(|report| report.with_fio(fio))
-            .collect();
+    let reports = args
+        .results
+        .iter()
+        .map(|path| report_of(path, fio.as_ref()));
+    let reports: Vec<Report> = reports.collect::<Result<_, Error>>()?;
+    if reports
+        .iter()
+        .any(|report| report.title() != reports[0].title())
+    {
+        let reason = "results of two experiments cannot be compared; show each kind by itself";
+        return Err(Error::invalid(reason).into());
     }
-    show(args, &Report::document(&reports), &reports)
-}
-
-/// The results with the names of their files.
-fn named<T: DeserializeOwned>(args: &Args, known: u32) -> Result<Vec<(String, T)>, Error> {
-    let results = args.results.iter();
-    results
-        .map(|path| Ok((path.display().to_string(), parsed(path, known)?)))
-        .collect()
-}
-
-fn show<R: Serialize>(args: &Args, document: &Document, reports: &[R]) -> anyhow::Result<ExitCode> {
+    let document = Report::document(&reports);
     if let Some(path) = &args.html {
         ResultFile::create(path)?.write(&document.to_html())?;
-        say(format_args!("with pictures: {}", path.display()));
+        say(format_args!("report with charts: {}", path.display()));
     }
     print(&match args.format {
         ReportFormat::Text => document.to_text(),
         ReportFormat::Markdown => document.to_markdown(),
-        ReportFormat::Json => serde_json::to_string_pretty(reports)?,
+        ReportFormat::Json => serde_json::to_string_pretty(&reports)?,
     })
+}
+
+/// The report of a saved outcome, whose name is that of its file.
+fn report_of(path: &Path, fio: Option<&FioOutcome>) -> Result<Report, Error> {
+    let name = path.display().to_string();
+    let (bytes, any) = any_version(path)?;
+    match (any.experiment, fio) {
+        (None, fio) => {
+            let outcome = parsed(path, &bytes, any.format_version, FORMAT_VERSION)?;
+            Ok(report::interference::report(name, &outcome, fio))
+        }
+        (Some(Experiment::ChunkLength), None) => {
+            let known = chunk_length::FORMAT_VERSION;
+            let outcome = parsed(path, &bytes, any.format_version, known)?;
+            Ok(report::chunk_length::report(name, &outcome))
+        }
+        (Some(_), Some(_)) => {
+            let reason = "--ceilings are for results of `compactor lab interference` only";
+            Err(Error::invalid(reason))
+        }
+    }
 }
 
 /// Content of a file that was named.
@@ -170,7 +142,8 @@ struct AnyVersion {
 /// # Errors
 /// A file that cannot be read, that is no outcome, or that is of a version of another compactor's.
 pub fn read(path: &Path) -> Result<Outcome, Error> {
-    parsed(path, FORMAT_VERSION)
+    let (bytes, any) = any_version(path)?;
+    parsed(path, &bytes, any.format_version, FORMAT_VERSION)
 }
 
 fn strange(path: &Path) -> impl Fn(serde_json::Error) -> Error + '_ {
@@ -188,14 +161,17 @@ fn any_version(path: &Path) -> Result<(Vec<u8>, AnyVersion), Error> {
     Ok((bytes, any))
 }
 
-fn parsed<T: DeserializeOwned>(path: &Path, known: u32) -> Result<T, Error> {
-    let (bytes, any) = any_version(path)?;
-    if any.format_version != known {
+fn parsed<T: DeserializeOwned>(
+    path: &Path,
+    bytes: &[u8],
+    version: u32,
+    known: u32,
+) -> Result<T, Error> {
+    if version != known {
         return Err(Error::invalid(format!(
-            "{}: of format {}, and this compactor knows format {known}; use the release that wrote it",
+            "{}: of format {version}, and this compactor knows format {known}; use the release that wrote it",
             path.display(),
-            any.format_version
         )));
     }
-    serde_json::from_slice(&bytes).map_err(strange(path))
+    serde_json::from_slice(bytes).map_err(strange(path))
 }

@@ -13,26 +13,21 @@ pub(in crate::report) struct Axis {
 }
 
 impl Axis {
-    /// Equal steps for equal differences.
-    pub(in crate::report) fn linear(values: impl Iterator<Item = f64>, from: f64, to: f64) -> Axis {
+    /// Equal steps for equal differences, from 0 to 1.
+    pub(in crate::report) fn linear(values: impl Iterator<Item = f64>) -> Axis {
         let (least, most) = range(values.filter(|v| v.is_finite())).unwrap_or((0.0, 1.0));
         let most = if most > least { most } else { least + 1.0 };
         Axis {
             least,
             most,
-            from,
-            to,
+            from: 0.0,
+            to: 1.0,
             is_log: false,
         }
     }
 
-    /// Equal steps for equal ratios; only positive values have a place. At least `decades`.
-    pub(in crate::report) fn log(
-        values: impl Iterator<Item = f64>,
-        decades: f64,
-        from: f64,
-        to: f64,
-    ) -> Axis {
+    /// Equal steps for equal ratios, from 0 to 1; only positive values have a place. At least `decades`.
+    pub(in crate::report) fn log(values: impl Iterator<Item = f64>, decades: f64) -> Axis {
         let positive = values.filter(|v| v.is_finite() && *v > 0.0);
         let (least, most) = range(positive).unwrap_or((1.0, 10.0));
         let (mut least, mut most) = (least.log10(), most.log10());
@@ -45,10 +40,15 @@ impl Axis {
         Axis {
             least: least - air,
             most: most + air,
-            from,
-            to,
+            from: 0.0,
+            to: 1.0,
             is_log: true,
         }
+    }
+
+    /// The scale between two places.
+    pub(in crate::report) fn between(self, from: f64, to: f64) -> Axis {
+        Axis { from, to, ..self }
     }
 
     /// Place of a value: an end for one beyond it; `None` for one that has none.
@@ -115,44 +115,18 @@ fn range(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     })
 }
 
-/// Moves labels apart: places that are at least `gap` from each other, in the same order, between
-/// `least` and `most` as far as they fit, near where they should be.
-pub(in crate::report) fn spread(places: &[f64], gap: f64, least: f64, most: f64) -> Vec<f64> {
-    let mut order: Vec<usize> = (0..places.len()).collect();
-    let place = |at: &usize| places.get(*at).copied().unwrap_or(least);
-    order.sort_by(|a, b| place(a).total_cmp(&place(b)));
-    let mut sorted: Vec<f64> = order.iter().map(place).collect();
-    let mut floor = least;
-    for place in &mut sorted {
-        *place = place.max(floor);
-        floor = *place + gap;
-    }
-    let mut ceiling = most;
-    for place in sorted.iter_mut().rev() {
-        *place = place.min(ceiling);
-        ceiling = *place - gap;
-    }
-    let mut out = vec![least; places.len()];
-    for (at, place) in order.into_iter().zip(sorted) {
-        if let Some(slot) = out.get_mut(at) {
-            *slot = place;
-        }
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn values_find_their_places() {
-        let axis = Axis::linear([0.0, 10.0, f64::NAN].into_iter(), 100.0, 0.0);
+        let axis = Axis::linear([0.0, 10.0, f64::NAN].into_iter()).between(100.0, 0.0);
         assert_eq!(axis.at(2.5), Some(75.0));
         assert_eq!((axis.at(-5.0), axis.at(50.0)), (Some(100.0), Some(0.0)));
         assert_eq!(axis.at(f64::NAN), None);
         assert_eq!(axis.ticks(5), [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]);
-        let axis = Axis::log([0.0, 1.0, 1000.0].into_iter(), 1.0, 0.0, 108.0);
+        let axis = Axis::log([0.0, 1.0, 1000.0].into_iter(), 1.0).between(0.0, 108.0);
         assert_eq!(axis.at(0.0), None);
         let middle = axis.at(10f64.powf(1.5)).unwrap();
         assert!((middle - 54.0).abs() < 1e-9);
@@ -161,19 +135,10 @@ mod tests {
 
     #[test]
     fn nothing_to_show_still_has_an_axis() {
-        let axis = Axis::log(std::iter::empty(), 1.0, 0.0, 1.0);
+        let axis = Axis::log(std::iter::empty(), 1.0);
         assert!(!axis.ticks(5).is_empty());
-        let axis = Axis::linear([7.0].into_iter(), 0.0, 1.0);
+        let axis = Axis::linear([7.0].into_iter());
         assert_eq!(axis.at(7.0), Some(0.0));
         assert!(axis.ticks(3).len() >= 2);
-    }
-
-    #[test]
-    fn labels_do_not_overlap() {
-        let spread_out = spread(&[50.0, 51.0, 0.0, 99.0], 10.0, 0.0, 100.0);
-        assert_eq!(spread_out, [50.0, 60.0, 0.0, 99.0]);
-        let bottom = spread(&[98.0, 99.0, 100.0], 10.0, 0.0, 100.0);
-        assert_eq!(bottom, [80.0, 90.0, 100.0]);
-        assert!(spread(&[], 10.0, 0.0, 1.0).is_empty());
     }
 }

@@ -5,28 +5,38 @@
 
 use serde::Serialize;
 
-use super::{ChunkLengthReport, Condition, ReadFigure, VariantReport};
-use crate::chunk_length::{ChunkLengthOutcome, Compressor, Variant};
-use crate::report::Measure;
-use crate::report::units::{bytes, mebibytes, milliseconds, significant, times};
-use crate::stats::{Ratio, ratio_of_repeats};
-use crate::text_table::count;
+use super::{
+    COMPACTING, CPU_PER_READ, DECOMPRESSED_PER_READ, DISK_PER_READ, DISK_RATE, P99, PEAK_P99,
+    PROCESSORS, READS_PER_S, condition_name,
+};
+use crate::chunk_length::{ChunkLengthOutcome, Compressor, Variant, VariantRecord};
+use crate::comparison::{ArmFigures, Comparison};
+use crate::figure::Figure;
+use crate::report::document::{Block, Table, cell};
+use crate::report::units::{bytes, mebibytes, significant, times};
+use crate::report::with_interval;
+use crate::stats::Ratio;
 
 const SHORT: u32 = 4 << 10;
 const LONG: u32 = 64 << 10;
-const PUBLISHED_OPS_PER_S: [f64; 2] = [62_000.0, 44_000.0];
-const PUBLISHED_P99_NS: [f64; 2] = [13e6, 24e6];
+/// Figures with the published ones, of chunks of [`SHORT`] and of [`LONG`] bytes.
+const PUBLISHED: [(Figure, [f64; 2]); 3] = [
+    (READS_PER_S, [62_000.0, 44_000.0]),
+    (PEAK_P99, [13e6, 24e6]),
+    (P99, [13e6, 24e6]),
+];
 /// Sizes are roughly equal if one's logarithm is not more than this many times the other's.
 const ROUGHLY: f64 = 2.0;
+/// Short name of the variant with [`LONG`] chunks.
+const LONG_CHUNKS: &str = "long_chunks";
 
 /// A published figure and the same measured here.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
-pub struct Comparison {
+pub struct PublishedFigure {
     /// Figure measured here.
-    pub figure: ReadFigure,
-    /// Work alongside.
-    pub condition: Condition,
+    #[serde(flatten)]
+    pub figure: Figure,
     /// With which compressor.
     pub compressor: Compressor,
     /// Published for chunks of 4 KiB and of 64 KiB: operations per second, or ns.
@@ -87,49 +97,36 @@ impl Verdict {
     }
 }
 
-/// Each published figure and the one measured; nothing if both lengths were not.
-pub(super) fn compare(outcome: &ChunkLengthOutcome) -> Vec<Comparison> {
-    let variants = || outcome.variants.iter().map(|v| v.variant);
-    let has = |compressor, len| {
+/// The first compressor of which both chunk lengths were measured, and these variants.
+fn variants(outcome: &ChunkLengthOutcome) -> Option<(Compressor, [&VariantRecord; 2])> {
+    let find = |compressor, len| {
         let wanted = Variant {
             compressor,
             chunk_length_bytes: Some(len),
         };
-        variants().any(|variant| variant == wanted)
+        outcome.variants.iter().find(|v| v.variant == wanted)
     };
-    let mut compressors = variants().map(|v| v.compressor);
-    let Some(compressor) = compressors.find(|&c| has(c, SHORT) && has(c, LONG)) else {
+    let mut compressors = outcome.variants.iter().map(|v| v.variant.compressor);
+    compressors.find_map(|c| Some((c, [find(c, SHORT)?, find(c, LONG)?])))
+}
+
+/// Each published figure and the one measured; nothing if not both lengths were.
+pub(super) fn compare(outcome: &ChunkLengthOutcome) -> Vec<PublishedFigure> {
+    let Some((compressor, [short, long])) = variants(outcome) else {
         return Vec::new();
     };
-    let variant = |len| Variant {
-        compressor,
-        chunk_length_bytes: Some(len),
-    };
-    let figures = [
-        (ReadFigure::ReadsPerS, PUBLISHED_OPS_PER_S),
-        (ReadFigure::PeakP99Ns, PUBLISHED_P99_NS),
-        (ReadFigure::P99Ns, PUBLISHED_P99_NS),
-    ];
+    let comparison = super::compare_with(outcome, LONG_CHUNKS, Some(long.variant));
+    let short = comparison.counted(&short.variant.to_string());
     let has_compaction = outcome.runs.iter().any(|run| run.compacting.is_some());
-    let conditions: &[Condition] = match has_compaction {
-        true => &[Condition::Alone, Condition::Compacting],
-        false => &[Condition::Alone],
-    };
+    let conditions = [Some(None), has_compaction.then_some(COMPACTING)];
     let mut all = Vec::new();
-    for &condition in conditions {
-        for (figure, published) in figures {
-            let numbers = |len| -> Vec<(u32, f64)> {
-                let counted = condition.counted(outcome, variant(len)).into_iter();
-                let numbers = counted.map(|(repeat, reads)| (repeat, figure.of(reads)));
-                numbers
-                    .filter_map(|(repeat, n)| Some((repeat, n?)))
-                    .collect()
-            };
-            let measured = ratio_of_repeats(&numbers(SHORT), &numbers(LONG), outcome.options.seed);
+    for condition in conditions.into_iter().flatten() {
+        for (figure, published) in PUBLISHED {
+            let figure = figure.under(condition);
+            let measured = short.and_then(|short| short.ratio(figure, LONG_CHUNKS));
             let published_ratio = published[0] / published[1];
-            all.push(Comparison {
+            all.push(PublishedFigure {
                 figure,
-                condition,
                 compressor,
                 published,
                 published_ratio,
@@ -141,66 +138,71 @@ pub(super) fn compare(outcome: &ChunkLengthOutcome) -> Vec<Comparison> {
     all
 }
 
-impl Comparison {
-    pub(super) fn name(&self) -> String {
-        let figure = match self.figure {
-            ReadFigure::ReadsPerS => "reads/s",
-            ReadFigure::PeakP99Ns => "p99 at the most reads/s",
-            _ => "p99 at the common rate",
+/// Table of published figures and those measured; `None` if there are none.
+pub(super) fn table(published: &[PublishedFigure]) -> Option<Block> {
+    let name = |p: &&PublishedFigure| {
+        let figure = match p.figure.name {
+            name if name == P99.name => "p99 at the common rate",
+            _ => p.figure.label,
         };
-        format!("{} {figure}, {}", self.compressor, self.condition.name())
-    }
-
-    pub(super) fn published_text(&self) -> String {
-        let [short, long] = self.published;
-        match self.figure {
-            ReadFigure::ReadsPerS => {
-                format!("{} / {}", count(short as u64), count(long as u64))
-            }
-            _ => format!("{} / {} ms", milliseconds(short), milliseconds(long)),
-        }
-    }
+        let condition = condition_name(p.figure.condition);
+        format!("{} {figure}, {condition}", p.compressor)
+    };
+    let unit = |p: &PublishedFigure| match p.figure.name {
+        name if name == READS_PER_S.name => "",
+        _ => " ms",
+    };
+    Table::new(
+        "Chunks of 4 KiB as a multiple of 64 KiB, as published and as measured",
+        published,
+        &[
+            ("figure", &name),
+            ("published", &|p| {
+                let [short, long] = p.published.map(|value| p.figure.unit.text(value));
+                format!("{short} / {long}{}", unit(p))
+            }),
+            ("ratio", &|p| times(p.published_ratio)),
+            ("here", &|p| cell(p.measured, with_interval)),
+            ("verdict", &|p| p.verdict.text().to_owned()),
+        ],
+    )
+    .unless_empty()
 }
 
 /// Causes of the difference, and of differences from what was published.
-pub(super) fn explanations(report: &ChunkLengthReport<'_>) -> Vec<String> {
-    let Some(first) = report.published.first() else {
+pub(super) fn explanations(
+    outcome: &ChunkLengthOutcome,
+    comparison: &Comparison,
+    published: &[PublishedFigure],
+) -> Vec<String> {
+    let (Some(first), Some((_, variants))) = (published.first(), variants(outcome)) else {
         return Vec::new();
     };
-    let of = |len| {
-        let mut variants = report.variants.iter();
-        variants.find(|v| {
-            v.record.variant.compressor == first.compressor
-                && v.record.variant.chunk_length_bytes == Some(len)
-        })
-    };
-    let variants = [SHORT, LONG].map(of);
-    let costs = variants.into_iter().flatten();
-    let costs: Vec<String> = costs.filter_map(cost).collect();
+    let arms = variants.map(|record| comparison.counted(&record.variant.to_string()));
+    let costs = variants.into_iter().zip(arms);
+    let costs: Vec<String> = costs
+        .filter_map(|(record, arm)| cost(record, arm?))
+        .collect();
     let mut sentences = Vec::new();
     if !costs.is_empty() {
         sentences.push(format!(
-            "Where the difference comes from, reads alone: {}.",
+            "Causes of the difference, reads alone: {}.",
             costs.join("; ")
         ));
     }
     sentences.push(
-        "Published for a whole Cassandra node: a request's way through it costs the same whatever \
-         the chunk length, and brings ratios closer to 1. This load only reads rows, so that all of \
-         the difference shows."
+        "Published for a whole Cassandra node: the rest of a request costs the same whatever the chunk length, \
+         and brings ratios closer to 1. This load only reads rows, so that it shows all of the difference."
             .to_owned(),
     );
-    let reads_per_s = |at: usize| {
-        let alone = &variants.get(at).copied().flatten()?.alone;
-        Some(alone.figure(ReadFigure::ReadsPerS)?.median)
-    };
-    let more = (first.verdict == Verdict::Larger)
-        .then(|| more_per_request([reads_per_s(0)?, reads_per_s(1)?], first.published_ratio))
-        .flatten();
+    let [short, long] = arms.map(|arm| arm?.median(READS_PER_S));
+    let more = short.zip(long).filter(|_| first.verdict == Verdict::Larger);
+    let more =
+        more.and_then(|(short, long)| more_per_request([short, long], first.published_ratio));
     if let Some(more_s) = more {
         sentences.push(format!(
-            "If each request took {} us more of this machine, whatever the chunk length, the most reads/s \
-             would be {} as published.",
+            "If each request took {} us more of this machine, whatever the chunk length, reads/s at peak would \
+             be {} as published.",
             significant(more_s * 1e6),
             times(first.published_ratio)
         ));
@@ -217,9 +219,8 @@ fn more_per_request(per_s: [f64; 2], ratio: f64) -> Option<f64> {
     (more > 0.0 && more.is_finite()).then_some(more)
 }
 
-fn cost(variant: &VariantReport<'_>) -> Option<String> {
-    let of = |figure| variant.alone.figure(figure).map(|spread| spread.median);
-    let disk = of(ReadFigure::DiskBytesPerRead).zip(of(ReadFigure::DiskBytesPerS));
+fn cost(record: &VariantRecord, arm: &ArmFigures) -> Option<String> {
+    let disk = arm.median(DISK_PER_READ).zip(arm.median(DISK_RATE));
     let disk = disk.map_or_else(String::new, |(per_read, per_s)| {
         format!(
             "{} from disk ({} MiB/s in all), ",
@@ -228,13 +229,13 @@ fn cost(variant: &VariantReport<'_>) -> Option<String> {
         )
     });
     Some(format!(
-        "a read of {} takes {disk}{} decompressed and {} us of processor ({} processors in all), and the \
-         hot rows take {} of page cache",
-        variant.record.variant,
-        bytes(of(ReadFigure::DecompressedBytesPerRead)?.round()),
-        significant(of(ReadFigure::CpuNsPerRead)? / 1e3),
-        significant(of(ReadFigure::Processors)?),
-        bytes(variant.record.hot_bytes as f64),
+        "a read of {} takes {disk}{} decompressed and {} us of processor ({} processors in all), and the hot \
+         rows take {} of page cache",
+        record.variant,
+        bytes(arm.median(DECOMPRESSED_PER_READ)?.round()),
+        CPU_PER_READ.unit.text(arm.median(CPU_PER_READ)?),
+        significant(arm.median(PROCESSORS)?),
+        bytes(record.hot_bytes as f64),
     ))
 }
 

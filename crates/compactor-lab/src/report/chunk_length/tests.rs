@@ -4,8 +4,8 @@ use super::*;
 /// count.
 const EXAMPLE: &str = include_str!("../../../tests/data/chunk_length.json");
 
-fn text(report: &ChunkLengthReport<'_>) -> String {
-    ChunkLengthReport::document(std::slice::from_ref(report)).to_text()
+fn text(report: &Report) -> String {
+    Report::document(std::slice::from_ref(report)).to_text()
 }
 
 fn example() -> ChunkLengthOutcome {
@@ -23,77 +23,56 @@ fn a_document_is_read_back_as_it_was_written() {
 #[test]
 fn figures_are_of_the_runs_that_count() {
     let outcome = example();
-    let report = ChunkLengthReport::new("example", &outcome);
-    let names: Vec<String> = report
-        .variants
-        .iter()
-        .map(|v| v.record.variant.to_string())
-        .collect();
+    let comparison = compare_with(&outcome, BASELINE, baseline(&outcome));
+    let names: Vec<&str> = comparison.arms.iter().map(|arm| arm.arm.as_str()).collect();
     assert_eq!(names, ["lz4 4 KiB", "lz4 64 KiB"]);
-    assert_eq!(report.baseline.unwrap().to_string(), "lz4 64 KiB");
-    let short = &report.variants[0];
+    assert_eq!(comparison.baseline(BASELINE), Some("lz4 64 KiB"));
+    let [short, long] = &comparison.arms[..] else {
+        panic!("{comparison:?}");
+    };
     assert_eq!((short.counted, short.runs), (2, 3));
     // 6000 and 6200 reads/s; the run that does not count has 1.
-    let most = short.alone.figure(ReadFigure::ReadsPerS).unwrap();
+    let most = short.spread(READS_PER_S).unwrap();
     assert_eq!(
         (most.least, most.median, most.most),
         (6000.0, 6100.0, 6200.0)
     );
     // 8 KiB from disk for each of 6000, and of 6200.
-    let disk = short.alone.figure(ReadFigure::DiskBytesPerRead).unwrap();
-    assert!((disk.median - 8192.0).abs() < 1e-6, "{disk:?}");
-    let ratio = short.alone.ratio(ReadFigure::ReadsPerS).unwrap();
+    let disk = short.median(DISK_PER_READ).unwrap();
+    assert!((disk - 8192.0).abs() < 1e-6, "{disk:?}");
+    let ratio = short.ratio(READS_PER_S, BASELINE).unwrap();
     // 6000/4000 and 6200/4000.
     assert!(
         (ratio.ratio - 1.525).abs() < 1e-9 && ratio.paired,
         "{ratio:?}"
     );
-    assert!(report.variants[1].alone.to_baseline.is_empty());
-    assert_eq!(report.left_out.len(), 1);
-    assert!(report.is_complete());
-    assert!(
-        report
-            .caveats
-            .iter()
-            .any(|caveat| caveat.kind == "few_repeats")
-    );
+    assert!(long.ratio(READS_PER_S, BASELINE).is_none());
+    assert_eq!(comparison.left_out.len(), 1);
+    assert!(comparison.every_arm_counts());
+    let mut caveats = comparison.caveats.iter();
+    assert!(caveats.any(|caveat| caveat.kind == "few_repeats"));
 }
 
 #[test]
-fn published_figures_stand_beside_those_measured() {
+fn published_figures_are_compared_with_those_measured() {
     let outcome = example();
-    let report = ChunkLengthReport::new("example", &outcome);
-    let verdicts: Vec<(ReadFigure, Condition, Verdict)> = report
-        .published
-        .iter()
-        .map(|c| (c.figure, c.condition, c.verdict))
-        .collect();
+    let published = published::compare(&outcome);
+    let verdicts: Vec<(Figure, Verdict)> =
+        published.iter().map(|p| (p.figure, p.verdict)).collect();
     assert_eq!(
         verdicts,
         [
-            (ReadFigure::ReadsPerS, Condition::Alone, Verdict::Agrees),
-            (ReadFigure::PeakP99Ns, Condition::Alone, Verdict::Agrees),
-            (ReadFigure::P99Ns, Condition::Alone, Verdict::Larger),
-            (
-                ReadFigure::ReadsPerS,
-                Condition::Compacting,
-                Verdict::NotShown
-            ),
-            (
-                ReadFigure::PeakP99Ns,
-                Condition::Compacting,
-                Verdict::Smaller
-            ),
-            (
-                ReadFigure::P99Ns,
-                Condition::Compacting,
-                Verdict::Contradicts
-            ),
+            (READS_PER_S, Verdict::Agrees),
+            (PEAK_P99, Verdict::Agrees),
+            (P99, Verdict::Larger),
+            (READS_PER_S.under(COMPACTING), Verdict::NotShown),
+            (PEAK_P99.under(COMPACTING), Verdict::Smaller),
+            (P99.under(COMPACTING), Verdict::Contradicts),
         ]
     );
     let mut without = outcome.clone();
     without.variants.pop();
-    assert!(ChunkLengthReport::new("", &without).published.is_empty());
+    assert!(published::compare(&without).is_empty());
 }
 
 #[test]
@@ -104,8 +83,8 @@ fn a_difference_that_is_larger_is_explained() {
             run.alone.peak.latency.achieved_per_s = 40_000.0;
         }
     }
-    let report = ChunkLengthReport::new("", &outcome);
-    assert_eq!(report.published[0].verdict, Verdict::Larger);
+    assert_eq!(published::compare(&outcome)[0].verdict, Verdict::Larger);
+    let report = report("", &outcome);
     // 250 us against 25 us, and 62,000 / 44,000.
     assert!(
         text(&report).contains("took 525 us more"),
@@ -123,17 +102,17 @@ fn latencies_of_a_rate_that_was_not_held_are_left_out() {
             at_rate.latency.achieved_per_s = 0.5 * at_rate.latency.intended_per_s;
         }
     }
-    let report = ChunkLengthReport::new("", &outcome);
-    let alone = &report.variants[0].alone;
-    assert!(alone.figure(ReadFigure::P99Ns).is_none());
-    assert!(alone.figure(ReadFigure::ReadsPerS).is_some());
+    let report = report("", &outcome);
+    let short = &report.points[0].comparison.arms[0];
+    assert!(short.spread(P99).is_none());
+    assert!(short.spread(READS_PER_S).is_some());
 }
 
 #[test]
 fn all_forms_show_the_same_figures() {
     let outcome = example();
-    let report = ChunkLengthReport::new("a<b>\u{1b}", &outcome);
-    let document = ChunkLengthReport::document(std::slice::from_ref(&report));
+    let report = report("a<b>\u{1b}", &outcome);
+    let document = Report::document(std::slice::from_ref(&report));
     let text = document.to_text();
     assert!(!text.contains('\u{1b}'), "{text}");
     let page = document.to_html();
@@ -170,14 +149,10 @@ fn nothing_measured_is_shown_as_nothing() {
     let mut outcome = example();
     outcome.runs.clear();
     outcome.rate_per_s = None;
-    let report = ChunkLengthReport::new("", &outcome);
-    assert!(!report.is_complete());
-    assert!(
-        report
-            .published
-            .iter()
-            .all(|c| c.verdict == Verdict::NotMeasured)
-    );
+    let report = report("", &outcome);
+    assert!(!report.every_arm_counts());
+    let published = published::compare(&outcome);
+    assert!(published.iter().all(|p| p.verdict == Verdict::NotMeasured));
     assert!(text(&report).contains("not measured"));
-    ChunkLengthReport::document(&[report]).to_html();
+    Report::document(&[report]).to_html();
 }

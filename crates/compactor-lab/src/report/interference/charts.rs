@@ -1,39 +1,25 @@
 //! Charts of an interference experiment.
 
-use super::{Figure, PointReport, Report};
-use crate::arm::Arm;
-use crate::outcome::{Latency, Outcome, Pages, Phase, Run, Sample};
-use crate::report::chart::{
-    Axis, Bar, IDLE, Line, LinePlot, Point, Stroke, Svg, bars, plain, spread,
-};
+use super::P99;
+use crate::comparison::Comparison;
+use crate::outcome::{Latency, Outcome, Pages, Phase, Run, Sample, SweepPoint};
+use crate::report::chart::{Axis, Line, Mark, Panel, Plot, Point, Stroke, plain};
 use crate::report::document::Block;
 use crate::report::units::{bytes, milliseconds, significant};
 use crate::stats::median;
 
-/// Stroke of an arm, the same in all charts of a list of arms.
-fn stroke(arms: impl Iterator<Item = Arm>, arm: Arm) -> Stroke {
-    if arm == Arm::Idle {
-        return IDLE;
-    }
-    let mut compactions = arms.filter(|arm| *arm != Arm::Idle);
-    Stroke::numbered(compactions.position(|other| other == arm).unwrap_or(0))
-}
+/// Points of a series are thinned out to about this number, one per pixel and a half.
+const POINTS: usize = 240;
 
-fn stroke_at(point: &PointReport<'_>, arm: Arm) -> Stroke {
-    stroke(point.arms.iter().map(|a| a.arm), arm)
-}
-
-/// Runs of an arm that count and have something to draw, and which of them has the median p99.
-fn runs<'a>(
-    point: &PointReport<'a>,
-    arm: Arm,
+/// Runs of an arm that count and have something to draw, and the index of that with the median p99.
+fn median_run<'a>(
+    point: &'a SweepPoint,
+    arm: &str,
     is_drawn: impl Fn(&Run) -> bool,
 ) -> Option<(Vec<&'a Run>, usize)> {
-    let counted: Vec<&Run> = Outcome::counted(point.point, arm)
-        .filter(|run| is_drawn(run))
-        .collect();
-    let p99s = counted.iter().map(|run| run.during.p99_ns as f64);
-    let p99s: Vec<f64> = p99s.collect();
+    let counted = Outcome::counted(point, arm.parse().ok()?);
+    let counted: Vec<&Run> = counted.filter(|run| is_drawn(run)).collect();
+    let p99s: Vec<f64> = counted.iter().map(|run| run.during.p99_ns as f64).collect();
     let middle = median(&p99s)?;
     let off = |at: &usize| (p99s[*at] - middle).abs();
     let nearest = (0..p99s.len()).min_by(|a, b| off(a).total_cmp(&off(b)))?;
@@ -41,63 +27,63 @@ fn runs<'a>(
 }
 
 /// p99 of each arm over the size of the hot set; `None` for an outcome of fewer than two sizes.
-pub(super) fn sweep(report: &Report<'_>, id: &str) -> Option<Block> {
-    let mut arms: Vec<Arm> = Vec::new();
-    for arm in report.points.iter().flat_map(|point| &point.arms) {
-        if !arms.contains(&arm.arm) {
-            arms.push(arm.arm);
-        }
-    }
-    let line = |&arm: &Arm| {
-        let places = report.points.iter().filter_map(|point| {
-            let found = point.arms.iter().find(|a| a.arm == arm)?;
+pub(super) fn sweep(points: &[(&SweepPoint, Comparison)]) -> Option<Block> {
+    let comparison = &points.first()?.1;
+    let line = |arm: &str| {
+        let places = points.iter().filter_map(|(point, comparison)| {
             let size = Some(point.hot_set_bytes as f64).filter(|size| *size > 0.0)?;
-            Some((size, found.figure(Figure::P99Ns)?))
+            Some((size, comparison.counted(arm)?.spread(P99)?))
         });
         let places: Vec<_> = places.collect();
-        let described = places.iter();
-        let described = described
-            .map(|(size, p99)| format!("{} ms at {}", milliseconds(p99.median), bytes(*size)));
-        Line {
-            name: arm.to_string(),
-            stroke: stroke(arms.iter().copied(), arm),
-            points: places
-                .iter()
-                .map(|(size, p99)| (*size, p99.median))
-                .collect(),
-            others: Vec::new(),
-            ranges: places
-                .iter()
-                .map(|(_, p99)| (p99.least, p99.most))
-                .collect(),
-            description: format!("{arm}: {}", described.collect::<Vec<_>>().join(", ")),
-        }
+        let medians = places.iter().map(|(size, p99)| (*size, p99.median));
+        let mut line = Line::new(arm, Stroke::of(comparison, arm), medians.collect());
+        let ranges = places.iter().map(|(_, p99)| (p99.least, p99.most));
+        line.ranges = ranges.collect();
+        line
     };
-    let lines: Vec<Line> = arms
-        .iter()
-        .map(line)
-        .filter(|l| l.points.len() > 1)
-        .collect();
-    let marks = report.points.iter().map(|point| {
-        let size = point.hot_set_bytes as f64;
-        let share = format!("{}%", significant(point.pressure * 100.0));
-        (size, bytes(size), share)
+    let lines = comparison.arms.iter().map(|arm| line(&arm.arm));
+    let lines: Vec<Line> = lines.filter(|line| line.points.len() > 1).collect();
+    if lines.is_empty() {
+        return None;
+    }
+    let described = lines.iter().map(|line| {
+        let ends = [line.points.first(), line.points.last()]
+            .into_iter()
+            .flatten();
+        let ends = ends.map(|(size, ns)| format!("{} ms at {}", milliseconds(*ns), bytes(*size)));
+        format!("{}: {}", line.name, ends.collect::<Vec<_>>().join(" to "))
     });
-    let plot = LinePlot {
-        id: format!("{id}-sweep"),
+    let sizes = || points.iter().map(|(point, _)| point.hot_set_bytes as f64);
+    let ranges = lines
+        .iter()
+        .flat_map(|line| &line.ranges)
+        .flat_map(|range| [range.0, range.1]);
+    let plot = Plot {
         title: "p99 by size of the hot set",
-        axes: ["p99, ms", "hot set, and its share of memory"],
-        is_x_log: true,
-        least_x: [f64::NAN; 2],
-        marks: marks.collect(),
-        lines,
+        description: described.collect::<Vec<_>>().join("; "),
+        heading: None,
+        x_name: "hot set, and its share of memory",
+        x_axis: Axis::log(sizes(), 0.3),
+        x_marks: (points.iter().zip(sizes()))
+            .map(|((point, _), at)| Mark {
+                at,
+                text: bytes(at),
+                below: format!("{}%", significant(point.pressure * 100.0)),
+            })
+            .collect(),
+        shade: None,
+        panels: vec![Panel::new(
+            "p99, ms",
+            Axis::log(ranges, 1.0),
+            (9, milliseconds),
+            lines,
+        )],
     };
-    (report.points.len() > 1 && !plot.lines.is_empty()).then(|| Block::Figure {
+    Some(Block::Figure {
         pictures: plot.draw(),
-        is_grid: false,
         caption: "p99 of reads during the compaction over the size of the hot set, ms; both axes \
-            logarithmic. Below each size, the hot set as a share of the memory. Points are medians, the \
-            lines through them go from the least to the most of the runs.",
+            logarithmic. Below each size, the hot set as a share of the memory. Points are medians, the lines \
+            through them go from the least to the most of the runs.",
     })
 }
 
@@ -115,90 +101,91 @@ fn curve(latency: &Latency) -> Vec<Point> {
 }
 
 /// Latency by percentile of each arm; `None` if no run that counts has any.
-pub(super) fn curves(point: &PointReport<'_>, id: &str) -> Option<Block> {
-    let line = |arm: Arm| {
-        let (counted, middle) = runs(point, arm, |run| curve(&run.during).len() > 1)?;
+pub(super) fn curves(point: &SweepPoint, comparison: &Comparison) -> Option<Block> {
+    let mut described = Vec::new();
+    let mut line = |arm: &str| {
+        let (counted, middle) = median_run(point, arm, |run| curve(&run.during).len() > 1)?;
         let mut others: Vec<_> = counted.iter().map(|run| curve(&run.during)).collect();
-        let points = others.remove(middle);
-        let p99s: Vec<f64> = counted.iter().map(|r| r.during.p99_ns as f64).collect();
-        Some(Line {
-            name: arm.to_string(),
-            stroke: stroke_at(point, arm),
-            points,
-            others,
-            ranges: Vec::new(),
-            description: format!("{arm}: p99 {} ms", milliseconds(median(&p99s)?)),
-        })
+        let p99 = comparison.counted(arm)?.median(P99)?;
+        described.push(format!("{arm}: p99 {} ms", milliseconds(p99)));
+        let shown = Line::new(arm, Stroke::of(comparison, arm), others.remove(middle));
+        Some(Line { others, ..shown })
     };
-    let lines: Vec<Line> = point.arms.iter().filter_map(|arm| line(arm.arm)).collect();
+    let lines: Vec<Line> = comparison
+        .arms
+        .iter()
+        .filter_map(|arm| line(&arm.arm))
+        .collect();
+    if lines.is_empty() {
+        return None;
+    }
+    let runs = || {
+        lines
+            .iter()
+            .flat_map(|line| line.others.iter().chain([&line.points]))
+    };
+    let x_axis = Axis::linear(runs().flatten().map(|point| point.0).chain([0.0, 2.0]));
+    let furthest = runs().flatten().map(|point| point.0).fold(2.0, f64::max);
     let marks = ["0", "50", "90", "99", "99.9", "99.99", "99.999", "99.9999"];
     let places = [0.0, std::f64::consts::LOG10_2, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
-    let marks = places.into_iter().zip(marks);
-    let plot = LinePlot {
-        id: format!("{id}-curves"),
+    let marks = places
+        .into_iter()
+        .zip(marks)
+        .filter(|(at, _)| *at <= furthest * 1.005);
+    let plot = Plot {
         title: "Latency by percentile",
-        axes: ["latency, ms", "percentile of reads"],
-        is_x_log: false,
-        least_x: [0.0, 2.0],
-        marks: marks
-            .map(|(at, text)| (at, text.to_owned(), String::new()))
+        description: described.join("; "),
+        heading: None,
+        x_name: "percentile of reads",
+        x_axis,
+        x_marks: marks
+            .map(|(at, text)| Mark::new(at, text.to_owned()))
             .collect(),
-        lines,
+        shade: None,
+        panels: vec![Panel::new(
+            "latency, ms",
+            Axis::log(runs().flatten().map(|point| point.1), 1.0),
+            (9, milliseconds),
+            lines,
+        )],
     };
-    (!plot.lines.is_empty()).then(|| Block::Figure {
+    Some(Block::Figure {
         pictures: plot.draw(),
-        is_grid: false,
-        caption: "Latency of reads during the compaction by percentile, ms; both axes logarithmic. Right \
-            of percentile 99 is one read in a hundred. Each run that counts is a thin line, the one with \
-            the median p99 a thick one. Lower is better.",
-    })
-}
-
-/// Bars of p99 as a multiple of the idle and of the buffered arm's; `None` if there is neither.
-pub(super) fn ratios(point: &PointReport<'_>, id: &str) -> Option<Block> {
-    let picture = |(name, base): (&str, Arm)| {
-        point.counted(base)?;
-        let bar = |arm: &super::ArmReport| {
-            Some(Bar {
-                name: arm.arm.to_string(),
-                stroke: stroke_at(point, arm.arm),
-                ratio: arm.ratio(base, Figure::P99Ns)?,
-            })
-        };
-        let all: Vec<Bar> = point.arms.iter().filter_map(bar).collect();
-        Some(bars(
-            &all,
-            "p99",
-            &format!("p99 of {base}"),
-            &format!("{id}-ratio-{name}"),
-        ))
-    };
-    let bases = [("idle", Arm::Idle), ("buffered", Arm::BUFFERED)];
-    let pictures: String = bases.into_iter().filter_map(picture).collect();
-    (!pictures.is_empty()).then_some(Block::Figure {
-        pictures,
-        is_grid: true,
-        caption: "p99 of reads as a multiple of what it is in another arm, within each repeat; \
-            logarithmic. Bars begin at 1, no difference; the thin line with ends is the 95% bootstrap \
-            interval over repeats. Where that crosses 1, the repeats do not show a difference. Left is \
-            better.",
+        caption: "Latency of reads during the compaction by percentile, ms; both axes logarithmic. Right of \
+            percentile 99 is one read in a hundred. Each run that counts is a thin line, the one with the \
+            median p99 a thick one. Lower is better.",
     })
 }
 
 /// p99 over time and the page cache at the same time, for each arm; `None` if nothing was sampled.
-pub(super) fn timelines(point: &PointReport<'_>, id: &str) -> Option<Block> {
-    let all: Vec<Timeline> = point
-        .arms
-        .iter()
-        .filter_map(|arm| Timeline::of(point, arm.arm))
-        .collect();
-    let scales = Scales::of(&all);
-    let pictures: String = (all.iter().zip(0..))
-        .map(|(timeline, at)| timeline.draw(&scales, &format!("{id}-time{at}")))
-        .collect();
-    (!all.is_empty()).then_some(Block::Figure {
-        pictures,
-        is_grid: true,
+pub(super) fn timelines(
+    point: &SweepPoint,
+    comparison: &Comparison,
+    page_bytes: u64,
+) -> Option<Block> {
+    let arms = comparison.arms.iter();
+    let all = arms.filter_map(|arm| Timeline::of(point, &arm.arm, page_bytes));
+    let all: Vec<Timeline> = all.collect();
+    let p99 = || {
+        let runs = |t| Timeline::p99s(t).flatten();
+        all.iter().flat_map(runs)
+    };
+    let files = || {
+        all.iter()
+            .flat_map(|t| t.inputs_mib.iter().chain(&t.outputs_mib))
+    };
+    let axes = [
+        Axis::linear(p99().chain(files()).map(|p| p.0)),
+        Axis::log(p99().map(|p| p.1), 1.0),
+        Axis::linear([0.0, 100.0].into_iter()),
+        Axis::linear(files().map(|p| p.1).chain([0.0])),
+    ];
+    let pictures = all.iter().map(|timeline| {
+        let stroke = Stroke::of(comparison, &timeline.arm);
+        timeline.plot(stroke, axes).draw()
+    });
+    (!all.is_empty()).then(|| Block::Figure {
+        pictures: pictures.collect(),
         caption: "Each arm over time, in the run with the median p99; other runs are thin. Shaded: the \
             compaction. Above, p99 of the reads that ended in each second, ms, logarithmic; in the middle, \
             how much of the hot set is in the page cache, %; below, how much of all files of the \
@@ -206,14 +193,13 @@ pub(super) fn timelines(point: &PointReport<'_>, id: &str) -> Option<Block> {
     })
 }
 
-/// Series of an arm over seconds.
+/// Series of an arm over seconds, of the run with the median p99.
 struct Timeline {
-    arm: Arm,
-    stroke: Stroke,
-    /// p99 in ns of each run that counts.
-    p99: Vec<Vec<Point>>,
-    /// Index of the run that the other series are of.
-    middle: usize,
+    arm: String,
+    /// p99 in ns.
+    p99: Vec<Point>,
+    /// p99 in ns of the other runs that count.
+    other_p99s: Vec<Vec<Point>>,
     hot_percent: Vec<Point>,
     inputs_mib: Vec<Point>,
     outputs_mib: Vec<Point>,
@@ -221,30 +207,22 @@ struct Timeline {
     during: Option<Point>,
 }
 
-/// Points of a series are thinned out to about `POINTS`, one per pixel and a half.
-const POINTS: usize = 240;
-const WIDTH: f64 = 390.0;
-const LEFT: f64 = 46.0;
-const RIGHT: f64 = 336.0;
-/// Top and bottom of each panel.
-const PANELS: [Point; 3] = [(48.0, 158.0), (188.0, 248.0), (278.0, 358.0)];
-
 impl Timeline {
-    fn of(point: &PointReport<'_>, arm: Arm) -> Option<Timeline> {
+    fn of(point: &SweepPoint, arm: &str, page_bytes: u64) -> Option<Timeline> {
         let is_drawn = |run: &Run| !run.intervals.is_empty() || !run.samples.is_empty();
-        let (counted, middle) = runs(point, arm, is_drawn)?;
+        let (counted, middle) = median_run(point, arm, is_drawn)?;
         let shown = counted.get(middle)?;
         let mebibytes = |of: fn(&Sample) -> Option<Pages>| {
             samples(shown, |sample| {
-                let bytes = of(sample)?.resident as f64 * point.page_bytes as f64;
+                let bytes = of(sample)?.resident as f64 * page_bytes as f64;
                 Some(bytes / f64::from(1 << 20))
             })
         };
+        let mut other_p99s: Vec<_> = counted.iter().map(|run| p99_by_second(run)).collect();
         let timeline = Timeline {
-            arm,
-            stroke: stroke_at(point, arm),
-            p99: counted.iter().map(|run| p99_by_second(run)).collect(),
-            middle,
+            arm: arm.to_owned(),
+            p99: other_p99s.remove(middle),
+            other_p99s,
             hot_percent: samples(shown, |sample| {
                 let hot = sample.hot.filter(|hot| hot.total > 0)?;
                 Some(100.0 * hot.resident as f64 / hot.total as f64)
@@ -253,93 +231,62 @@ impl Timeline {
             outputs_mib: mebibytes(|sample| sample.outputs),
             during: during(shown),
         };
-        let has_p99 = timeline.p99.iter().any(|run| run.len() > 1);
+        let has_p99 = timeline.p99s().any(|run| run.len() > 1);
         (has_p99 || timeline.inputs_mib.len() > 1).then_some(timeline)
     }
 
-    fn draw(&self, scales: &Scales, id: &str) -> String {
-        let floor = PANELS[2].1;
-        let mut svg = Svg::new(WIDTH, floor + 38.0);
-        let name = self.arm.to_string();
-        svg.text(
-            &format!("name {}", self.stroke.class),
-            (LEFT, 16.0),
-            "start",
-            &name,
-        );
-        let during = self
-            .during
-            .map(|(from, to)| (scales.time.at(from), scales.time.at(to)));
-        if let Some((Some(from), Some(to))) = during {
-            for (top, bottom) in PANELS {
-                svg.rectangle("shade", (from, top), (to - from, bottom - top));
-            }
-        }
-        let number: fn(f64) -> String = plain;
-        let titles = [
-            ("p99, ms", 5, milliseconds as fn(f64) -> String),
-            ("hot set in the page cache, %", 2, number),
-            ("files in the page cache, MiB", 3, number),
-        ];
-        for ((title, most, text), (axis, (top, bottom))) in
-            titles.into_iter().zip(scales.panels.iter().zip(PANELS))
-        {
-            svg.text("axis", (LEFT, top - 6.0), "start", title);
-            svg.y_axis(axis, (LEFT, RIGHT), most, text);
-            svg.line("rule", (LEFT, bottom), (RIGHT, bottom));
-        }
-        for (tick, x) in scales.time.ticks_at(6) {
-            svg.line("rule", (x, floor), (x, floor + 4.0));
-            svg.text("tick", (x, floor + 16.0), "middle", &plain(tick));
-        }
-        let below = (LEFT.midpoint(RIGHT), floor + 32.0);
-        svg.text(
-            "axis",
-            below,
-            "middle",
-            "seconds since the compaction began",
-        );
+    /// p99 of all runs that count.
+    fn p99s(&self) -> impl Iterator<Item = &Vec<Point>> {
+        self.other_p99s.iter().chain([&self.p99])
+    }
 
-        let places = |series: &[Point], panel: usize| -> Vec<Point> {
-            let axis = &scales.panels[panel];
-            let place = |&(at, value): &Point| Some((scales.time.at(at)?, axis.at(value)?));
-            series.iter().filter_map(place).collect()
+    fn plot(&self, stroke: Stroke, [time, p99, hot, files]: [Axis; 4]) -> Plot<'_> {
+        let line = |name: &str, points: &[Point], dashes| {
+            Line::new(name, stroke.with_dashes(dashes), points.to_vec())
         };
-        for (at, run) in self.p99.iter().enumerate() {
-            let class = if at == self.middle { "line" } else { "thin" };
-            svg.path(class, self.stroke, &places(run, 0));
-        }
-        let whole = self.stroke.with_dashes("");
-        svg.path("line", whole, &places(&self.hot_percent, 1));
-        let [inputs, outputs] = [&self.inputs_mib, &self.outputs_mib].map(|s| places(s, 2));
-        svg.path("line", whole, &inputs);
-        svg.path("line", self.stroke.with_dashes("4 3"), &outputs);
-        let ends = [("inputs", inputs.last()), ("output", outputs.last())];
-        let ends: Vec<(&str, f64)> = ends
+        let mut reads = Line::new("", stroke, self.p99.clone());
+        reads.others.clone_from(&self.other_p99s);
+        let hot_set = line("", &self.hot_percent, "");
+        let inputs = line("inputs", &self.inputs_mib, "");
+        let output = line("output", &self.outputs_mib, "4 3");
+        let marks = time
+            .ticks_at(6)
             .into_iter()
-            .filter_map(|(name, end)| Some((name, end?.1)))
-            .collect();
-        let wanted: Vec<f64> = ends.iter().map(|end| end.1).collect();
-        for ((name, _), y) in ends.iter().zip(spread(&wanted, 14.0, PANELS[2].0, floor)) {
-            svg.text("tick", (RIGHT + 5.0, y + 4.0), "start", name);
+            .map(|(at, _)| Mark::new(at, plain(at)));
+        Plot {
+            title: "Over time",
+            description: format!("{}: {}", self.arm, self.description()),
+            heading: Some((&self.arm, stroke)),
+            panels: vec![
+                Panel::new("p99, ms", p99, (5, milliseconds), vec![reads]),
+                Panel::new(
+                    "hot set in the page cache, %",
+                    hot,
+                    (2, plain),
+                    vec![hot_set],
+                ),
+                Panel::new(
+                    "files in the page cache, MiB",
+                    files,
+                    (3, plain),
+                    vec![inputs, output],
+                ),
+            ],
+            x_name: "seconds since the compaction began",
+            x_axis: time,
+            x_marks: marks.collect(),
+            shade: self.during,
         }
-        svg.finish(
-            id,
-            "panel",
-            &format!("{name} over time"),
-            &self.description(),
-        )
     }
 
     fn description(&self) -> String {
         let most = |line: &[Point]| line.iter().map(|p| p.1).fold(f64::NAN, f64::max);
         let least = |line: &[Point]| line.iter().map(|p| p.1).fold(f64::NAN, f64::min);
-        let p99 = self.p99.get(self.middle).map_or(&[][..], Vec::as_slice);
         format!(
             "p99 of a second between {} and {} ms; at least {}% of the hot set in the page cache; at most \
-             {} MiB of the inputs and {} MiB of the output.",
-            milliseconds(least(p99)),
-            milliseconds(most(p99)),
+             {} MiB of the inputs and {} MiB of the output",
+            milliseconds(least(&self.p99)),
+            milliseconds(most(&self.p99)),
             significant(least(&self.hot_percent)),
             significant(most(&self.inputs_mib)),
             significant(most(&self.outputs_mib)),
@@ -347,45 +294,17 @@ impl Timeline {
     }
 }
 
-/// Axes that all arms share.
-struct Scales {
-    time: Axis,
-    panels: [Axis; 3],
-}
-
-impl Scales {
-    fn of(all: &[Timeline]) -> Scales {
-        let p99 = || all.iter().flat_map(|t| t.p99.iter().flatten());
-        let files = || {
-            all.iter()
-                .flat_map(|t| t.inputs_mib.iter().chain(&t.outputs_mib))
-        };
-        let [first, second, third] = PANELS;
-        Scales {
-            time: Axis::linear(p99().chain(files()).map(|p| p.0), LEFT, RIGHT),
-            panels: [
-                Axis::log(p99().map(|p| p.1), 1.0, first.1, first.0),
-                Axis::linear([0.0, 100.0].into_iter(), second.1, second.0),
-                Axis::linear(files().map(|p| p.1).chain([0.0]), third.1, third.0),
-            ],
-        }
-    }
-}
-
 fn p99_by_second(run: &Run) -> Vec<Point> {
-    let ended = run
-        .intervals
-        .iter()
-        .filter(|i| i.operations > 0 && i.p99_ns > 0);
+    let intervals = run.intervals.iter();
+    let ended = intervals.filter(|i| i.operations > 0 && i.p99_ns > 0);
     let places = ended.map(|i| (i.start_s + i.duration_s / 2.0, i.p99_ns as f64));
     places.filter(|place| place.0.is_finite()).collect()
 }
 
 fn samples(run: &Run, value: impl Fn(&Sample) -> Option<f64>) -> Vec<Point> {
-    let all: Vec<Point> = run
-        .samples
-        .iter()
-        .filter_map(|sample| Some((sample.at_s, value(sample)?)))
+    let all = run.samples.iter();
+    let all = all.filter_map(|sample| Some((sample.at_s, value(sample)?)));
+    let all: Vec<Point> = all
         .filter(|(at, value)| at.is_finite() && value.is_finite())
         .collect();
     let step = all.len().div_ceil(POINTS).max(1);

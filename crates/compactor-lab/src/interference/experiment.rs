@@ -2,27 +2,25 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use compactor::{Error, ErrorKind, Observer, Result};
-use compactor_io::{Io, IoOptions};
+use compactor::Result;
 
+use super::run::Bench;
 use crate::arm::Arm;
-use crate::cgroup::{self, MemoryCgroup};
-use crate::clocks::unix_ms;
-use crate::environment::{capture, memory_bytes};
+use crate::cgroup::MemoryCgroup;
+use crate::environment::memory_bytes;
 use crate::hot_set::HotSet;
 use crate::observer::watched;
 use crate::options::InterferenceOptions;
-use crate::outcome::{End, FORMAT_VERSION, Outcome, Phase, Run, Subject, SweepPoint};
-use crate::point_read::PointReader;
+use crate::outcome::{End, FORMAT_VERSION, Outcome, Phase, Run, SweepPoint};
 use crate::random::Random;
-use crate::run::Bench;
-use crate::schedule::{Schedule, Turn};
-use crate::scratch::Scratch;
-use crate::table::Table;
-use crate::warnings;
-use crate::watcher::{Event, Watcher};
+use crate::report::units::bytes;
+use crate::schedule::Schedule;
+use crate::session::{Session, end_of, report_warnings};
+use crate::table::{GENERATING, Table};
+use crate::watcher::{Event, Plan, Watcher, note};
+use crate::{report, warnings};
 
 /// Stream of random numbers of the seed, for the order of runs.
 const STREAM: u64 = 0x6f72_6465;
@@ -39,64 +37,49 @@ const IDLE: Duration = Duration::from_secs(20);
 /// Options that make no sense, no room, a failed read, or cancellation before the first run.
 pub fn interference(options: &InterferenceOptions, watcher: &dyn Watcher) -> Result<Outcome> {
     options.check()?;
-    let started = Instant::now();
-    let started_at_ms = unix_ms();
-    let scratch = Scratch::create(&options.directory, "lab")?;
-    let environment = capture(
-        scratch.path(),
-        cgroup::available(options.memory_limit_bytes),
-    )?;
-    let found = warnings::of_environment(&environment, options);
-    for warning in &found {
-        watcher.event(&Event::Warning(warning));
-    }
+    let session = Session::begin(&options.directory, "lab", options.memory_limit_bytes)?;
+    let warnings = warnings::of_environment(&session.environment, options);
+    report_warnings(&warnings, watcher);
     let bytes = options.generated_bytes().unwrap_or(0);
-    let mut generating = generating(watcher, bytes);
     // Inputs, the output before and that which is being written: compressed, each is about half of it.
     let mut table = Table::prepare(
         &options.data,
         (bytes, 2 * bytes),
         options.seed,
-        scratch.path(),
-        &mut generating,
+        session.scratch.path(),
+        &mut watched(watcher, GENERATING, bytes),
     )?;
-    drop(generating);
     let mut outcome = Outcome {
         format_version: FORMAT_VERSION,
-        started_at_ms,
+        started_at_ms: session.started_at_ms,
         elapsed_s: 0.0,
         end: End::Complete,
         options: options.clone(),
-        environment,
+        environment: session.environment.clone(),
         points: Vec::new(),
-        warnings: found,
+        warnings,
     };
-    let items = options.arms.len() * options.hot_sets_bytes.len();
-    let mut schedule = Schedule::new(items, options.all_repeats());
-    for &hot_set_bytes in &options.hot_sets_bytes {
-        let ended = point(
-            options,
-            hot_set_bytes,
-            &mut table,
-            scratch.path(),
-            &mut outcome,
-            &mut schedule,
-            watcher,
-        );
-        match ended {
-            Ok(()) => {}
-            Err(error) if error.kind() == ErrorKind::Cancelled => {
-                if outcome.points.iter().all(|point| point.runs.is_empty()) {
-                    return Err(error);
-                }
-                outcome.end = End::Interrupted;
-                break;
-            }
-            Err(error) => return Err(error),
-        }
-    }
-    outcome.elapsed_s = started.elapsed().as_secs_f64();
-    scratch.remove()?;
+    let arms = options.arms.iter().map(Arm::to_string).collect();
+    let points = options.hot_sets_bytes.len();
+    let mut schedule = Schedule::new(arms, points, options.all_repeats());
+    let runs = options
+        .hot_sets_bytes
+        .iter()
+        .try_for_each(|&hot_set_bytes| {
+            let directory = session.scratch.path();
+            point(
+                options,
+                hot_set_bytes,
+                &mut table,
+                directory,
+                &mut outcome,
+                &mut schedule,
+                watcher,
+            )
+        });
+    let has_runs = outcome.points.iter().any(|point| !point.runs.is_empty());
+    outcome.end = end_of(runs, has_runs)?;
+    outcome.elapsed_s = session.finish()?;
     Ok(outcome)
 }
 
@@ -110,23 +93,27 @@ fn point(
     schedule: &mut Schedule,
     watcher: &dyn Watcher,
 ) -> Result<()> {
-    let hot = Arc::new(choose_hot_set(table, hot_set_bytes, options.seed, watcher)?);
+    let hot = Arc::new(HotSet::of_table(
+        table,
+        hot_set_bytes,
+        options.seed,
+        watcher,
+    )?);
     table.record.partitions = hot.partitions;
-    let cgroup = match options.memory_limit_bytes {
-        Some(limit) if outcome.environment.memory_cgroup.starts_with('v') => {
-            Some(MemoryCgroup::enter(limit).map_err(compactor::Error::invalid)?)
-        }
-        _ => None,
-    };
-    let limit = options.memory_limit_bytes.filter(|_| cgroup.is_some());
+    let limit = options.memory_limit_bytes;
+    let limit = limit.filter(|_| outcome.environment.memory_cgroup.starts_with('v'));
+    let cgroup = limit.map(MemoryCgroup::enter).transpose();
+    let cgroup = cgroup.map_err(compactor::Error::invalid)?;
     let hot_bytes = hot.page_count() * outcome.environment.page_bytes;
     let room = limit.or_else(memory_bytes).unwrap_or(u64::MAX);
     let pressure = hot_bytes as f64 / room as f64;
-    watcher.event(&Event::HotSet {
-        rows: hot.rows.len(),
-        bytes: hot_bytes,
-        pressure,
-    });
+    let text = format!(
+        "hot set: {} rows on {} of pages, {:.0}% of the memory they may take",
+        hot.rows.len(),
+        bytes(hot_bytes as f64),
+        100.0 * pressure
+    );
+    note(watcher, &text);
     let found = warnings::of_point(
         &table.record,
         hot_bytes,
@@ -135,9 +122,7 @@ fn point(
         limit,
         memory_bytes(),
     );
-    for warning in &found {
-        watcher.event(&Event::Warning(warning));
-    }
+    report_warnings(&found, watcher);
     let device = outcome.environment.device.as_ref();
     let device = device.map(|device| device.name.clone());
     outcome.points.push(SweepPoint {
@@ -153,13 +138,11 @@ fn point(
         return Ok(());
     };
     let mut random = Random::new(options.seed, STREAM ^ hot_set_bytes);
-    let mut arms = options.arms.clone();
     let planned = planned(options, table);
     // Idle lasts as long as compactions do, which is known after one.
-    let idle_last = |arms: &mut [Arm]| arms.sort_by_key(|arm| *arm == Arm::Idle);
-    let one = |arm: Arm, turn: Turn| {
-        let plan = turn.plan(Subject::Arm(arm));
-        watcher.event(&Event::RunStarted(plan));
+    let idle_last = options.arms.iter().position(|arm| *arm == Arm::Idle);
+    let one = |arm: usize, plan: Plan| {
+        watcher.event(&Event::RunStarted(&plan));
         let bench = Bench {
             options,
             table,
@@ -170,45 +153,15 @@ fn point(
             pressure,
             idle: idle(options, table, &point.runs),
         };
-        let run = bench.run(arm, plan, watcher)?;
-        watcher.event(&Event::RunEnded {
-            order: plan.order,
-            arm,
-            invalid: &run.attempt.invalid,
-            p99_ns: run.during.p99_ns,
-            run: &run,
-        });
+        let run = bench.run(options.arms[arm], &plan, watcher)?;
+        watcher.event(&Event::RunEnded(&report::interference::measured(&run)));
         if point.cache_room_bytes.is_none() {
             point.cache_room_bytes = cache_room(limit, &run);
         }
         point.runs.push(run);
         Ok(())
     };
-    schedule.run(&mut arms, &mut random, |_| planned, idle_last, one)
-}
-
-/// Opens a table and draws its hot rows.
-///
-/// # Errors
-/// Damage, a failed read, or cancellation.
-pub(crate) fn choose_hot_set(
-    table: &Table,
-    bytes: u64,
-    seed: u64,
-    watcher: &dyn Watcher,
-) -> Result<HotSet> {
-    let io = Io::new(IoOptions::default())?;
-    let readers: Vec<PointReader> = table
-        .data_paths
-        .iter()
-        .map(|path| PointReader::open(&io, path))
-        .collect::<Result<_>>()?;
-    let page_bytes = rustix::param::page_size() as u64;
-    let go_on = || match watcher.is_cancelled() {
-        true => Err(Error::Cancelled),
-        false => Ok(()),
-    };
-    HotSet::choose(&readers, bytes, page_bytes, seed, &go_on)
+    schedule.run(&mut random, |_| planned, idle_last, one)
 }
 
 /// Average duration of the compactions before, or expected duration.
@@ -246,12 +199,4 @@ fn cache_room(limit: Option<u64>, run: &Run) -> Option<u64> {
     let found = first.cgroup?;
     let other = found.usage_bytes?.saturating_sub(found.file_bytes?);
     Some(limit?.saturating_sub(other))
-}
-
-/// Observer of the generation of a table.
-pub(crate) fn generating(watcher: &dyn Watcher, total_bytes: u64) -> impl Observer + '_ {
-    watched(watcher, move |done_bytes| Event::Generating {
-        done_bytes,
-        total_bytes,
-    })
 }

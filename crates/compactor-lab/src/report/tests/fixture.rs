@@ -39,7 +39,7 @@ fn behaviour(arm: Arm) -> Behaviour {
 
 /// An outcome with one point and these arms, each run so often after one warm-up.
 pub(crate) fn outcome(arms: &[Arm], repeats: u32) -> Outcome {
-    let example = include_str!("../../tests/data/outcome.json");
+    let example = include_str!("../../../tests/data/outcome.json");
     let mut outcome: Outcome = serde_json::from_str(example).unwrap();
     outcome.options.arms = arms.to_vec();
     outcome.options.repeats = repeats;
@@ -215,7 +215,7 @@ pub(crate) fn edges() -> Vec<(&'static str, Outcome)> {
 
     let mut invalid = outcome(&three, 3);
     for run in &mut invalid.points[0].runs {
-        run.attempt.invalid = vec![Invalid {
+        run.attempt.invalid = vec![Warning {
             kind: "failed".to_owned(),
             text: "No space left on device <os error 28>".to_owned(),
         }];

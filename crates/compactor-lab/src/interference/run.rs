@@ -7,12 +7,12 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use compactor::{Error, ErrorKind, MergeReport, Result};
-use compactor_io::{Io, IoOptions};
+use compactor_io::{Io, IoOptions, ReadMode, WriteMode};
 
 use crate::arm::Arm;
 use crate::cgroup::MemoryCgroup;
-use crate::clocks::{thread_cpu_ns, unix_ms};
-use crate::compaction::{CompactionSettings, Compactions};
+use crate::clocks::thread_cpu_ns;
+use crate::compaction::Compactions;
 use crate::foreground::{ForegroundReader, LiveSstables, draw};
 use crate::hot_set::{HotAndCold, HotSet};
 use crate::load::{Load, LoadResult, Pace};
@@ -26,10 +26,8 @@ use crate::sampler::{Counters, Progress, Seen, Watched, pages_of, watch};
 use crate::scratch::OutputDirectory;
 use crate::table::Table;
 use crate::validity::{Circumstances, caveats, judge};
-use crate::watcher::{Event, Plan, Watcher};
+use crate::watcher::{Event, Plan, Watcher, check_cancelled, wait};
 
-/// Interval at which a waiting run checks whether it is to stop.
-const NAP: Duration = Duration::from_millis(20);
 /// Times that each hot row is read to warm up: pages that were touched twice are active.
 const WARMING_READS: usize = 2;
 /// Compactions of a run at most: of a table that is compacted so often in its time, nothing is measured but
@@ -38,17 +36,17 @@ const MOST_COMPACTIONS: usize = 100;
 
 /// Context of all runs at one size of the hot set.
 #[derive(Debug)]
-pub(crate) struct Bench<'a> {
-    pub(crate) options: &'a InterferenceOptions,
-    pub(crate) table: &'a Table,
-    pub(crate) hot: &'a Arc<HotSet>,
+pub(super) struct Bench<'a> {
+    pub(super) options: &'a InterferenceOptions,
+    pub(super) table: &'a Table,
+    pub(super) hot: &'a Arc<HotSet>,
     /// Directory for the output of a run.
-    pub(crate) directory: &'a Path,
-    pub(crate) cgroup: Option<&'a MemoryCgroup>,
-    pub(crate) device: Option<&'a str>,
-    pub(crate) pressure: f64,
+    pub(super) directory: &'a Path,
+    pub(super) cgroup: Option<&'a MemoryCgroup>,
+    pub(super) device: Option<&'a str>,
+    pub(super) pressure: f64,
     /// Duration of an idle run.
-    pub(crate) idle: Duration,
+    pub(super) idle: Duration,
 }
 
 /// Measurements of the time of the compaction.
@@ -73,9 +71,7 @@ impl Bench<'_> {
     ///
     /// # Errors
     /// A failed read, or cancellation. Nothing of the output stays.
-    pub(crate) fn run(&self, arm: Arm, plan: Plan, watcher: &dyn Watcher) -> Result<Run> {
-        let started = Instant::now();
-        let started_at_ms = unix_ms();
+    pub(super) fn run(&self, arm: Arm, plan: &Plan, watcher: &dyn Watcher) -> Result<Run> {
         let output = OutputDirectory::create(self.directory.join(format!("run-{}", plan.order)))?;
         self.table.drop_pages()?;
         let not_dropped = pages_of(&self.table.files());
@@ -96,8 +92,7 @@ impl Bench<'_> {
             seed,
             new_reader,
         )?;
-        let (seen, during) =
-            self.measure((arm, plan.order), &load, &live, &io, &output, watcher)?;
+        let (seen, during) = self.measure((arm, plan), &load, &live, &io, &output, watcher)?;
         let result = load.finish();
         let circumstances = Circumstances {
             failure: during.failure.as_deref(),
@@ -112,7 +107,7 @@ impl Bench<'_> {
         drop(live);
         output.remove()?;
         let mut run = Run {
-            attempt: plan.attempt(started_at_ms, started),
+            attempt: plan.attempt(),
             ..self.record(arm, seen, &during, &result, rows_not_found)
         };
         run.attempt.invalid = judge(&run, &circumstances);
@@ -122,7 +117,7 @@ impl Bench<'_> {
 
     fn measure(
         &self,
-        (arm, order): (Arm, u32),
+        (arm, plan): (Arm, &Plan),
         load: &Load,
         live: &LiveSstables,
         io: &Io,
@@ -142,8 +137,8 @@ impl Bench<'_> {
         let progress = Progress::default();
         let notify = |interval: &Interval, operations| {
             watcher.event(&Event::Interval {
-                order,
-                arm,
+                order: plan.order,
+                arm: &plan.arm,
                 interval,
                 operations,
                 compaction_read_bytes: progress.compaction_read_bytes.load(Ordering::Relaxed),
@@ -209,7 +204,7 @@ impl Bench<'_> {
         })
     }
 
-    /// Compacts, at the priority that was asked for, until the time that a run has to last is over.
+    /// Compacts, at the requested priority, until the time that a run has to last is over.
     ///
     /// The outer error stops the experiment, the inner one only this run.
     fn compact(
@@ -219,15 +214,21 @@ impl Bench<'_> {
         progress: &Progress,
         watcher: &dyn Watcher,
     ) -> Result<Result<Vec<MergeReport>>> {
-        let Arm::Compaction { read, write } = arm else {
+        let Arm::Compaction {
+            mut read,
+            mut write,
+        } = arm
+        else {
             return wait(self.idle, watcher).map(|()| Ok(Vec::new()));
         };
         let options = self.options;
+        if options.may_fall_back && arm == Arm::DIRECT {
+            (read, write) = (ReadMode::Auto, WriteMode::Auto);
+        }
         let compactions = Compactions {
-            settings: CompactionSettings {
-                may_fall_back: options.may_fall_back,
-                ..options.compaction(read, write)
-            },
+            setup: options,
+            read,
+            write,
             table: self.table,
             directory: output,
             keeps_last: true,
@@ -276,7 +277,7 @@ impl Bench<'_> {
             .iter_mut()
             .for_each(|i| i.start_s -= during.began_s);
         let vm = during.after.vmstat.since(&during.before.vmstat);
-        let sum = |a: Option<u64>, b: Option<u64>| Some(a? + b?);
+        let sum = |a, b| Some(vm.get(a)? + vm.get(b)?);
         let mut cpu = during.after.cpu_since(&during.before);
         if arm == Arm::Idle {
             // Without a compaction whatever is left is the experiment's own.
@@ -292,10 +293,10 @@ impl Bench<'_> {
             hot_set: hot_set_record(self.hot, during, &samples),
             memory: MemoryRecord {
                 cgroup_refaults: during.after.cgroup_refaults_since(&during.before),
-                machine_refaults: vm.workingset_refault_file,
-                pages_scanned: sum(vm.pgscan_kswapd, vm.pgscan_direct),
-                pages_reclaimed: sum(vm.pgsteal_kswapd, vm.pgsteal_direct),
-                allocation_stalls: vm.allocstall,
+                machine_refaults: vm.get("workingset_refault_file"),
+                pages_scanned: sum("pgscan_kswapd", "pgscan_direct"),
+                pages_reclaimed: sum("pgsteal_kswapd", "pgsteal_direct"),
+                allocation_stalls: vm.get("allocstall"),
                 most_dirty_pages: most_dirty(&samples),
             },
             pressure: during.after.pressure.since(&during.before.pressure),
@@ -408,7 +409,7 @@ fn most_dirty(samples: &[Sample]) -> Option<u64> {
 ///
 /// # Errors
 /// A failed read, or cancellation.
-pub(crate) fn warm_up(
+fn warm_up(
     threads: u32,
     rows: usize,
     times: usize,
@@ -420,9 +421,7 @@ pub(crate) fn warm_up(
         parallel(threads, "warming up", |thread| {
             let mut reader = new_reader(u32::try_from(thread).unwrap_or(u32::MAX));
             for row in (thread..rows).step_by(threads) {
-                if watcher.is_cancelled() {
-                    return Err(Error::Cancelled);
-                }
+                check_cancelled(watcher)?;
                 let read = reader.read_row(row);
                 read.map_err(|reason| Error::Internal(format!("warm up: {reason}")))?;
             }
@@ -430,21 +429,6 @@ pub(crate) fn warm_up(
         })?;
     }
     Ok(())
-}
-
-/// Sleeps, unless the experiment is cancelled.
-pub(crate) fn wait(duration: Duration, watcher: &dyn Watcher) -> Result<()> {
-    let until = Instant::now() + duration;
-    loop {
-        if watcher.is_cancelled() {
-            return Err(Error::Cancelled);
-        }
-        let left = until.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Ok(());
-        }
-        std::thread::sleep(left.min(NAP));
-    }
 }
 
 #[cfg(test)]

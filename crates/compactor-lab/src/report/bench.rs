@@ -1,0 +1,373 @@
+//! Report of a bench.
+
+use serde::Serialize;
+use serde_json::json;
+
+use super::document::{Block, Facts, Section, Table};
+use super::units::{bytes, milliseconds};
+use super::{Experiment, Point, Report, bars, facts, texts};
+use crate::bench::{ArmKind, ArmOutcome, BenchOutcome, BenchRun};
+use crate::comparison::{ArmFigures, Column, Comparison, Design, Measured};
+use crate::figure::{Figure, Unit};
+use crate::outcome::Warning;
+
+/// Wall clock time.
+const WALL: Figure = Figure::lower("wall_s", "wall s", Unit::Number);
+/// Uncompressed bytes of the inputs per second.
+const THROUGHPUT: Figure = Figure::new("uncompressed_bytes_per_s", "MB/s", Unit::Megabytes);
+/// Processor time.
+const CPU: Figure = Figure::lower("cpu_s", "CPU s", Unit::Number);
+/// Largest resident set.
+const PEAK_RSS: Figure = Figure::lower("peak_rss_bytes", "peak MiB", Unit::Mebibytes);
+
+/// Short names of the arms that others are compared with.
+const FIRST: &str = "first";
+const CODEC: &str = "codec";
+
+static EXPERIMENT: Experiment = Experiment {
+    title: "Bench",
+    heading: "Speed of a merge",
+    introduction: "A merge in comparison with a plain copy of the same files, the codec alone, and Cassandra.",
+    arm: "arm",
+    headline: WALL,
+    baseline: FIRST,
+};
+
+/// The report of an outcome.
+pub fn report(outcome: &BenchOutcome) -> Report {
+    let comparison = compare(outcome);
+    let notes = notes(outcome).into_iter();
+    let notes = notes.map(|(name, note)| Block::Paragraph(format!("{name}: {note}")));
+    let mut blocks = vec![
+        Block::Caveats("About these numbers", caveats(outcome, &comparison)),
+        Block::Table(table(outcome, &comparison)),
+    ];
+    blocks.extend(bars::figure(&comparison, &[(WALL, FIRST), (WALL, CODEC)]));
+    blocks.extend(notes);
+    Report {
+        name: String::new(),
+        end: outcome.end.clone(),
+        points: vec![Point {
+            circumstances: json!({}),
+            comparison,
+        }],
+        warnings: outcome.warnings.clone(),
+        fio: None,
+        section: Section {
+            facts: facts(outcome),
+            blocks,
+            ..Section::default()
+        },
+        experiment: &EXPERIMENT,
+    }
+}
+
+/// An outcome with the figures of its arms, as JSON.
+#[derive(Debug, Serialize)]
+pub struct WithFigures<'a> {
+    #[serde(flatten)]
+    outcome: &'a BenchOutcome,
+    /// Figures of each arm.
+    figures: Vec<&'a ArmFigures>,
+    /// Caveats about the figures.
+    caveats: Vec<&'a Warning>,
+}
+
+impl<'a> WithFigures<'a> {
+    /// Adds the figures of the outcome's report.
+    pub fn new(outcome: &'a BenchOutcome, report: &'a Report) -> WithFigures<'a> {
+        let comparisons = || report.points.iter().map(|point| &point.comparison);
+        WithFigures {
+            outcome,
+            figures: comparisons().flat_map(|of| &of.arms).collect(),
+            caveats: comparisons().flat_map(|of| &of.caveats).collect(),
+        }
+    }
+}
+
+/// Compares the arms.
+fn compare(outcome: &BenchOutcome) -> Comparison {
+    let runs = outcome.arms.iter();
+    let bytes = outcome.data.uncompressed_bytes;
+    let runs = runs.flat_map(|arm| arm.runs.iter().map(move |run| measured(arm, run, bytes)));
+    let runs: Vec<Measured> = runs.collect();
+    let first = outcome.arms.first().map(|arm| (FIRST, arm.name.clone()));
+    let codec = outcome.arms.iter().find(|arm| arm.kind == ArmKind::Codec);
+    let codec = codec.map(|arm| (CODEC, arm.name.clone()));
+    let design = Design {
+        experiment: &EXPERIMENT,
+        arms: outcome.arms.iter().map(|arm| arm.name.clone()).collect(),
+        baselines: first.into_iter().chain(codec).collect(),
+        seed: outcome.options.seed,
+    };
+    Comparison::new(design, &runs)
+}
+
+/// A run with its figures.
+pub(crate) fn measured(arm: &ArmOutcome, run: &BenchRun, uncompressed_bytes: u64) -> Measured {
+    let bytes_per_s = uncompressed_bytes as f64 / run.wall_s.max(1e-9);
+    let mut figures = vec![
+        (WALL, run.wall_s),
+        (THROUGHPUT, bytes_per_s),
+        (CPU, run.cpu_s),
+    ];
+    figures.extend(run.peak_rss_bytes.map(|bytes| (PEAK_RSS, bytes as f64)));
+    Measured {
+        arm: arm.name.clone(),
+        attempt: run.attempt.clone(),
+        figures,
+    }
+}
+
+fn table(outcome: &BenchOutcome, comparison: &Comparison) -> Table {
+    let mut table = comparison.table(
+        "arm",
+        "Medians; MB/s of uncompressed input; time as a multiple of the first arm's and of the codec's in the \
+         same repeat, with 95% intervals",
+        &[
+            Column::Runs,
+            Column::Median(WALL),
+            Column::Range(WALL),
+            Column::Median(THROUGHPUT),
+            Column::Median(CPU),
+            Column::Median(PEAK_RSS),
+            Column::Ratio(WALL, FIRST),
+            Column::Ratio(WALL, CODEC),
+        ],
+    );
+    for (row, arm) in table.rows.iter_mut().zip(&outcome.arms) {
+        if !arm.is_sound() {
+            row[0].push_str(" !");
+        }
+    }
+    table
+}
+
+/// Failures and deviations of arms, and reasons not to trust the numbers.
+fn caveats(outcome: &BenchOutcome, comparison: &Comparison) -> Vec<String> {
+    let failures = outcome.arms.iter().filter_map(|arm| {
+        let reason = arm.failure.as_ref()?;
+        Some(format!("{} failed: {reason}", arm.name))
+    });
+    // The output of an external command is examined once, after its first run.
+    let warm_ups = outcome.arms.iter().flat_map(|arm| {
+        let runs = arm.runs.iter().filter(|run| run.attempt.warm_up);
+        let warnings = runs.flat_map(|run| &run.attempt.warnings);
+        warnings.map(|warning| format!("{} warm-up: {}", arm.name, warning.text))
+    });
+    let others = [texts(&comparison.caveats), texts(&outcome.warnings)];
+    failures
+        .chain(warm_ups)
+        .chain(others.into_iter().flatten())
+        .collect()
+}
+
+fn facts(outcome: &BenchOutcome) -> Facts {
+    let options = &outcome.options;
+    let mut facts = facts::of_experiment(
+        outcome.started_at_ms,
+        outcome.elapsed_s,
+        &outcome.end,
+        options.command.as_deref(),
+    );
+    facts.extend(facts::of_record("inputs", &outcome.data, &[]));
+    // Equal after every merge of ours that is not marked.
+    facts.extend(facts::of_record("output", &outcome.output, &[]));
+    facts.extend(facts::of_record("options", options, &["command"]));
+    facts.extend(facts::of_record("machine", &outcome.environment, &[]));
+    facts
+}
+
+/// Notes on the arms.
+fn notes(outcome: &BenchOutcome) -> Vec<(String, String)> {
+    let mut notes = Vec::new();
+    for arm in &outcome.arms {
+        // Modes that `auto` selected.
+        let used = arm.runs.last().and_then(|run| run.io);
+        if let Some(used) = used.filter(|_| arm.io.is_some() && used != arm.io) {
+            notes.push((arm.name.clone(), format!("it used {used}")));
+        }
+        notes.extend(
+            arm.notes
+                .iter()
+                .map(|note| (arm.name.clone(), note.clone())),
+        );
+        let times = arm.runs.last().and_then(|run| run.codec);
+        if let (ArmKind::Codec, Some(times)) = (arm.kind, times) {
+            notes.push((
+                arm.name.clone(),
+                format!(
+                    "by a sample of {} in memory, {} ms to decompress and {} ms to compress it on \
+                     all threads, checksums included, medians of {} passes; scaled to {} in and \
+                     {} out",
+                    bytes(times.sample_bytes as f64),
+                    milliseconds(times.decompress_s * 1e9),
+                    milliseconds(times.compress_s * 1e9),
+                    times.passes,
+                    bytes(outcome.data.uncompressed_bytes as f64),
+                    bytes(outcome.output.uncompressed_bytes as f64),
+                ),
+            ));
+        }
+    }
+    notes
+}
+
+#[cfg(test)]
+mod tests {
+    use compactor::generate::{GenerateOptions, Shape};
+
+    use super::*;
+    use crate::bench::{BenchOptions, CodecTimes, Compression, OutputFacts};
+    use crate::outcome::{Attempt, DataRecord, End};
+
+    /// Three repeats after a warm-up, each twice as slow as the one before; an arm that failed.
+    fn outcome() -> BenchOutcome {
+        let times = CodecTimes {
+            sample_bytes: 1 << 20,
+            passes: 7,
+            decompress_s: 0.001,
+            compress_s: 0.004,
+            decompress_cpu_s: 0.002,
+            compress_cpu_s: 0.008,
+        };
+        let arm = |name: &str, kind, factor: f64| ArmOutcome {
+            name: name.to_owned(),
+            kind,
+            io: None,
+            notes: Vec::new(),
+            runs: [40.0, 1.0, 2.0, 4.0]
+                .into_iter()
+                .zip(0..)
+                .map(|(wall_s, repeat)| BenchRun {
+                    attempt: Attempt {
+                        repeat,
+                        warm_up: repeat == 0,
+                        order: repeat,
+                        ..Attempt::default()
+                    },
+                    wall_s: factor * wall_s,
+                    cpu_s: 0.5,
+                    peak_rss_bytes: (kind != ArmKind::Codec).then_some(32 << 20),
+                    io: None,
+                    codec: (kind == ArmKind::Codec).then_some(times),
+                })
+                .collect(),
+            failure: None,
+        };
+        let mut failed = arm("cassandra", ArmKind::External, 1.0);
+        failed.runs.clear();
+        failed.failure = Some("there is no Java".to_owned());
+        let mut copy = arm("copy direct/direct", ArmKind::Copy, 1.5);
+        let deviation = Warning::new("deviation", "read dontneed, not direct");
+        copy.runs[2].attempt.warnings.push(deviation);
+        BenchOutcome {
+            format_version: 1,
+            started_at_ms: 0,
+            elapsed_s: 60.0,
+            end: End::Complete,
+            options: BenchOptions {
+                command: None,
+                directory: "/data".into(),
+                given: Vec::new(),
+                generated: GenerateOptions::new(Shape::KeyValue, ""),
+                kinds: Vec::new(),
+                pairs: Vec::new(),
+                external: Vec::new(),
+                repeats: 3,
+                warm_ups: 1,
+                warm: false,
+                threads: 2,
+                memory_bytes: 64 << 20,
+                seed: 1,
+                sample_bytes: 0,
+                now_s: 0,
+            },
+            environment: crate::environment::capture(&std::env::temp_dir(), "none".to_owned())
+                .unwrap(),
+            data: DataRecord {
+                shape: "kv".to_owned(),
+                version: "pa".to_owned(),
+                compressor: Some("LZ4Compressor".to_owned()),
+                chunk_length_bytes: Some(16 << 10),
+                sstables: 3,
+                bytes: 700_000_000,
+                uncompressed_bytes: 1_000_000_000,
+                partitions: 1_000_000,
+            },
+            data_file_bytes: 600_000_000,
+            output: OutputFacts {
+                sstables: 1,
+                bytes: 500_000_000,
+                uncompressed_bytes: 750_000_000,
+                rows: 750_000,
+                compression: Some(Compression {
+                    compressor: "LZ4Compressor".to_owned(),
+                    options: Vec::new(),
+                    chunk_length_bytes: 16 << 10,
+                    max_compressed_len: i32::MAX as u32,
+                }),
+                crc32: 0xabcd,
+            },
+            arms: vec![
+                arm("merge direct/direct", ArmKind::Merge, 1.0),
+                copy,
+                arm("codec", ArmKind::Codec, 0.5),
+                failed,
+            ],
+            warnings: vec![Warning::new("virtual_disk", "the disk is virtual")],
+        }
+    }
+
+    #[test]
+    fn arms_are_compared_within_repeats_and_warm_ups_do_not_count() {
+        let comparison = compare(&outcome());
+        let [merge, copy, codec, failed] = &comparison.arms[..] else {
+            panic!("{comparison:?}");
+        };
+        let wall = merge.spread(WALL).unwrap();
+        assert_eq!((wall.repeats, wall.median), (3, 2.0));
+        assert_eq!((wall.least, wall.most), (1.0, 4.0));
+        assert_eq!(merge.median(THROUGHPUT), Some(500e6));
+        assert!(merge.ratio(WALL, FIRST).is_none());
+        // 1/0.5, 2/1, 4/2: the machine became slower from repeat to repeat, and this is not seen here.
+        let to_codec = merge.ratio(WALL, CODEC).unwrap();
+        let interval = (to_codec.ratio, to_codec.low, to_codec.high);
+        assert_eq!(interval, (2.0, 2.0, 2.0));
+        assert_eq!(copy.ratio(WALL, FIRST).unwrap().ratio, 1.5);
+        assert!(codec.ratio(WALL, CODEC).is_none() && codec.median(PEAK_RSS).is_none());
+        assert_eq!((failed.counted, failed.figures.len()), (0, 0));
+    }
+
+    #[test]
+    fn the_table_shows_every_arm_and_marks_what_is_not_what_it_claims() {
+        let outcome = outcome();
+        let report = report(&outcome);
+        let document = Report::document(std::slice::from_ref(&report));
+        let text = document.to_text();
+        let squeezed = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        for part in [
+            " merge direct/direct 3 2.00 1.00–4.00 500 0.500 32.0 ",
+            " copy direct/direct ! 3 ",
+            "×1.50 (1.50–1.50) ×3.00 (3.00–3.00)",
+            "! cassandra failed: there is no Java",
+            "! copy direct/direct repeat 2: read dontneed, not direct",
+            "! the disk is virtual",
+            "codec: by a sample of 1 MiB in memory, 1.00 ms to decompress and 4.00 ms",
+            "crc32 43,981",
+        ] {
+            assert!(squeezed.contains(part), "{part}\n{text}");
+        }
+        let markdown = document.to_markdown();
+        assert!(
+            markdown.contains("| copy direct/direct ! | 3 | 3.00 | 1.50–6.00 | 333 |"),
+            "{markdown}"
+        );
+        assert!(!outcome.is_sound());
+        let json = serde_json::to_value(WithFigures::new(&outcome, &report)).unwrap();
+        assert_eq!(json["figures"][0]["arm"], "merge direct/direct");
+        assert_eq!(json["figures"][0]["figures"][0]["median"], 2.0);
+        assert_eq!(json["data"]["shape"], "kv");
+        assert_eq!(json["arms"][3]["failure"], "there is no Java");
+    }
+}
