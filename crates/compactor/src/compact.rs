@@ -22,7 +22,7 @@ use compactor_io::Io;
 use compactor_sstable::Component;
 use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::sstable_id::SstableId;
-use compactor_strategy::size_tiered::SizeTiered;
+use compactor_strategy::size_tiered::SizeTieredOptions;
 
 use crate::concurrent::{SharedObserver, files_of_each, free_files, merges_at_once, run_merges};
 use crate::error::{Error, ErrorKind, Result};
@@ -38,7 +38,7 @@ use table::{Job, TableState};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Plan {
     /// Those of like size, as long as there are enough of them.
-    SizeTiered(SizeTiered),
+    SizeTiered(SizeTieredOptions),
     /// All of a repair state, once (`getMaximalTasks`).
     Major,
 }

@@ -56,7 +56,7 @@ final class Operations
                 return Strategy.buckets(request);
             case "size_tiered_next":
                 return Strategy.next(Node.table(request), request);
-            case "size_tiered_options":
+            case "strategy_options":
                 return Strategy.options(request);
             case "dump":
                 result.put("lines", Dump.run(Node.table(request), text(request, "data"), text(request, "out")));
