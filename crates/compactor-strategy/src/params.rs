@@ -2,6 +2,7 @@
 //!
 //! Source: `schema.CompactionParams`.
 
+use crate::level_count::{self, LevelCount, LevelCountOptions};
 use crate::leveled::{Leveled, LeveledOptions};
 use crate::options::{OptionError, Options, boolean};
 use crate::release::Release;
@@ -31,15 +32,18 @@ pub enum StrategyOptions {
     TimeWindow(TimeWindowOptions),
     /// `UnifiedCompactionStrategy`.
     Unified(UnifiedOptions),
+    /// `LevelCountCompactionStrategy`, which Cassandra does not have.
+    LevelCount(LevelCountOptions),
 }
 
 const SIZE_TIERED: &str = "SizeTieredCompactionStrategy";
 const LEVELED: &str = "LeveledCompactionStrategy";
 const TIME_WINDOW: &str = "TimeWindowCompactionStrategy";
 const UNIFIED: &str = "UnifiedCompactionStrategy";
+const LEVEL_COUNT: &str = level_count::CLASS;
 
 /// Strategies by the names of their classes.
-pub const CLASSES: [&str; 4] = [SIZE_TIERED, LEVELED, TIME_WINDOW, UNIFIED];
+pub const CLASSES: [&str; 5] = [SIZE_TIERED, LEVELED, TIME_WINDOW, UNIFIED, LEVEL_COUNT];
 
 impl CompactionParams {
     /// Size-tiered compaction with these options.
@@ -65,6 +69,7 @@ impl CompactionParams {
             LEVELED => StrategyOptions::Leveled(LeveledOptions::from_options(options, release)?),
             TIME_WINDOW => StrategyOptions::TimeWindow(TimeWindowOptions::from_options(options)?),
             UNIFIED => StrategyOptions::Unified(UnifiedOptions::from_options(options, release)?),
+            LEVEL_COUNT => StrategyOptions::LevelCount(LevelCountOptions::from_options(options)?),
             _ => {
                 return Err(OptionError(format!(
                     "Unable to find compaction strategy class '{class}'; known are {}",
@@ -86,6 +91,7 @@ impl CompactionParams {
             StrategyOptions::Leveled(_) => LEVELED,
             StrategyOptions::TimeWindow(_) => TIME_WINDOW,
             StrategyOptions::Unified(_) => UNIFIED,
+            StrategyOptions::LevelCount(_) => LEVEL_COUNT,
         }
     }
 
@@ -96,6 +102,7 @@ impl CompactionParams {
             StrategyOptions::Leveled(options) => Box::new(Leveled::new(*options)),
             StrategyOptions::TimeWindow(options) => Box::new(TimeWindow::new(*options)),
             StrategyOptions::Unified(options) => Box::new(Unified::new(options.clone())),
+            StrategyOptions::LevelCount(options) => Box::new(LevelCount::new(*options)),
         }
     }
 }
