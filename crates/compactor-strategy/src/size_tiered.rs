@@ -17,7 +17,7 @@ use crate::options::{
 };
 use crate::sstable::Sstable;
 use crate::strategy::Strategy;
-use crate::task::{Idle, Output, Reason, Split, Task, TaskKind};
+use crate::task::{Idle, Output, Reason, Split, Task};
 use crate::tombstones::TombstoneOptions;
 
 /// Options of this strategy, including the thresholds, which not every strategy has.

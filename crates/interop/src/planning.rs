@@ -18,7 +18,7 @@ use random::RandomTable;
 pub use random::Strategy;
 
 /// Selections of Cassandra's that may differ from one another if several are equal: as many of ours are compared.
-const TIES: usize = 16;
+const TIES: usize = 32;
 
 /// What was compared.
 #[derive(Debug, Clone, Copy, Default)]
@@ -194,17 +194,21 @@ impl TheirTask {
             Split::MaxBytes(bytes) => bytes,
             _ => i64::MAX.unsigned_abs(),
         };
+        inputs == self.inputs
+            && ours.output.level == self.level
+            && (!ours.expired.is_empty() || self.has_boundaries(ours))
+            && max_bytes == self.max_sstable_bytes
+            && (ours.kind == TaskKind::LevelOnly) == self.is_level_only
+    }
+
+    /// Whether the output shards are the same. With expired inputs they are not compared: Cassandra's task
+    /// looks for those once more when it runs, and computes the shards from the others.
+    fn has_boundaries(&self, ours: &Task) -> bool {
         let boundaries: Vec<i128> = match &ours.output.split {
             Split::Shards(shards) => shards.boundaries.iter().map(|token| token.0).collect(),
             _ => Vec::new(),
         };
-        inputs == self.inputs
-            && ours.output.level == self.level
-            && boundaries
-                .iter()
-                .copied()
-                .eq(self.boundaries.iter().map(|&token| i128::from(token)))
-            && max_bytes == self.max_sstable_bytes
-            && (ours.kind == TaskKind::LevelOnly) == self.is_level_only
+        let theirs = self.boundaries.iter().map(|&token| i128::from(token));
+        boundaries.into_iter().eq(theirs)
     }
 }

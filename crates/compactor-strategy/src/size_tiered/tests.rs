@@ -7,6 +7,7 @@ use crate::manager::CompactionStrategyManager;
 use crate::params::CompactionParams;
 use crate::random::TieBreak;
 use crate::sstable::SstableId;
+use crate::task::TaskKind;
 use crate::token::Token;
 
 fn of_sizes(sizes: &[u64]) -> Vec<Sstable> {

@@ -9,7 +9,7 @@ use compactor::compact::{CompactRequest, Compaction, Plan};
 use compactor::concurrent::SharedObserver;
 use compactor::generate::{Amount, GenerateOptions, Shape, generate};
 use compactor::io::{Io, IoOptions};
-use compactor::strategy::size_tiered::SizeTiered;
+use compactor::strategy::size_tiered::SizeTieredOptions;
 use compactor::{EngineResult, ErrorKind, InputCheck, MergeRequest, NoObserver, RateLimiter};
 use tempfile::TempDir;
 
@@ -46,7 +46,7 @@ fn merges_at_a_time_share_one_rate() {
     let mut merges = MergeRequest::new(inputs, temp.path().join("output"));
     merges.rate_limiter = Some(Arc::clone(&limiter));
     let four = [("max_threshold".to_owned(), "4".to_owned())];
-    let strategy = SizeTiered::from_options(&four.into_iter().collect()).unwrap();
+    let strategy = SizeTieredOptions::from_options(&four.into_iter().collect()).unwrap();
     let request = CompactRequest {
         merges,
         plan: Plan::SizeTiered(strategy),
@@ -86,7 +86,7 @@ fn an_interruption_is_one_where_something_is_left_to_do() {
         let inputs = sstables(&temp, 8);
         let merges = MergeRequest::new(inputs, temp.path().join("output"));
         let four = [("max_threshold".to_owned(), "4".to_owned())];
-        let strategy = SizeTiered::from_options(&four.into_iter().collect()).unwrap();
+        let strategy = SizeTieredOptions::from_options(&four.into_iter().collect()).unwrap();
         let request = CompactRequest {
             merges,
             plan: Plan::SizeTiered(strategy),

@@ -94,7 +94,12 @@ impl RandomTable {
     }
 
     pub(super) fn first_sstables(&mut self) -> Vec<Sstable> {
-        let count = self.rng.size(*self.rng.clone().pick(&[8, 40, 120]));
+        // Not more equal selections than are compared.
+        let most = match self.strategy {
+            Strategy::Unified => 40,
+            _ => *self.rng.pick(&[8, 40, 120]),
+        };
+        let count = self.rng.size(most);
         (0..count).map(|_| self.sstable()).collect()
     }
 
@@ -150,14 +155,19 @@ impl RandomTable {
         let deletion_time = kept.iter().map(|input| input.max_local_deletion_time).max();
         let spans = split_span(first, last, parts);
         let part_bytes = bytes / spans.len() as u64;
-        let part = |(first, last): (Position, Position)| Sstable {
-            level: task.output.level,
-            first,
-            last,
-            max_timestamp: max_timestamp.unwrap_or(0),
-            min_timestamp: min_timestamp.unwrap_or(0),
-            max_local_deletion_time: deletion_time.unwrap_or(0),
-            ..self.sized(part_bytes)
+        let part = |(first, last): (Position, Position)| {
+            let part = self.sized(part_bytes);
+            // Different for each part, for the same reason as lengths.
+            let max_timestamp = max_timestamp.unwrap_or(0) / 4096 * 4096 + part.id.0.cast_signed();
+            Sstable {
+                level: task.output.level,
+                first,
+                last,
+                max_timestamp,
+                min_timestamp: min_timestamp.unwrap_or(0),
+                max_local_deletion_time: deletion_time.unwrap_or(0),
+                ..part
+            }
         };
         spans.into_iter().map(part).collect()
     }
@@ -309,6 +319,11 @@ fn split_span(first: &Position, last: &Position, parts: u64) -> Vec<(Position, P
     (0..parts).map(span).collect()
 }
 
+fn any(rng: &mut Rng, from: &[&'static str]) -> &'static str {
+    let text: &&'static str = rng.pick(from);
+    text
+}
+
 fn random_options(strategy: Strategy, rng: &mut Rng) -> Options {
     if strategy == Strategy::Unified {
         return unified_options(rng);
@@ -317,18 +332,17 @@ fn random_options(strategy: Strategy, rng: &mut Rng) -> Options {
     let mut set = |name: &str, value: &str| {
         options.insert(name.to_owned(), value.to_owned());
     };
-    let min = *rng.pick(&["2", "3", "4"]);
-    set("min_threshold", min);
-    set("max_threshold", *rng.pick(&["4", "6", "8", "32"]));
+    set("min_threshold", any(rng, &["2", "3", "4"]));
+    set("max_threshold", any(rng, &["4", "6", "8", "32"]));
     if rng.one_in(2) {
-        set("min_sstable_size", *rng.pick(&["0", "1000000"]));
+        set("min_sstable_size", any(rng, &["0", "1000000"]));
     }
     if rng.one_in(3) {
-        set("bucket_low", *rng.pick(&["0.3", "0.8"]));
-        set("bucket_high", *rng.pick(&["1.2", "2.5"]));
+        set("bucket_low", any(rng, &["0.3", "0.8"]));
+        set("bucket_high", any(rng, &["1.2", "2.5"]));
     }
     if rng.one_in(3) {
-        set("tombstone_threshold", *rng.pick(&["0.05", "0.4"]));
+        set("tombstone_threshold", any(rng, &["0.05", "0.4"]));
     }
     if rng.one_in(3) {
         set("unchecked_tombstone_compaction", "true");
@@ -336,19 +350,19 @@ fn random_options(strategy: Strategy, rng: &mut Rng) -> Options {
     if strategy == Strategy::TimeWindow {
         set(
             "compaction_window_unit",
-            *rng.pick(&["MINUTES", "HOURS", "DAYS"]),
+            any(rng, &["MINUTES", "HOURS", "DAYS"]),
         );
-        set("compaction_window_size", *rng.pick(&["1", "3", "7"]));
+        set("compaction_window_size", any(rng, &["1", "3", "7"]));
         set(
             "expired_sstable_check_frequency_seconds",
-            *rng.pick(&["0", "600", "3600"]),
+            any(rng, &["0", "600", "3600"]),
         );
     }
     if strategy == Strategy::Leveled {
-        set("sstable_size_in_mb", *rng.pick(&["1", "2", "3"]));
-        set("fanout_size", *rng.pick(&["1", "2", "3", "4", "10"]));
+        set("sstable_size_in_mb", any(rng, &["1", "2", "3"]));
+        set("fanout_size", any(rng, &["1", "2", "3", "4", "10"]));
         if rng.one_in(2) {
-            set("single_sstable_uplevel", *rng.pick(&["true", "false"]));
+            set("single_sstable_uplevel", any(rng, &["true", "false"]));
         }
     }
     options
@@ -362,34 +376,31 @@ fn unified_options(rng: &mut Rng) -> Options {
     let scaling = [
         "T4", "N", "L4", "T10, L4", "L4, T8", "T3, T2", "L2", "3, -1", "T6",
     ];
-    set("scaling_parameters", *rng.pick(&scaling));
+    set("scaling_parameters", any(rng, &scaling));
     if rng.one_in(2) {
-        set("base_shard_count", *rng.pick(&["1", "2", "3", "6", "8"]));
+        set("base_shard_count", any(rng, &["1", "2", "3", "6", "8"]));
     }
     set(
         "target_sstable_size",
-        *rng.pick(&["1MiB", "3.5 MiB", "100MiB", "1*2^22B"]),
+        any(rng, &["1MiB", "3.5 MiB", "100MiB", "1*2^22B"]),
     );
-    set("min_sstable_size", *rng.pick(&["0B", "300KiB", "500000B"]));
+    set("min_sstable_size", any(rng, &["0B", "300KiB", "500000B"]));
     if rng.one_in(2) {
-        set("sstable_growth", *rng.pick(&["0", "1", "0.5", "25%"]));
+        set("sstable_growth", any(rng, &["0", "1", "0.5", "25%"]));
     }
     if rng.one_in(2) {
-        set("flush_size_override", *rng.pick(&["1MiB", "2MiB", "10MiB"]));
+        set("flush_size_override", any(rng, &["1MiB", "2MiB", "10MiB"]));
     }
     if rng.one_in(2) {
-        set(
-            "max_sstables_to_compact",
-            *rng.pick(&["-1", "4", "9", "40"]),
-        );
+        set("max_sstables_to_compact", any(rng, &["-1", "4", "9", "40"]));
     }
     set(
         "expired_sstable_check_frequency_seconds",
-        *rng.pick(&["1", "600", "3600"]),
+        any(rng, &["1", "600", "3600"]),
     );
     set(
         "overlap_inclusion_method",
-        *rng.pick(&["none", "single", "TRANSITIVE"]),
+        any(rng, &["none", "single", "TRANSITIVE"]),
     );
     options
 }

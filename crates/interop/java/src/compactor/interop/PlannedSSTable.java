@@ -82,8 +82,10 @@ public final class PlannedSSTable extends BigTableReader
 
     private static DecoratedKey key(JsonNode position)
     {
-        Token token = new Murmur3Partitioner.LongToken(position.get(0).longValue());
-        return new BufferDecoratedKey(token, ByteBuffer.wrap(new byte[]{ (byte) position.get(1).intValue() }));
+        long token = position.get(0).longValue();
+        // Keys that are equal have equal tokens: DecoratedKey.equals looks only at the keys.
+        ByteBuffer key = ByteBuffer.allocate(Long.BYTES + 1).putLong(token).put((byte) position.get(1).intValue()).flip();
+        return new BufferDecoratedKey(new Murmur3Partitioner.LongToken(token), key);
     }
 
     @Override
