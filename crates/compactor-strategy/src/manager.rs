@@ -321,3 +321,6 @@ impl CompactionStrategyManager {
         order.into_iter().map(|(_, group)| group).collect()
     }
 }
+
+#[cfg(test)]
+mod tests;
