@@ -120,6 +120,11 @@ pub(crate) fn long(text: &str) -> Option<i64> {
     text.parse().ok()
 }
 
+/// `Integer.parseInt`: digits with an optional sign.
+pub(crate) fn int(text: &str) -> Option<i32> {
+    text.parse().ok()
+}
+
 /// `Double.parseDouble`, except for hexadecimal numbers.
 pub(crate) fn double(text: &str) -> Option<f64> {
     let text = text.trim_matches(|c: char| c <= ' ');

@@ -2,7 +2,10 @@
 //!
 //! Source: `AbstractCompactionStrategy.worthDroppingTombstones`.
 
+use crate::context::Context;
+use crate::expired::fully_expired;
 use crate::options::{OptionError, Options, boolean, double, long};
+use crate::sstable::Sstable;
 
 /// Conditions of a single-SSTable tombstone compaction.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -14,6 +17,8 @@ pub struct TombstoneOptions {
     pub interval_s: i64,
     /// Whether overlapping SSTables are ignored (`unchecked_tombstone_compaction`).
     pub unchecked: bool,
+    /// Whether only tombstones of repaired SSTables are purged (`only_purge_repaired_tombstones`).
+    pub only_repaired: bool,
 }
 
 impl Default for TombstoneOptions {
@@ -22,30 +27,9 @@ impl Default for TombstoneOptions {
             threshold: 0.2,
             interval_s: 86_400,
             unchecked: false,
+            only_repaired: false,
         }
     }
-}
-
-/// Tombstone statistics of an SSTable.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct TombstoneState {
-    /// Time when its `Data.db` was last written, milliseconds since 1970.
-    pub created_ms: i64,
-    /// Estimated ratio of droppable tombstones to cells, from its statistics
-    /// (`StatsMetadata.getEstimatedDroppableTombstoneRatio`).
-    pub droppable_ratio: f64,
-}
-
-/// Overlap of an SSTable with the table's other SSTables, which may prevent dropping its tombstones.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Overlap {
-    /// No other SSTable has a key in its range.
-    None,
-    /// It is fully expired: it can be dropped as a whole.
-    FullyExpired,
-    /// Some SSTables overlap; this fraction of its cells is outside of them. `None` if its index is too short
-    /// for an estimate (`isEstimationInformative`).
-    Partial(Option<f64>),
 }
 
 impl TombstoneOptions {
@@ -88,6 +72,11 @@ impl TombstoneOptions {
                 ))
             })?;
         }
+        // Any other value counts as false (`CompactionParams`).
+        let only_repaired = options.get("only_purge_repaired_tombstones");
+        read.only_repaired = only_repaired
+            .and_then(|text| boolean(text))
+            .unwrap_or(false);
         for name in ["log_all", "enabled"] {
             if let Some(text) = options.get(name).filter(|text| boolean(text).is_none()) {
                 let name = if name == "log_all" { "'log_all'" } else { name };
@@ -99,70 +88,131 @@ impl TombstoneOptions {
         Ok(read)
     }
 
-    /// Whether to compact this SSTable alone. `overlap` is called only if it matters.
-    pub fn is_worth_it(
+    /// Whether the statistics of an SSTable allow that it is ever worth dropping its tombstones.
+    pub(crate) fn may_apply(&self, sstable: &Sstable) -> bool {
+        sstable.tombstones.greatest_ratio() > f64::from(self.threshold)
+    }
+
+    /// Estimated ratio of droppable tombstones, if the SSTable is old enough and full enough of them to be
+    /// compacted alone.
+    pub(crate) fn ratio_worth_dropping(
         &self,
-        sstable: &TombstoneState,
-        now_ms: i64,
-        overlap: impl FnOnce() -> Overlap,
-    ) -> bool {
+        sstable: &Sstable,
+        context: &Context<'_>,
+    ) -> Option<f64> {
         let interval_ms = self.interval_s.saturating_mul(1000);
-        if now_ms < sstable.created_ms.saturating_add(interval_ms) {
-            return false;
+        let is_young = context.now_ms < sstable.created_ms.saturating_add(interval_ms);
+        if is_young || context.node.never_purges_tombstones || !self.may_apply(sstable) {
+            return None;
         }
-        let threshold = f64::from(self.threshold);
-        if sstable.droppable_ratio <= threshold {
-            return false;
-        }
-        if self.unchecked {
+        let ratio = sstable.tombstones.ratio(context.gc_before_s());
+        let is_worth = ratio > f64::from(self.threshold)
+            && (self.unchecked || self.overlaps_allow_it(sstable, ratio, context));
+        is_worth.then_some(ratio)
+    }
+
+    fn overlaps_allow_it(&self, sstable: &Sstable, ratio: f64, context: &Context<'_>) -> bool {
+        let overlapping = context.live.overlapping(&[sstable]);
+        if overlapping.is_empty() {
             return true;
         }
-        match overlap() {
-            Overlap::None | Overlap::FullyExpired => true,
-            Overlap::Partial(None) => false,
-            Overlap::Partial(Some(remaining)) => remaining * sstable.droppable_ratio > threshold,
+        let expired = fully_expired(&[sstable], Some(&overlapping), self.only_repaired, context);
+        if !expired.is_empty() {
+            return true;
         }
+        let remaining = sstable.keys.remaining_ratio(sstable, &overlapping);
+        remaining.is_some_and(|remaining| remaining * ratio > f64::from(self.threshold))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::context::Node;
+    use crate::droppable::DroppableTombstones;
+    use crate::keys::KeyEstimate;
+    use crate::live::Live;
+    use crate::random::TieBreak;
+    use crate::sstable::SstableId;
+    use crate::token::Token;
 
     const DAY_MS: i64 = 86_400_000;
+
+    /// Of 1000 cells, these are tombstones, long droppable.
+    fn with_tombstones(count: u32, created_ms: i64) -> Sstable {
+        Sstable {
+            created_ms,
+            tombstones: DroppableTombstones::new(&[(1, count)], 1000),
+            keys: KeyEstimate {
+                keys: 100,
+                partitions: 100,
+                samples: None,
+            },
+            ..Sstable::new(SstableId(1), 1, Token(0), Token(99))
+        }
+    }
+
+    fn is_worth(options: &TombstoneOptions, sstable: Sstable, others: Option<i128>) -> bool {
+        let mut live = Live::default();
+        live.insert(Arc::new(sstable.clone()));
+        if let Some(last) = others {
+            let other = Sstable::new(SstableId(2), 1, Token(0), Token(last));
+            live.insert(Arc::new(other));
+        }
+        let context = Context {
+            live: &live,
+            node: &Node {
+                gc_grace_s: 0,
+                ..Node::default()
+            },
+            now_ms: DAY_MS,
+            ties: &mut TieBreak::First,
+        };
+        options.ratio_worth_dropping(&sstable, &context).is_some()
+    }
 
     #[test]
     fn old_enough_and_full_of_tombstones() {
         let options = TombstoneOptions::default();
-        let is_worth = |created_ms, droppable_ratio, overlap| {
-            let state = TombstoneState {
-                created_ms,
-                droppable_ratio,
-            };
-            options.is_worth_it(&state, DAY_MS, || overlap)
-        };
-        assert!(is_worth(0, 0.21, Overlap::None));
-        assert!(!is_worth(1, 0.21, Overlap::None));
+        assert!(is_worth(&options, with_tombstones(201, 0), None));
+        assert!(!is_worth(&options, with_tombstones(201, 1), None));
         // The threshold is a float: 0.2f is a little more than 0.2.
-        assert!(!is_worth(0, 0.2, Overlap::None));
-        assert!(!is_worth(0, f64::from(0.2f32), Overlap::None));
-        assert!(is_worth(0, 0.21, Overlap::FullyExpired));
-        assert!(!is_worth(0, 0.9, Overlap::Partial(None)));
-        assert!(is_worth(0, 0.5, Overlap::Partial(Some(0.5))));
-        assert!(!is_worth(0, 0.5, Overlap::Partial(Some(0.3))));
+        assert!(!is_worth(&options, with_tombstones(200, 0), None));
     }
 
     #[test]
-    fn unchecked_asks_for_no_overlap() {
+    fn overlaps_leave_too_little() {
+        let options = TombstoneOptions::default();
+        // 0.5 × 0.5 exceeds the threshold, 0.3 × 0.5 does not.
+        assert!(is_worth(&options, with_tombstones(500, 0), Some(49)));
+        assert!(!is_worth(&options, with_tombstones(500, 0), Some(69)));
+    }
+
+    #[test]
+    fn a_fully_expired_sstable_needs_no_rest() {
+        let options = TombstoneOptions::default();
+        let expired = Sstable {
+            max_local_deletion_time: 1,
+            max_timestamp: -1,
+            ..with_tombstones(201, 0)
+        };
+        assert!(is_worth(&options, expired.clone(), Some(99)));
+        let only_repaired = TombstoneOptions {
+            only_repaired: true,
+            ..options
+        };
+        assert!(!is_worth(&only_repaired, expired, Some(99)));
+    }
+
+    #[test]
+    fn unchecked_ignores_overlaps() {
         let options = TombstoneOptions {
             unchecked: true,
             ..TombstoneOptions::default()
         };
-        let state = TombstoneState {
-            created_ms: 0,
-            droppable_ratio: 0.3,
-        };
-        assert!(options.is_worth_it(&state, DAY_MS, || panic!("asked")));
+        assert!(is_worth(&options, with_tombstones(300, 0), Some(99)));
     }
 
     #[test]

@@ -24,7 +24,7 @@ use compactor_io::Io;
 use compactor_sstable::Component;
 use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::sstable_id::SstableId;
-use compactor_strategy::size_tiered::SizeTiered;
+use compactor_strategy::size_tiered::SizeTieredOptions;
 
 use crate::concurrent::{
     ConcurrentMerges, SharedObserver, files_of_each, free_files, merges_at_once,
@@ -43,7 +43,7 @@ use table::{Job, TableState};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Plan {
     /// Those of like size, as long as there are enough of them.
-    SizeTiered(SizeTiered),
+    SizeTiered(SizeTieredOptions),
     /// All of a repair state, once (`getMaximalTasks`).
     Major,
 }

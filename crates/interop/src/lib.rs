@@ -17,6 +17,7 @@ pub mod old;
 pub mod ours;
 pub mod parity;
 pub mod passes;
+pub mod planning;
 pub mod pool;
 pub mod random;
 pub mod scenarios;

@@ -66,9 +66,11 @@ pub fn next(
 /// Why each set of options is refused; `None` if it is not (`CompactionParams.validate`).
 pub fn refusals(
     cassandra: &mut Cassandra,
+    class: &str,
     sets: &[BTreeMap<String, String>],
 ) -> Result<Vec<Option<String>>> {
-    let reply = cassandra.request(json!({"op": "size_tiered_options", "sets": sets}))?;
+    let reply =
+        cassandra.request(json!({"op": "strategy_options", "class": class, "sets": sets}))?;
     serde_json::from_value(reply).context("messages in the reply")
 }
 

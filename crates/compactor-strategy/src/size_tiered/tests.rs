@@ -1,14 +1,19 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::context::Node;
+use crate::droppable::DroppableTombstones;
+use crate::manager::CompactionStrategyManager;
+use crate::params::CompactionParams;
+use crate::random::TieBreak;
+use crate::sstable::SstableId;
+use crate::task::TaskKind;
+use crate::token::Token;
 
-fn of_sizes(sizes: &[u64]) -> Vec<SstableState> {
-    let state = |&bytes: &u64| SstableState {
-        data_bytes: bytes,
-        bytes_on_disk: bytes,
-        hotness: 0.0,
-    };
-    sizes.iter().map(state).collect()
+fn of_sizes(sizes: &[u64]) -> Vec<Sstable> {
+    let sstable =
+        |(id, &bytes): (usize, &u64)| Sstable::new(SstableId(id as u64), bytes, Token(0), Token(9));
+    sizes.iter().enumerate().map(sstable).collect()
 }
 
 fn no_min() -> BucketOptions {
@@ -21,6 +26,26 @@ fn no_min() -> BucketOptions {
 fn sizes_of(buckets: &[Vec<usize>], sizes: &[i64]) -> Vec<Vec<i64>> {
     let of = |bucket: &Vec<usize>| bucket.iter().map(|&place| sizes[place]).collect();
     buckets.iter().map(of).collect()
+}
+
+fn manager(options: SizeTieredOptions, sstables: Vec<Sstable>) -> CompactionStrategyManager {
+    CompactionStrategyManager::load(
+        CompactionParams::size_tiered(options),
+        Node::default(),
+        TieBreak::First,
+        sstables,
+        0,
+    )
+}
+
+/// Inputs of all tasks that can run concurrently.
+fn concurrent(manager: &mut CompactionStrategyManager) -> Vec<Vec<u64>> {
+    let mut tasks = Vec::new();
+    while let Ok(task) = manager.next_task(0) {
+        manager.begin(&task);
+        tasks.push(task.inputs.iter().map(|id| id.0).collect());
+    }
+    tasks
 }
 
 #[test]
@@ -64,54 +89,86 @@ fn a_bucket_may_take_the_place_of_another() {
 
 #[test]
 fn the_largest_average_goes_first() {
-    let strategy = SizeTiered {
+    let options = SizeTieredOptions {
         buckets: no_min(),
-        ..SizeTiered::default()
+        ..SizeTieredOptions::default()
     };
     let sstables = of_sizes(&[10, 10, 10, 10, 900, 900, 900, 900, 900, 70, 70]);
-    assert_eq!(strategy.next(&sstables), [4, 5, 6, 7, 8]);
+    let mut manager = manager(options, sstables);
     assert_eq!(
-        strategy.next_concurrent(&sstables),
+        concurrent(&mut manager),
         [vec![4, 5, 6, 7, 8], vec![0, 1, 2, 3]]
+    );
+    assert_eq!(
+        manager.next_task(0).unwrap_err(),
+        [(
+            crate::manager::Group::default(),
+            Idle::SmallTiers {
+                largest: 2,
+                min_threshold: 4
+            }
+        )]
     );
 }
 
 #[test]
 fn heat_goes_before_size() {
-    let strategy = SizeTiered {
+    let options = SizeTieredOptions {
         buckets: no_min(),
         thresholds: Thresholds { min: 2, max: 2 },
-        ..SizeTiered::default()
+        ..SizeTieredOptions::default()
     };
     let mut sstables = of_sizes(&[10, 10, 10, 900, 900]);
     sstables[1].hotness = 0.5;
     sstables[2].hotness = 1.0;
-    assert_eq!(strategy.next(&sstables), [2, 1]);
+    let task = manager(options, sstables).next_task(0).expect("a task");
+    assert_eq!(task.inputs, [SstableId(2), SstableId(1)]);
 }
 
 #[test]
 fn no_more_than_the_threshold_and_the_smallest_first() {
-    let strategy = SizeTiered::default();
     let sizes: Vec<u64> = (0..100).rev().collect();
-    let next = strategy.next(&of_sizes(&sizes));
-    assert_eq!(next, (68..100).rev().collect::<Vec<_>>());
+    let mut manager = manager(SizeTieredOptions::default(), of_sizes(&sizes));
+    let task = manager.next_task(0).expect("a task");
+    let ids: Vec<u64> = task.inputs.iter().map(|id| id.0).collect();
+    assert_eq!(ids, (68..100).rev().collect::<Vec<_>>());
+    assert_eq!(manager.remaining_tasks(0), 4);
     // Three compactions of 32 each, and enough are left for one of four.
-    let concurrent = strategy.next_concurrent(&of_sizes(&sizes));
-    let lens: Vec<usize> = concurrent.iter().map(Vec::len).collect();
+    let lens: Vec<usize> = concurrent(&mut manager).iter().map(Vec::len).collect();
     assert_eq!(lens, [32, 32, 32, 4]);
-    assert_eq!(
-        strategy.estimated_tasks(&[(0..100).collect(), (0..3).collect()]),
-        4
-    );
+    assert_eq!(manager.remaining_tasks(0), 0);
+    assert_eq!(manager.pending_tasks(0), 4);
 }
 
 #[test]
 fn the_largest_is_compacted_for_its_tombstones() {
-    let strategy = SizeTiered::default();
-    let sstables = of_sizes(&[5, 9, 7, 9, 20]);
-    let found = strategy.next_for_tombstones(&sstables, |place| place != 4);
-    assert_eq!(found, Some(1));
-    assert_eq!(strategy.next_for_tombstones(&sstables, |_| false), None);
+    let mut sstables = of_sizes(&[5 << 20, 900 << 20, 7 << 20, 900 << 20, 20_000 << 20]);
+    for (place, sstable) in sstables.iter_mut().enumerate() {
+        let cells = if place == 4 { 1000 } else { 10 };
+        sstable.tombstones = DroppableTombstones::new(&[(0, 9)], cells);
+        let first = Token(10 * place as i128);
+        (sstable.first, sstable.last) = (first.into(), first.into());
+    }
+    let mut manager = manager(SizeTieredOptions::default(), sstables);
+    let task = manager.next_task(1 << 50).expect("a task");
+    assert_eq!(
+        (task.inputs, task.kind),
+        (vec![SstableId(1)], TaskKind::Tombstones)
+    );
+}
+
+#[test]
+fn a_major_compaction_has_one_output_or_halves() {
+    let mut manager = manager(SizeTieredOptions::default(), of_sizes(&[5, 900]));
+    let tasks = manager.major(0, false);
+    assert_eq!(tasks[0].inputs, [SstableId(0), SstableId(1)]);
+    assert_eq!(tasks[0].output.split, Split::None);
+    let halves = Split::Halves {
+        min_bytes: 50_000_000,
+    };
+    assert_eq!(manager.major(0, true)[0].output.split, halves);
+    manager.begin(&tasks[0]);
+    assert!(manager.major(0, false).is_empty());
 }
 
 #[test]
@@ -119,7 +176,8 @@ fn bad_options_are_refused_in_cassandras_words() {
     let refused = |pairs: &[(&str, &str)], words: &str| {
         let owned = |(k, v): &(&str, &str)| ((*k).to_owned(), (*v).to_owned());
         let options = pairs.iter().map(owned).collect();
-        assert_eq!(SizeTiered::from_options(&options).unwrap_err().0, words);
+        let found = SizeTieredOptions::from_options(&options).unwrap_err();
+        assert_eq!(found.0, words);
     };
     refused(
         &[("min_sstable_size", "-1")],
@@ -140,30 +198,28 @@ fn bad_options_are_refused_in_cassandras_words() {
 }
 
 proptest! {
-    /// No SSTable is in two jobs, no job is too small or too large, and no compaction is left.
+    /// No SSTable is in two tasks, no task is too small or too large, and no compaction is left.
     #[test]
-    fn jobs_are_disjoint(
+    fn tasks_are_disjoint(
         sizes in prop::collection::vec(1u64..1 << 32, 0..200),
         min in 2usize..6,
         more in 0usize..40,
         min_size in prop_oneof![Just(0i64), Just(50i64 << 20), 0i64..1 << 32],
     ) {
-        let strategy = SizeTiered {
+        let options = SizeTieredOptions {
             thresholds: Thresholds { min, max: min + more },
             buckets: BucketOptions { min_sstable_size: min_size, ..BucketOptions::default() },
-            ..SizeTiered::default()
+            ..SizeTieredOptions::default()
         };
-        let sstables = of_sizes(&sizes);
-        let jobs = strategy.next_concurrent(&sstables);
+        let mut manager = manager(options, of_sizes(&sizes));
         let mut seen = vec![false; sizes.len()];
-        for job in &jobs {
-            prop_assert!((min..=min + more).contains(&job.len()));
-            for &place in job {
-                prop_assert!(!std::mem::replace(&mut seen[place], true));
+        for task in concurrent(&mut manager) {
+            prop_assert!((min..=min + more).contains(&task.len()));
+            for id in task {
+                prop_assert!(!std::mem::replace(&mut seen[id as usize], true));
             }
         }
-        let left: Vec<SstableState> = (0..sizes.len()).filter(|p| !seen[*p]).map(|p| sstables[p]).collect();
-        prop_assert!(strategy.next(&left).is_empty());
+        prop_assert_eq!(manager.remaining_tasks(0), 0);
     }
 
     /// All SSTables of a bucket were similar when they were added: none is smaller than the lower bound for

@@ -9,7 +9,11 @@ use compactor_engine::job::OverlappingSet;
 use compactor_io::Io;
 use compactor_sstable::Component;
 use compactor_sstable::descriptor::Descriptor;
-use compactor_strategy::size_tiered::SstableState;
+use compactor_strategy::context::Node;
+use compactor_strategy::random::TieBreak;
+use compactor_strategy::size_tiered::SizeTieredOptions;
+use compactor_strategy::sstable::{Sstable, SstableId};
+use compactor_strategy::{CompactionParams, CompactionStrategyManager};
 
 use super::Plan;
 use super::report::{
@@ -142,15 +146,31 @@ impl TableState {
                         jobs.push(Job { members });
                     }
                 }
-                Plan::SizeTiered(strategy) => {
-                    let states: Vec<SstableState> =
-                        members.iter().map(|&m| self.live[m].state()).collect();
-                    let chosen = strategy.next_concurrent(&states).into_iter();
-                    jobs.extend(chosen.map(|places| Job {
-                        members: places.into_iter().map(|place| members[place]).collect(),
-                    }));
-                }
+                Plan::SizeTiered(options) => jobs.extend(self.concurrent_jobs(*options, &members)),
             }
+        }
+        jobs
+    }
+
+    /// Jobs that can run concurrently: the next one is selected repeatedly from the remaining SSTables, as by
+    /// a node with a free compactor.
+    fn concurrent_jobs(&self, options: SizeTieredOptions, members: &[usize]) -> Vec<Job> {
+        let mut manager = CompactionStrategyManager::load(
+            CompactionParams::size_tiered(options),
+            Node::default(),
+            TieBreak::First,
+            members
+                .iter()
+                .map(|&member| self.live[member].planned(member)),
+            0,
+        );
+        let mut jobs = Vec::new();
+        while let Ok(task) = manager.next_task(0) {
+            manager.begin(&task);
+            let members = task.inputs.iter().map(|id| id.0 as usize);
+            jobs.push(Job {
+                members: members.collect(),
+            });
         }
         jobs
     }
@@ -388,11 +408,13 @@ impl Live {
         }
     }
 
-    fn state(&self) -> SstableState {
-        SstableState {
+    /// As the strategy sees it: size tiers depend on sizes alone.
+    fn planned(&self, place: usize) -> Sstable {
+        Sstable {
+            id: SstableId(place as u64),
             data_bytes: self.data_bytes,
             bytes_on_disk: self.bytes_on_disk,
-            hotness: 0.0,
+            ..Sstable::default()
         }
     }
 }

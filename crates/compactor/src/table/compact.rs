@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use compactor_strategy::size_tiered::SizeTiered;
+use compactor_strategy::size_tiered::SizeTieredOptions;
 
 use super::merge::Prepared;
 use super::node_command::NextSteps;
@@ -213,7 +213,7 @@ impl<'t> Compact<'t> {
         }
         options.extend(self.strategy_options.clone());
         let strategy =
-            SizeTiered::from_options(&options).map_err(|e| Error::invalid(e.to_string()))?;
+            SizeTieredOptions::from_options(&options).map_err(|e| Error::invalid(e.to_string()))?;
         Ok(Plan::SizeTiered(strategy))
     }
 }

@@ -9,7 +9,7 @@ use compactor::compact::{CompactRequest, Compaction, Plan};
 use compactor::generate::{Amount, GenerateOptions, Shape, generate};
 use compactor::{ErrorKind, InputCheck, MergeRequest, NoObserver, Observer, RateLimiter, Result};
 use compactor_io::{Io, IoOptions};
-use compactor_strategy::size_tiered::SizeTiered;
+use compactor_strategy::size_tiered::SizeTieredOptions;
 use tempfile::TempDir;
 
 fn sstables(temp: &TempDir, count: u32) -> Vec<PathBuf> {
@@ -31,7 +31,7 @@ fn merges_at_a_time_share_one_rate() {
     let mut merges = MergeRequest::new(inputs, temp.path().join("output"));
     merges.rate_limiter = Some(Arc::clone(&limiter));
     let four = [("max_threshold".to_owned(), "4".to_owned())];
-    let strategy = SizeTiered::from_options(&four.into_iter().collect()).unwrap();
+    let strategy = SizeTieredOptions::from_options(&four.into_iter().collect()).unwrap();
     let request = CompactRequest {
         merges,
         plan: Plan::SizeTiered(strategy),
@@ -72,7 +72,7 @@ fn an_interruption_is_one_where_something_is_left_to_do() {
         let inputs = sstables(&temp, 8);
         let merges = MergeRequest::new(inputs, temp.path().join("output"));
         let four = [("max_threshold".to_owned(), "4".to_owned())];
-        let strategy = SizeTiered::from_options(&four.into_iter().collect()).unwrap();
+        let strategy = SizeTieredOptions::from_options(&four.into_iter().collect()).unwrap();
         let request = CompactRequest {
             merges,
             plan: Plan::SizeTiered(strategy),

@@ -9,7 +9,7 @@ use compactor::{InputCheck, MergeRequest, NoObserver, Scope};
 use compactor_io::{Io, IoOptions};
 use compactor_sstable::schema::Schema;
 use compactor_strategy::options::Thresholds;
-use compactor_strategy::size_tiered::{BucketOptions, SizeTiered};
+use compactor_strategy::size_tiered::{BucketOptions, SizeTieredOptions};
 use interop::cases::Case;
 use interop::scenarios::Scenario;
 use interop::{Cassandra, CompactRequest as Theirs, Mode, Pipeline};
@@ -72,13 +72,13 @@ fn run(cassandra: &mut Cassandra, purge: bool) -> Result<()> {
     merges.table = Some(schema.only_table()?.clone());
     let request = CompactRequest {
         merges,
-        plan: Plan::SizeTiered(SizeTiered {
+        plan: Plan::SizeTiered(SizeTieredOptions {
             thresholds: Thresholds { min: 2, max: 3 },
             buckets: BucketOptions {
                 min_sstable_size: 0,
                 ..BucketOptions::default()
             },
-            ..SizeTiered::default()
+            ..SizeTieredOptions::default()
         }),
         concurrent: 3,
         check: InputCheck::AllComponents,

@@ -12,6 +12,7 @@ mod mixed;
 mod old_releases;
 mod old_scenarios;
 mod partitioner;
+mod planning;
 mod random;
 mod repair;
 mod scenario;

@@ -2,8 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use compactor_strategy::context::Node;
 use compactor_strategy::options::Thresholds;
-use compactor_strategy::size_tiered::{BucketOptions, SizeTiered, SstableState};
+use compactor_strategy::random::TieBreak;
+use compactor_strategy::size_tiered::{BucketOptions, SizeTieredOptions};
+use compactor_strategy::sstable::{Sstable, SstableId};
+use compactor_strategy::{CompactionParams, CompactionStrategyManager};
 use interop::cases::Case;
 use interop::scenarios::Scenario;
 use interop::{Mode, strategy};
@@ -76,24 +80,33 @@ fn the_next_compaction_is_cassandras() {
             let theirs =
                 strategy::next(&mut cassandra, &case.table, &case.inputs, &list, (min, max))
                     .expect("Cassandra chooses");
-            let states: Vec<SstableState> = theirs
-                .sizes
-                .iter()
-                .map(|bytes| SstableState {
-                    data_bytes: bytes.data,
-                    bytes_on_disk: bytes.all,
-                    hotness: 0.0,
-                })
-                .collect();
-            let ours = SizeTiered {
+            let sstable = |(place, bytes): (usize, &strategy::Bytes)| Sstable {
+                id: SstableId(place as u64),
+                data_bytes: bytes.data,
+                bytes_on_disk: bytes.all,
+                ..Sstable::default()
+            };
+            let options = SizeTieredOptions {
                 thresholds: Thresholds { min, max },
                 buckets: bucket_options(&list),
-                ..SizeTiered::default()
+                ..SizeTieredOptions::default()
             };
+            let mut ours = CompactionStrategyManager::load(
+                CompactionParams::size_tiered(options),
+                Node::default(),
+                TieBreak::First,
+                theirs.sizes.iter().enumerate().map(sstable),
+                0,
+            );
+            let next = ours
+                .next_task(0)
+                .map(|task| task.inputs)
+                .unwrap_or_default();
+            let next: Vec<usize> = next.iter().map(|id| id.0 as usize).collect();
             assert_eq!(
-                ours.next(&states),
-                theirs.next,
-                "{min}..{max}, {list:?}, {states:?}"
+                next, theirs.next,
+                "{min}..{max}, {list:?}, {:?}",
+                theirs.sizes
             );
             found += usize::from(!theirs.next.is_empty());
         }
@@ -142,9 +155,12 @@ fn options_are_refused_in_cassandras_words() {
             sets.push(BTreeMap::from([(name.to_owned(), value.to_owned())]));
         }
     }
-    let theirs = strategy::refusals(&mut cassandra, &sets).expect("Cassandra judges");
+    let theirs = strategy::refusals(&mut cassandra, "SizeTieredCompactionStrategy", &sets)
+        .expect("Cassandra judges");
     for (set, theirs) in sets.iter().zip(theirs) {
-        let ours = SizeTiered::from_options(set).err().map(|error| error.0);
+        let ours = SizeTieredOptions::from_options(set)
+            .err()
+            .map(|error| error.0);
         match theirs.as_deref() {
             // An int that Cassandra takes apart without looking whether it is one.
             Some("") => assert!(ours.is_some(), "{set:?}"),

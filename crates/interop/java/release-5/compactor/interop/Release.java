@@ -1,12 +1,16 @@
 package compactor.interop;
 
 import java.io.OutputStream;
+import java.util.Collection;
+import java.util.Collections;
 
 import org.apache.cassandra.config.Config.DiskAccessMode;
 import org.apache.cassandra.cql3.ColumnIdentifier;
 import org.apache.cassandra.db.ColumnFamilyStore;
 import org.apache.cassandra.db.Directories;
 import org.apache.cassandra.db.Keyspace;
+import org.apache.cassandra.db.compaction.AbstractCompactionStrategy;
+import org.apache.cassandra.db.compaction.AbstractCompactionTask;
 import org.apache.cassandra.db.marshal.AbstractType;
 import org.apache.cassandra.io.sstable.ISSTableScanner;
 import org.apache.cassandra.schema.ColumnMetadata;
@@ -98,5 +102,12 @@ final class Release
             {
             }
         };
+    }
+
+    /** What a strategy compacts next; empty if nothing. */
+    static Collection<AbstractCompactionTask> nextTasks(AbstractCompactionStrategy strategy, long gcBefore)
+    {
+        AbstractCompactionTask task = strategy.getNextBackgroundTask(gcBefore);
+        return task == null ? Collections.emptyList() : Collections.singletonList(task);
     }
 }

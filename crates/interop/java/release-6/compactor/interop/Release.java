@@ -1,6 +1,7 @@
 package compactor.interop;
 
 import java.io.OutputStream;
+import java.util.Collection;
 
 import org.apache.cassandra.config.Config.DiskAccessMode;
 import org.apache.cassandra.config.DatabaseDescriptor;
@@ -8,6 +9,8 @@ import org.apache.cassandra.cql3.ColumnIdentifier;
 import org.apache.cassandra.db.ColumnFamilyStore;
 import org.apache.cassandra.db.Directories;
 import org.apache.cassandra.db.Keyspace;
+import org.apache.cassandra.db.compaction.AbstractCompactionStrategy;
+import org.apache.cassandra.db.compaction.AbstractCompactionTask;
 import org.apache.cassandra.db.marshal.AbstractType;
 import org.apache.cassandra.io.sstable.ISSTableScanner;
 import org.apache.cassandra.schema.ColumnMetadata;
@@ -81,5 +84,11 @@ final class Release
     static OutputHandler noOutput()
     {
         return new OutputHandler.NullOutput();
+    }
+
+    /** What a strategy compacts next; empty if nothing. */
+    static Collection<AbstractCompactionTask> nextTasks(AbstractCompactionStrategy strategy, long gcBefore)
+    {
+        return strategy.getNextBackgroundTasks(gcBefore);
     }
 }

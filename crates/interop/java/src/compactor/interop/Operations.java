@@ -56,8 +56,25 @@ final class Operations
                 return Strategy.buckets(request);
             case "size_tiered_next":
                 return Strategy.next(Node.table(request), request);
-            case "size_tiered_options":
+            case "strategy_options":
                 return Strategy.options(request);
+            case "plan_open":
+                Planning.open(Node.table(request), request);
+                return result;
+            case "plan_add":
+                Planning.added(request);
+                return result;
+            case "plan_next":
+                return Planning.next(request);
+            case "plan_abort":
+                Planning.abort(request);
+                return result;
+            case "plan_complete":
+                Planning.complete(request);
+                return result;
+            case "plan_close":
+                Planning.close();
+                return result;
             case "dump":
                 result.put("lines", Dump.run(Node.table(request), text(request, "data"), text(request, "out")));
                 return result;

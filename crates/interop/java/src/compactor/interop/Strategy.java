@@ -11,6 +11,7 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
 import org.apache.cassandra.db.ColumnFamilyStore;
+import org.apache.cassandra.db.compaction.AbstractCompactionStrategy;
 import org.apache.cassandra.db.compaction.SizeTieredCompactionStrategy;
 import org.apache.cassandra.exceptions.ConfigurationException;
 import org.apache.cassandra.io.sstable.format.SSTableReader;
@@ -70,17 +71,18 @@ final class Strategy
         return result;
     }
 
-    /** What is wrong with each set of options of SizeTieredCompactionStrategy; null if nothing is. */
+    /** What is wrong with each set of options of a strategy; null if nothing is. */
     static ArrayNode options(JsonNode request)
     {
         ArrayNode results = Server.JSON.createArrayNode();
+        Class<? extends AbstractCompactionStrategy> type = CompactionParams.classFromName(Operations.text(request, "class"));
         for (JsonNode set : request.get("sets"))
         {
             Map<String, String> options = new HashMap<>();
             set.fields().forEachRemaining(field -> options.put(field.getKey(), field.getValue().textValue()));
             try
             {
-                CompactionParams.create(SizeTieredCompactionStrategy.class, options).validate();
+                CompactionParams.create(type, options).validate();
                 results.addNull();
             }
             catch (ConfigurationException e)

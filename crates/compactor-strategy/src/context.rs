@@ -1,0 +1,72 @@
+//! State of a node and a table that a selection depends on, besides its SSTables.
+
+use std::collections::BTreeMap;
+
+use crate::live::Live;
+use crate::random::TieBreak;
+use crate::ring::Ring;
+use crate::sstable::Session;
+
+/// A node and a table as they are configured. The default is a node of its own that owns the whole ring.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Node {
+    /// `gc_grace_seconds` of the table.
+    pub gc_grace_s: i64,
+    /// Minimum timestamp of the data in memtables, if there is any.
+    pub memtable_min_timestamp: Option<i64>,
+    /// Token ranges and data directories.
+    pub ring: Ring,
+    /// Observed size of flushed SSTables, bytes (`flushSizeOnDisk`); zero if none was flushed.
+    pub flush_bytes: f64,
+    /// Pending repair sessions that ended: the time of the repair in milliseconds since 1970, or `None` if
+    /// it failed (`PendingRepairManager.canCleanup`).
+    pub ended_sessions: BTreeMap<Session, Option<i64>>,
+    /// Whether the node is joining the ring.
+    pub is_bootstrapping: bool,
+    /// `-Dcassandra.disable_stcs_in_l0`.
+    pub disables_stcs_in_l0: bool,
+    /// `-Dcassandra.allow_unsafe_aggressive_sstable_expiration`.
+    pub allows_aggressive_expiration: bool,
+    /// `-Dcassandra.never_purge_tombstones`, or that of the table.
+    pub never_purges_tombstones: bool,
+}
+
+/// Ten days.
+const DEFAULT_GC_GRACE_S: i64 = 864_000;
+
+impl Default for Node {
+    fn default() -> Node {
+        Node {
+            gc_grace_s: DEFAULT_GC_GRACE_S,
+            memtable_min_timestamp: None,
+            ring: Ring::default(),
+            flush_bytes: 0.0,
+            ended_sessions: BTreeMap::new(),
+            is_bootstrapping: false,
+            disables_stcs_in_l0: false,
+            allows_aggressive_expiration: false,
+            never_purges_tombstones: false,
+        }
+    }
+}
+
+/// What a strategy selects from.
+#[derive(Debug)]
+pub struct Context<'a> {
+    /// Live SSTables of the table.
+    pub live: &'a Live,
+    /// The node.
+    pub node: &'a Node,
+    /// Time, milliseconds since 1970.
+    pub now_ms: i64,
+    /// Selection among equals.
+    pub ties: &'a mut TieBreak,
+}
+
+impl Context<'_> {
+    /// Local deletion time before which tombstones are purged, seconds since 1970
+    /// (`CompactionManager.getDefaultGcBefore`).
+    pub(crate) fn gc_before_s(&self) -> i64 {
+        self.now_ms.div_euclid(1000) - self.node.gc_grace_s
+    }
+}

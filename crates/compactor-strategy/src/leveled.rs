@@ -1,0 +1,342 @@
+//! Leveled compaction: each level is larger than the one below, and its SSTables do not overlap.
+//!
+//! Source: `LeveledCompactionStrategy`, `LeveledManifest`.
+
+mod generations;
+mod l0;
+mod options;
+mod sizes;
+mod starvation;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+pub use options::LeveledOptions;
+pub use sizes::{LevelSizes, TOP_LEVEL};
+
+use generations::{Generations, bytes_of};
+use sizes::LEVELS;
+use starvation::Starvation;
+
+use crate::context::Context;
+use crate::live::Live;
+use crate::size_tiered::{SizeTier, most_interesting};
+use crate::sstable::{Sstable, SstableId};
+use crate::strategy::Strategy;
+use crate::task::{Idle, LevelSplit, Output, Reason, Split, Task, TaskKind};
+use crate::token::Position;
+
+/// Number of SSTables in L0 above which they are compacted by size first.
+const MAX_COMPACTING_L0: usize = 32;
+
+/// Leveled strategy of a group of SSTables.
+#[derive(Clone, Debug)]
+pub struct Leveled {
+    options: LeveledOptions,
+    generations: Generations,
+    /// Last partition of the SSTable that was last compacted from each level into the next one, after which
+    /// the next compaction of the level begins.
+    last_compacted: [Option<Position>; LEVELS],
+    starvation: Starvation,
+    /// SSTables whose tombstones may be worth a compaction.
+    with_tombstones: BTreeSet<SstableId>,
+}
+
+impl Leveled {
+    /// A strategy without SSTables.
+    pub fn new(options: LeveledOptions) -> Leveled {
+        Leveled {
+            options,
+            generations: Generations::default(),
+            last_compacted: Default::default(),
+            starvation: Starvation::default(),
+            with_tombstones: BTreeSet::new(),
+        }
+    }
+
+    /// Stored bytes of each level.
+    pub fn level_bytes(&self) -> Vec<u64> {
+        (0..LEVELS)
+            .map(|level| self.generations.bytes(level))
+            .collect()
+    }
+
+    /// Number of SSTables of each level.
+    pub fn level_counts(&self) -> Vec<usize> {
+        (0..LEVELS)
+            .map(|level| self.generations.level(level).len())
+            .collect()
+    }
+
+    /// Size of SSTables and limits of levels.
+    pub fn sizes(&self) -> LevelSizes {
+        self.options.sizes
+    }
+
+    /// Changes the size of SSTables and the limits of levels. SSTables keep their levels.
+    pub(crate) fn resize(&mut self, sizes: LevelSizes) {
+        self.options.sizes = sizes;
+    }
+
+    /// The compaction with the highest priority (`getCompactionCandidates`).
+    fn next_compaction(&mut self, context: &Context<'_>) -> Result<Task, Idle> {
+        if context.node.is_bootstrapping {
+            // Streamed SSTables keep their levels.
+            return self.tier_of_l0(context.live).ok_or_else(|| self.idle());
+        }
+        // If L0 has too many SSTables, reads suffer more from them than from a level that is too large.
+        let l0 = self.large_l0(context);
+        let mut blocked = None;
+        let uncompacting = self.uncompacting_bytes(context.live);
+        for level in (1..LEVELS).rev() {
+            let bytes = uncompacting[level];
+            // Nothing moves up from the highest level.
+            if level >= self.options.sizes.top() || !self.options.sizes.is_over(level, bytes) {
+                continue;
+            }
+            if let Some(l0) = l0 {
+                return Ok(l0);
+            }
+            if let Some(candidates) = self.candidates_of(level, context.live) {
+                let limit = self.options.sizes.max_bytes(level);
+                let reason = Reason::LevelOverLimit {
+                    level: level as u32,
+                    bytes,
+                    limit,
+                };
+                return Ok(self.promote(candidates, reason, context.live));
+            }
+            blocked.get_or_insert(level as u32);
+        }
+        self.next_of_l0(context).or(l0).ok_or(match blocked {
+            Some(level) => Idle::LevelBlocked { level },
+            None => self.idle(),
+        })
+    }
+
+    fn idle(&self) -> Idle {
+        match self.generations.iter().next() {
+            None => Idle::NoSstables,
+            Some(_) => Idle::LevelsWithinLimits {
+                l0: self.generations.level(0).len(),
+            },
+        }
+    }
+
+    fn uncompacting_bytes(&self, live: &Live) -> [u64; LEVELS] {
+        let mut bytes: [u64; LEVELS] = std::array::from_fn(|level| self.generations.bytes(level));
+        for id in live.compacting() {
+            if let Some((level, sstable)) = self.generations.get(id) {
+                bytes[level] -= sstable.data_bytes;
+            }
+        }
+        bytes
+    }
+
+    /// A compaction of L0 by size, if it has too many SSTables.
+    fn large_l0(&self, context: &Context<'_>) -> Option<Task> {
+        let is_large = self.generations.level(0).len() > MAX_COMPACTING_L0;
+        match is_large && !context.node.disables_stcs_in_l0 {
+            true => self.tier_of_l0(context.live),
+            false => None,
+        }
+    }
+
+    /// The most interesting size tier of L0 (`getSSTablesForSTCS`).
+    fn tier_of_l0(&self, live: &Live) -> Option<Task> {
+        let l0 = self.generations.level(0);
+        let is_available = |s: &&Arc<Sstable>| !s.is_suspect && !live.is_compacting(s.id);
+        let available: Vec<Arc<Sstable>> = l0.iter().filter(is_available).cloned().collect();
+        let tiers: Vec<SizeTier> = self.options.buckets.tiers(&available);
+        let tier = most_interesting(&tiers, self.options.thresholds)?;
+        let reason = Reason::SizeTierInL0 { sstables: l0.len() };
+        Some(Task::compact(&tier.sstables, reason, Output::default()))
+    }
+
+    /// The next SSTable of a level above L0 with those that it overlaps in the next level, none of which is
+    /// suspect or being compacted.
+    fn candidates_of(&self, level: usize, live: &Live) -> Option<Vec<Arc<Sstable>>> {
+        let is_free = |s: &Arc<Sstable>| !s.is_suspect && !live.is_compacting(s.id);
+        let after = self.last_compacted[level].as_ref();
+        self.generations.wrapping(level, after).find_map(|sstable| {
+            let (first, last) = (sstable.first.token, sstable.last.token);
+            let next = self.generations.overlapping(level + 1, first, last);
+            let is_selected = is_free(sstable) && next.iter().all(is_free);
+            is_selected.then(|| {
+                let mut candidates = vec![Arc::clone(sstable)];
+                candidates.extend_from_slice(next);
+                candidates
+            })
+        })
+    }
+
+    fn next_of_l0(&self, context: &Context<'_>) -> Option<Task> {
+        let limits = l0::Limits {
+            sstables: self.options.thresholds.max,
+            sstable_bytes: self.options.sizes.sstable_bytes(),
+        };
+        let candidates = l0::candidates(&self.generations, context.live, limits);
+        if candidates.is_empty() {
+            return None;
+        }
+        let sstables = candidates.iter().filter(|s| s.level == 0).count();
+        let output = self.output(self.next_level(&candidates));
+        Some(Task::compact(&candidates, Reason::L0 { sstables }, output))
+    }
+
+    /// Moves candidates of a level above L0 to the next one.
+    fn promote(&mut self, mut candidates: Vec<Arc<Sstable>>, reason: Reason, live: &Live) -> Task {
+        let target = self.next_level(&candidates);
+        self.starvation
+            .add_starved(target, &mut candidates, &self.generations, live);
+        let mut task = Task::compact(&candidates, reason, self.output(target));
+        if candidates.len() == 1 && self.options.single_sstable_uplevel {
+            task.kind = TaskKind::LevelOnly;
+            task.output.split = Split::None;
+        }
+        task
+    }
+
+    /// Level of the outputs (`getNextLevel`).
+    fn next_level(&self, candidates: &[Arc<Sstable>]) -> usize {
+        let levels = candidates.iter().map(|sstable| sstable.level as usize);
+        let (min, max) = levels.fold((TOP_LEVEL, 0), |(min, max), level| {
+            (min.min(level), max.max(level))
+        });
+        let is_small = bytes_of(candidates) < self.options.sizes.sstable_bytes();
+        match () {
+            () if max == 0 && is_small => 0,
+            () if min == max => (max + 1).min(self.options.sizes.top()),
+            () => max,
+        }
+    }
+
+    fn output(&self, level: usize) -> Output {
+        Output {
+            level: level as u32,
+            split: Split::MaxBytes(self.options.sizes.sstable_bytes()),
+        }
+    }
+
+    /// The SSTable with the highest ratio of droppable tombstones in the highest level that has one worth
+    /// compacting (`findDroppableSSTable`).
+    fn next_for_tombstones(&self, context: &Context<'_>) -> Option<Task> {
+        let gc_before_s = context.gc_before_s();
+        let mut by_ratio: Vec<(usize, f64, &Arc<Sstable>)> = Vec::new();
+        for &id in &self.with_tombstones {
+            if let Some((level, sstable)) = self.generations.get(id) {
+                by_ratio.push((level, sstable.tombstones.ratio(gc_before_s), sstable));
+            }
+        }
+        by_ratio.sort_by(|a, b| {
+            let by_level = b.0.cmp(&a.0);
+            let by_ratio = b.1.total_cmp(&a.1);
+            let by_first = a.2.first.cmp(&b.2.first);
+            by_level.then(by_ratio).then(by_first)
+        });
+        let options = &self.options.tombstones;
+        let is_free = |s: &Sstable| !s.is_suspect && !context.live.is_compacting(s.id);
+        by_ratio.iter().find_map(|(level, _, sstable)| {
+            let is_free = is_free(sstable);
+            let ratio = is_free.then(|| options.ratio_worth_dropping(sstable, context))??;
+            Some(Task::of_tombstones(sstable, ratio, self.output(*level)))
+        })
+    }
+}
+
+impl Strategy for Leveled {
+    fn add(&mut self, sstable: &Arc<Sstable>) {
+        self.generations.add(sstable);
+        if self.options.tombstones.may_apply(sstable) {
+            self.with_tombstones.insert(sstable.id);
+        }
+    }
+
+    fn remove(&mut self, sstable: &Sstable) {
+        self.generations.remove(sstable.id);
+        self.with_tombstones.remove(&sstable.id);
+    }
+
+    fn replace(&mut self, removed: &[Arc<Sstable>], added: &[Arc<Sstable>]) {
+        let mut lowest: Option<usize> = None;
+        for sstable in removed {
+            let level = self.generations.level_of(sstable.id);
+            let level = level.unwrap_or(sstable.level as usize);
+            lowest = Some(lowest.map_or(level, |lowest| lowest.min(level)));
+            self.remove(sstable);
+        }
+        for sstable in added {
+            self.add(sstable);
+        }
+        // Of equal ones the first.
+        let newest = added.iter().rev().max_by(|a, b| a.first.cmp(&b.first));
+        if let (Some(level), Some(newest)) = (lowest, newest)
+            && let Some(last) = self.last_compacted.get_mut(level)
+        {
+            *last = Some(newest.last.clone());
+        }
+    }
+
+    /// Compactions of a level go on after the newest SSTable of the next one
+    /// (`calculateLastCompactedKeys`).
+    fn start(&mut self, _now_ms: i64) {
+        for level in 1..LEVELS {
+            let newest = self.generations.level(level).iter();
+            if let Some(newest) = newest.max_by_key(|sstable| sstable.created_ms) {
+                self.last_compacted[level - 1] = Some(newest.last.clone());
+            }
+        }
+    }
+
+    fn next_task(&mut self, context: &mut Context<'_>) -> Result<Task, Idle> {
+        self.next_compaction(context)
+            .or_else(|idle| self.next_for_tombstones(context).ok_or(idle))
+    }
+
+    /// Computed from the levels whenever it is asked for (`getEstimatedTasks`).
+    fn remaining_tasks(&self, context: &Context<'_>) -> usize {
+        let sizes = self.options.sizes;
+        let levels = (0..LEVELS).map(|level| match level {
+            // The highest level has no limit if the number of levels is fixed.
+            level if level >= sizes.top() && level < TOP_LEVEL => 0,
+            level => sizes.estimated_tasks(level, self.generations.bytes(level)),
+        });
+        let (l0, max) = (self.generations.level(0).len(), self.options.thresholds.max);
+        let by_size = match l0 > max && !context.node.disables_stcs_in_l0 {
+            true => l0 / max,
+            false => 0,
+        };
+        levels.sum::<usize>() + by_size
+    }
+
+    fn major(&self, context: &Context<'_>, _splits_output: bool) -> Vec<Task> {
+        let sound = self
+            .generations
+            .iter()
+            .filter(|sstable| !sstable.is_suspect);
+        let sound: Vec<Arc<Sstable>> = sound.cloned().collect();
+        let is_busy = sound
+            .iter()
+            .any(|sstable| context.live.is_compacting(sstable.id));
+        if sound.is_empty() || is_busy {
+            return Vec::new();
+        }
+        let output = Output {
+            level: 1,
+            split: Split::Levels(LevelSplit {
+                sstable_bytes: self.options.sizes.sstable_bytes(),
+                fanout: self.options.sizes.fanout(),
+                top: self.options.sizes.top() as u32,
+            }),
+        };
+        vec![Task::compact(&sound, Reason::Major, output)]
+    }
+
+    fn level(&self, _context: &Context<'_>, sstable: &Sstable) -> Option<u32> {
+        let level = self.generations.level_of(sstable.id);
+        level.map(|level| level as u32)
+    }
+}
+
+#[cfg(test)]
+mod tests;

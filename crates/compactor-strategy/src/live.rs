@@ -1,0 +1,129 @@
+//! The live SSTables of a table, and which of them are being compacted.
+//!
+//! Source: `lifecycle.Tracker`, `lifecycle.View`, `ColumnFamilyStore.getOverlappingLiveSSTables`.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+use crate::sstable::{Sstable, SstableId};
+
+/// Live SSTables of all groups of a table.
+#[derive(Clone, Debug, Default)]
+pub struct Live {
+    sstables: BTreeMap<SstableId, Arc<Sstable>>,
+    compacting: HashSet<SstableId>,
+}
+
+impl Live {
+    /// Adds an SSTable, or replaces the one with its id.
+    pub(crate) fn insert(&mut self, sstable: Arc<Sstable>) {
+        self.sstables.insert(sstable.id, sstable);
+    }
+
+    /// Removes an SSTable.
+    pub(crate) fn remove(&mut self, id: SstableId) -> Option<Arc<Sstable>> {
+        self.compacting.remove(&id);
+        self.sstables.remove(&id)
+    }
+
+    /// Marks SSTables as inputs of a running compaction (`tryModify`).
+    pub(crate) fn begin(&mut self, ids: &[SstableId]) {
+        self.compacting.extend(ids);
+    }
+
+    /// Ends a compaction without outputs (`LifecycleTransaction.abort`).
+    pub(crate) fn abort(&mut self, ids: &[SstableId]) {
+        for id in ids {
+            self.compacting.remove(id);
+        }
+    }
+
+    /// An SSTable by its id.
+    pub fn get(&self, id: SstableId) -> Option<&Arc<Sstable>> {
+        self.sstables.get(&id)
+    }
+
+    /// All SSTables, by id.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Sstable>> {
+        self.sstables.values()
+    }
+
+    /// Number of SSTables.
+    pub fn len(&self) -> usize {
+        self.sstables.len()
+    }
+
+    /// Whether there are no SSTables.
+    pub fn is_empty(&self) -> bool {
+        self.sstables.is_empty()
+    }
+
+    /// Whether an SSTable is an input of a running compaction.
+    pub fn is_compacting(&self, id: SstableId) -> bool {
+        self.compacting.contains(&id)
+    }
+
+    /// Inputs of running compactions, in no order.
+    pub fn compacting(&self) -> impl Iterator<Item = SstableId> {
+        self.compacting.iter().copied()
+    }
+
+    /// SSTables other than these that cover a partition between the bounds of one of them.
+    pub(crate) fn overlapping<'a>(&'a self, sstables: &[&Sstable]) -> Vec<&'a Sstable> {
+        let bounds = joined_bounds(sstables);
+        let own: HashSet<SstableId> = sstables.iter().map(|sstable| sstable.id).collect();
+        let others = self.sstables.values().map(Arc::as_ref);
+        let overlaps = |other: &&Sstable| {
+            // The first bound that does not end before the SSTable.
+            let place = bounds.partition_point(|(_, last)| *last < &other.first);
+            bounds
+                .get(place)
+                .is_some_and(|(first, _)| *first <= &other.last)
+        };
+        others
+            .filter(|other| !own.contains(&other.id))
+            .filter(overlaps)
+            .collect()
+    }
+}
+
+/// Bounds of SSTables, ascending, with overlapping ones joined.
+fn joined_bounds<'a>(
+    sstables: &[&'a Sstable],
+) -> Vec<(&'a crate::token::Position, &'a crate::token::Position)> {
+    let mut bounds: Vec<_> = sstables.iter().map(|s| (&s.first, &s.last)).collect();
+    bounds.sort_unstable();
+    let mut joined: Vec<(&crate::token::Position, &crate::token::Position)> = Vec::new();
+    for (first, last) in bounds {
+        match joined.last_mut() {
+            Some(before) if first <= before.1 => before.1 = before.1.max(last),
+            _ => joined.push((first, last)),
+        }
+    }
+    joined
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::token::Token;
+
+    #[test]
+    fn finds_what_overlaps_any_of_several() {
+        let mut live = Live::default();
+        for (id, first, last) in [
+            (1, 0, 10),
+            (2, 20, 30),
+            (3, 10, 12),
+            (4, 13, 19),
+            (5, 25, 40),
+        ] {
+            let sstable = Sstable::new(SstableId(id), 1, Token(first), Token(last));
+            live.insert(Arc::new(sstable));
+        }
+        let [one, two] = [1, 2].map(|id| Arc::clone(live.get(SstableId(id)).expect("it is live")));
+        let found = live.overlapping(&[&two, &one]);
+        let ids: Vec<u64> = found.iter().map(|sstable| sstable.id.0).collect();
+        assert_eq!(ids, [3, 5]);
+    }
+}

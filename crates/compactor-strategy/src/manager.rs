@@ -1,0 +1,326 @@
+//! Groups of a table's SSTables, each with a strategy of its own, and the order in which they are asked.
+//!
+//! Source: `CompactionStrategyManager`, `PendingRepairHolder`, `PendingRepairManager`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::context::{Context, Node};
+use crate::live::Live;
+use crate::params::CompactionParams;
+use crate::random::TieBreak;
+use crate::sstable::{RepairState, Session, Sstable, SstableId};
+use crate::strategy::Strategy;
+use crate::task::{Idle, Output, Reason, Task, TaskKind};
+
+/// SSTables that may be compacted together: those of a repair state in a data directory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Group {
+    /// Repair state.
+    pub repair: RepairState,
+    /// Index of the data directory.
+    pub directory: usize,
+}
+
+/// Strategies of a table.
+///
+/// A node is followed by calling [`next_task`](CompactionStrategyManager::next_task) when it looks for work,
+/// [`begin`](CompactionStrategyManager::begin) with the task, and
+/// [`complete`](CompactionStrategyManager::complete) with its outputs once it has ended.
+#[derive(Debug)]
+pub struct CompactionStrategyManager {
+    params: CompactionParams,
+    node: Node,
+    ties: TieBreak,
+    live: Live,
+    groups: BTreeMap<Group, Box<dyn Strategy>>,
+    started_ms: i64,
+    running: usize,
+}
+
+impl CompactionStrategyManager {
+    /// Strategies of a table without SSTables.
+    pub fn new(params: CompactionParams, node: Node, ties: TieBreak) -> CompactionStrategyManager {
+        CompactionStrategyManager {
+            params,
+            node,
+            ties,
+            live: Live::default(),
+            groups: BTreeMap::new(),
+            started_ms: 0,
+            running: 0,
+        }
+    }
+
+    /// Strategies of a table with these SSTables, as when a node starts.
+    pub fn load(
+        params: CompactionParams,
+        node: Node,
+        ties: TieBreak,
+        sstables: impl IntoIterator<Item = Sstable>,
+        now_ms: i64,
+    ) -> CompactionStrategyManager {
+        let mut manager = CompactionStrategyManager::new(params, node, ties);
+        manager.started_ms = now_ms;
+        for sstable in sstables {
+            manager.add(sstable);
+        }
+        for strategy in manager.groups.values_mut() {
+            strategy.start(now_ms);
+        }
+        manager
+    }
+
+    /// Options of the strategy.
+    pub fn params(&self) -> &CompactionParams {
+        &self.params
+    }
+
+    /// The node, of which repair sessions, memtables and flushed bytes change with time.
+    pub fn node_mut(&mut self) -> &mut Node {
+        &mut self.node
+    }
+
+    /// The SSTables of the table.
+    pub fn live(&self) -> &Live {
+        &self.live
+    }
+
+    /// Group of an SSTable.
+    pub fn group_of(&self, sstable: &Sstable) -> Group {
+        Group {
+            repair: sstable.repair,
+            directory: self.node.ring.directory_of(sstable),
+        }
+    }
+
+    /// Adds an SSTable, as after a flush.
+    pub fn add(&mut self, sstable: Sstable) {
+        let sstable = Arc::new(sstable);
+        self.live.insert(Arc::clone(&sstable));
+        self.strategy_for(&sstable).add(&sstable);
+    }
+
+    /// Removes an SSTable that was dropped.
+    pub fn remove(&mut self, id: SstableId) {
+        if let Some(sstable) = self.live.remove(id) {
+            self.strategy_for(&sstable).remove(&sstable);
+        }
+    }
+
+    /// Selects the next compaction. Ended repair sessions are first, then groups by their remaining
+    /// compactions, descending.
+    ///
+    /// # Errors
+    /// Why no group has one.
+    pub fn next_task(&mut self, now_ms: i64) -> Result<Task, Vec<(Group, Idle)>> {
+        if !self.params.is_enabled {
+            return Err(vec![(Group::default(), Idle::Disabled)]);
+        }
+        if let Some(task) = self.ended_repair() {
+            return Ok(task);
+        }
+        let mut idle = Vec::new();
+        for group in self.groups_by_remaining(now_ms) {
+            let Some(strategy) = self.groups.get_mut(&group) else {
+                continue;
+            };
+            let mut context = Context {
+                live: &self.live,
+                node: &self.node,
+                now_ms,
+                ties: &mut self.ties,
+            };
+            match strategy.next_task(&mut context) {
+                Ok(task) => return Ok(task),
+                Err(reason) => idle.push((group, reason)),
+            }
+        }
+        Err(idle)
+    }
+
+    /// Selects everything, as `nodetool compact` does, each group apart.
+    pub fn major(&mut self, now_ms: i64, splits_output: bool) -> Vec<Task> {
+        let context = Context {
+            live: &self.live,
+            node: &self.node,
+            now_ms,
+            ties: &mut self.ties,
+        };
+        let tasks = self
+            .groups
+            .values()
+            .map(|strategy| strategy.major(&context, splits_output));
+        tasks.flatten().collect()
+    }
+
+    /// Notes that a task runs.
+    pub fn begin(&mut self, task: &Task) {
+        self.live.begin(&task.inputs);
+        self.running += 1;
+    }
+
+    /// Notes that a task has failed: its inputs stay.
+    pub fn abort(&mut self, task: &Task) {
+        self.live.abort(&task.inputs);
+        self.running = self.running.saturating_sub(1);
+    }
+
+    /// Notes that a task has ended: its outputs replace its inputs.
+    pub fn complete(&mut self, task: &Task, outputs: impl IntoIterator<Item = Sstable>) {
+        self.running = self.running.saturating_sub(1);
+        let removed = task.inputs.iter().filter_map(|&id| self.live.remove(id));
+        let removed: Vec<Arc<Sstable>> = removed.collect();
+        let added: Vec<Arc<Sstable>> = outputs.into_iter().map(Arc::new).collect();
+        for sstable in &added {
+            self.live.insert(Arc::clone(sstable));
+        }
+        let mut changes: BTreeMap<Group, [Vec<Arc<Sstable>>; 2]> = BTreeMap::new();
+        for (side, sstables) in [removed, added].into_iter().enumerate() {
+            for sstable in sstables {
+                let group = changes.entry(self.group_of(&sstable)).or_default();
+                group[side].push(sstable);
+            }
+        }
+        for [removed, added] in changes.into_values() {
+            let Some(any) = removed.first().or(added.first()) else {
+                continue;
+            };
+            let strategy = self.strategy_for(any);
+            match removed.is_empty() {
+                true => added.iter().for_each(|sstable| strategy.add(sstable)),
+                false => strategy.replace(&removed, &added),
+            }
+        }
+    }
+
+    /// Number of compactions that remain to be done, as the node reports it. Most strategies count when they
+    /// are asked for a task; a strategy that was not asked yet reports none.
+    pub fn remaining_tasks(&mut self, now_ms: i64) -> usize {
+        let context = Context {
+            live: &self.live,
+            node: &self.node,
+            now_ms,
+            ties: &mut self.ties,
+        };
+        let strategies = self.groups.values();
+        strategies
+            .map(|strategy| strategy.remaining_tasks(&context))
+            .sum()
+    }
+
+    /// Number of remaining and running compactions: the pending tasks of `nodetool compactionstats`
+    /// (`CompactionMetrics.pendingTasks`).
+    pub fn pending_tasks(&mut self, now_ms: i64) -> usize {
+        self.remaining_tasks(now_ms) + self.running
+    }
+
+    /// Level of an SSTable in its strategy.
+    pub fn level(&mut self, id: SstableId, now_ms: i64) -> Option<u32> {
+        let sstable = Arc::clone(self.live.get(id)?);
+        let strategy = self.groups.get(&self.group_of(&sstable))?;
+        let context = Context {
+            live: &self.live,
+            node: &self.node,
+            now_ms,
+            ties: &mut self.ties,
+        };
+        strategy.level(&context, &sstable)
+    }
+
+    fn strategy_for(&mut self, sstable: &Sstable) -> &mut Box<dyn Strategy> {
+        let group = self.group_of(sstable);
+        self.groups.entry(group).or_insert_with(|| {
+            let mut strategy = self.params.new_strategy();
+            strategy.start(self.started_ms);
+            strategy
+        })
+    }
+
+    /// SSTables of a session that ended, unless one of them is being compacted. Directories with more ended
+    /// sessions are first (`PendingRepairHolder.getNextRepairFinishedTasks`).
+    fn ended_repair(&self) -> Option<Task> {
+        let sessions = self.groups.keys().filter_map(|group| match group.repair {
+            RepairState::Pending(session) => Some((false, group.directory, session)),
+            RepairState::Transient(session) => Some((true, group.directory, session)),
+            _ => None,
+        });
+        let mut ended: BTreeMap<(bool, usize), Vec<Session>> = BTreeMap::new();
+        for (is_transient, directory, session) in sessions {
+            if self.node.ended_sessions.contains_key(&session) {
+                let sessions = ended.entry((is_transient, directory)).or_default();
+                sessions.push(session);
+            }
+        }
+        let mut ended: Vec<_> = ended.into_iter().collect();
+        ended.sort_by_key(|((is_transient, _), sessions)| {
+            (*is_transient, std::cmp::Reverse(sessions.len()))
+        });
+        ended
+            .iter()
+            .find_map(|((is_transient, directory), sessions)| {
+                sessions.iter().find_map(|&session| {
+                    let repair = match is_transient {
+                        true => RepairState::Transient(session),
+                        false => RepairState::Pending(session),
+                    };
+                    let group = Group {
+                        repair,
+                        directory: *directory,
+                    };
+                    self.task_of_ended(session, group)
+                })
+            })
+    }
+
+    fn task_of_ended(&self, session: Session, group: Group) -> Option<Task> {
+        let repaired_at = *self.node.ended_sessions.get(&session)?;
+        let members = self.live.iter().filter(|s| self.group_of(s) == group);
+        let inputs: Vec<SstableId> = members.map(|sstable| sstable.id).collect();
+        let is_busy = inputs.iter().any(|&id| self.live.is_compacting(id));
+        (!inputs.is_empty() && !is_busy).then(|| Task {
+            inputs,
+            expired: Vec::new(),
+            kind: TaskKind::RepairFinished(repaired_at),
+            reason: Reason::RepairEnded(session),
+            output: Output::default(),
+        })
+    }
+
+    /// Groups to be asked, by remaining compactions, descending. Of the pending sessions of a directory only
+    /// the one with the most is asked (`PendingRepairManager.getNextBackgroundTasks`).
+    fn groups_by_remaining(&mut self, now_ms: i64) -> Vec<Group> {
+        let context = Context {
+            live: &self.live,
+            node: &self.node,
+            now_ms,
+            ties: &mut self.ties,
+        };
+        let mut best: BTreeMap<(u8, usize), (usize, Group)> = BTreeMap::new();
+        for (&group, strategy) in &self.groups {
+            let holder = match group.repair {
+                RepairState::Transient(session) | RepairState::Pending(session)
+                    if self.node.ended_sessions.contains_key(&session) =>
+                {
+                    continue;
+                }
+                RepairState::Transient(_) => 0,
+                RepairState::Pending(_) => 1,
+                RepairState::Repaired => 2,
+                RepairState::Unrepaired => 3,
+            };
+            let remaining = strategy.remaining_tasks(&context);
+            let entry = best.entry((holder, group.directory));
+            let entry = entry.or_insert((remaining, group));
+            if remaining > entry.0 {
+                *entry = (remaining, group);
+            }
+        }
+        let mut order: Vec<(usize, Group)> = best.into_values().collect();
+        order.sort_by_key(|(remaining, _)| std::cmp::Reverse(*remaining));
+        order.into_iter().map(|(_, group)| group).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,124 @@
+use super::*;
+use crate::ring::{Partitioner, Ring, WeightedRange};
+use crate::size_tiered::SizeTieredOptions;
+use crate::token::Token;
+
+fn sstable(id: u64, repair: RepairState) -> Sstable {
+    Sstable {
+        repair,
+        ..Sstable::new(SstableId(id), 1, Token(0), Token(9))
+    }
+}
+
+fn load(sstables: Vec<Sstable>) -> CompactionStrategyManager {
+    let params = CompactionParams::size_tiered(SizeTieredOptions::default());
+    CompactionStrategyManager::load(params, Node::default(), TieBreak::First, sstables, 0)
+}
+
+/// As many SSTables of a repair state, with ids from `first` on.
+fn several(first: u64, count: u64, repair: RepairState) -> Vec<Sstable> {
+    (first..first + count)
+        .map(|id| sstable(id, repair))
+        .collect()
+}
+
+fn first_input(task: &Task) -> u64 {
+    task.inputs.first().map_or(0, |id| id.0)
+}
+
+#[test]
+fn repair_states_are_not_mixed() {
+    let mut sstables = several(1, 3, RepairState::Repaired);
+    sstables.extend(several(10, 3, RepairState::Unrepaired));
+    let mut manager = load(sstables);
+    let idle = manager.next_task(0).unwrap_err();
+    assert_eq!(idle.len(), 2);
+    manager.add(sstable(20, RepairState::Unrepaired));
+    let task = manager.next_task(0).expect("a task");
+    assert_eq!(first_input(&task), 10);
+    assert_eq!(task.inputs.len(), 4);
+}
+
+#[test]
+fn groups_with_more_remaining_tasks_are_first() {
+    let mut sstables = several(1, 4, RepairState::Repaired);
+    sstables.extend(several(100, 40, RepairState::Unrepaired));
+    let mut manager = load(sstables);
+    // Nothing is counted before the first selection: repaired ones are first.
+    assert_eq!(manager.remaining_tasks(0), 0);
+    let repaired = manager.next_task(0).expect("a task");
+    assert_eq!(first_input(&repaired), 1);
+    manager.begin(&repaired);
+    assert_eq!(first_input(&manager.next_task(0).expect("a task")), 100);
+    manager.abort(&repaired);
+    // Two remain of the unrepaired ones, none was counted of the others.
+    assert_eq!(manager.remaining_tasks(0), 2);
+    assert_eq!(first_input(&manager.next_task(0).expect("a task")), 100);
+}
+
+#[test]
+fn ended_sessions_are_first() {
+    let (one, two) = (Session(1), Session(2));
+    let mut sstables = several(1, 4, RepairState::Unrepaired);
+    sstables.extend(several(10, 2, RepairState::Pending(one)));
+    sstables.extend(several(20, 1, RepairState::Pending(two)));
+    let mut manager = load(sstables);
+    manager.node_mut().ended_sessions = [(two, Some(5)), (one, None)].into();
+    let task = manager.next_task(0).expect("a task");
+    assert_eq!(task.kind, TaskKind::RepairFinished(None));
+    assert_eq!(task.inputs, [SstableId(10), SstableId(11)]);
+    manager.begin(&task);
+    let other = manager.next_task(0).expect("a task");
+    assert_eq!(other.kind, TaskKind::RepairFinished(Some(5)));
+    // Their outputs are in another group.
+    manager.complete(&task, several(30, 1, RepairState::Unrepaired));
+    manager.begin(&other);
+    let task = manager.next_task(0).expect("a task");
+    assert_eq!(task.inputs.len(), 5);
+    assert_eq!(manager.pending_tasks(0), 2);
+}
+
+#[test]
+fn only_the_pending_session_with_most_tasks_is_asked() {
+    let mut sstables = several(1, 3, RepairState::Pending(Session(1)));
+    sstables.extend(several(10, 4, RepairState::Pending(Session(2))));
+    let mut manager = load(sstables);
+    // Neither has counted its tasks yet, so the first session is asked, and has none.
+    assert!(manager.next_task(0).is_err());
+}
+
+#[test]
+fn directories_are_apart() {
+    let params = CompactionParams::size_tiered(SizeTieredOptions::default());
+    let minimum = Partitioner::Murmur3.minimum();
+    let all = WeightedRange {
+        left: minimum,
+        right: minimum,
+        weight: 1.0,
+    };
+    let bounds = vec![Token(100), Token(i128::from(i64::MAX))];
+    let node = Node {
+        ring: Ring::new(Partitioner::Murmur3, vec![all], bounds),
+        ..Node::default()
+    };
+    let sstables = (0..7).map(|id| {
+        let token = Token(if id < 3 { 100 } else { 101 });
+        Sstable::new(SstableId(id), 1, token, token)
+    });
+    let mut manager = CompactionStrategyManager::load(params, node, TieBreak::First, sstables, 0);
+    let task = manager.next_task(0).expect("a task");
+    assert_eq!(task.inputs, [3, 4, 5, 6].map(SstableId));
+}
+
+#[test]
+fn a_disabled_table_has_no_tasks() {
+    let params = CompactionParams {
+        is_enabled: false,
+        ..CompactionParams::size_tiered(SizeTieredOptions::default())
+    };
+    let sstables = several(1, 4, RepairState::Unrepaired);
+    let mut manager =
+        CompactionStrategyManager::load(params, Node::default(), TieBreak::First, sstables, 0);
+    assert_eq!(manager.next_task(0).unwrap_err()[0].1, Idle::Disabled);
+    assert_eq!(manager.major(0, false).len(), 1);
+}

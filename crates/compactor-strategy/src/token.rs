@@ -1,0 +1,34 @@
+//! Tokens, and positions of partitions in the ring.
+
+/// Token of a partition, as a number.
+///
+/// Murmur3Partitioner: the `long`. RandomPartitioner: the `BigInteger`. ByteOrderedPartitioner: the first
+/// sixteen bytes of the key as an unsigned number, halved, so tokens that differ later count as equal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Token(pub i128);
+
+/// Position of a partition: ordered by token, then by the unsigned bytes of its key (`DecoratedKey`).
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Position {
+    /// Token of the key.
+    pub token: Token,
+    /// Bytes of the key. Only needed to order partitions with equal tokens; a simulation leaves it empty.
+    pub key: Box<[u8]>,
+}
+
+impl Position {
+    /// Position of a key.
+    pub fn new(token: Token, key: &[u8]) -> Position {
+        Position {
+            token,
+            key: key.into(),
+        }
+    }
+}
+
+impl From<Token> for Position {
+    /// Position of a token whose key is not known.
+    fn from(token: Token) -> Position {
+        Position::new(token, &[])
+    }
+}

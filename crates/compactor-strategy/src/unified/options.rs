@@ -1,0 +1,268 @@
+//! Options of unified compaction.
+//!
+//! Source: `unified.Controller`.
+
+use super::overlaps::Inclusion;
+use super::scaling::Scaling;
+use super::shards::ShardCount;
+use crate::options::{
+    OptionError, Options, Thresholds, boolean, int, long, refuse_bad_overlapping_tombstones,
+    refuse_unknown,
+};
+use crate::release::Release;
+use crate::size_text::{parse_bytes, parse_percent, parse_whole_bytes, print_bytes};
+use crate::tombstones::TombstoneOptions;
+
+const SCALING: &str = "scaling_parameters";
+const BASE_SHARDS: &str = "base_shard_count";
+const TARGET_SIZE: &str = "target_sstable_size";
+const FLUSH_SIZE: &str = "flush_size_override";
+const MAX_SSTABLES: &str = "max_sstables_to_compact";
+const EXPIRED_CHECK: &str = "expired_sstable_check_frequency_seconds";
+const AGGRESSIVE_EXPIRATION: &str = "unsafe_aggressive_sstable_expiration";
+const INCLUSION: &str = "overlap_inclusion_method";
+const MIN_SIZE: &str = "min_sstable_size";
+const GROWTH: &str = "sstable_growth";
+const PARALLEL: &str = "parallelize_output_shards";
+
+const OPTIONS: [&str; 10] = [
+    SCALING,
+    BASE_SHARDS,
+    TARGET_SIZE,
+    FLUSH_SIZE,
+    MAX_SSTABLES,
+    EXPIRED_CHECK,
+    AGGRESSIVE_EXPIRATION,
+    INCLUSION,
+    MIN_SIZE,
+    GROWTH,
+];
+
+/// Smallest target and flush size.
+const SMALLEST_BYTES: i64 = 1 << 20;
+
+/// Options of unified compaction.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UnifiedOptions {
+    /// Fan-outs and thresholds of levels (`scaling_parameters`).
+    pub scaling: Scaling,
+    /// Number of output shards (`base_shard_count`, `target_sstable_size`, `min_sstable_size`,
+    /// `sstable_growth`).
+    pub shards: ShardCount,
+    /// Size of flushed SSTables, bytes, instead of the observed one (`flush_size_override`).
+    pub flush_bytes: Option<u64>,
+    /// Maximum number of overlapping SSTables per compaction (`max_sstables_to_compact`).
+    pub max_sstables: usize,
+    /// Interval of the check for fully expired SSTables, seconds
+    /// (`expired_sstable_check_frequency_seconds`).
+    pub expired_check_s: i64,
+    /// Whether an expired SSTable is dropped although it may shadow data in others, if the node allows it
+    /// (`unsafe_aggressive_sstable_expiration`).
+    pub ignores_overlaps: bool,
+    /// Neighbours that are compacted with overlapping SSTables (`overlap_inclusion_method`).
+    pub inclusion: Inclusion,
+    /// Whether output shards are compacted concurrently (`parallelize_output_shards`).
+    pub is_parallel: bool,
+    /// Whether only repaired SSTables expire (`only_purge_repaired_tombstones`).
+    pub only_repaired: bool,
+    /// Whether the outputs of a major compaction are the shards of the whole density. Before 6.0,
+    /// non-overlapping groups are compacted separately.
+    pub(super) has_sharded_major: bool,
+}
+
+impl UnifiedOptions {
+    /// Default options of a release.
+    pub fn new(release: Release) -> UnifiedOptions {
+        UnifiedOptions {
+            scaling: Scaling::default(),
+            shards: ShardCount::default(),
+            flush_bytes: None,
+            max_sstables: usize::MAX,
+            expired_check_s: 600,
+            ignores_overlaps: false,
+            inclusion: Inclusion::Transitive,
+            is_parallel: release.has_parallel_shards(),
+            only_repaired: false,
+            has_sharded_major: release.has_parallel_shards(),
+        }
+    }
+
+    /// Parses all options of a table.
+    ///
+    /// # Errors
+    /// Options that this release refuses, with its messages.
+    pub fn from_options(
+        options: &Options,
+        release: Release,
+    ) -> Result<UnifiedOptions, OptionError> {
+        refuse_bad_overlapping_tombstones(options)?;
+        let tombstones = TombstoneOptions::from_options(options)?;
+        let mut read = UnifiedOptions {
+            only_repaired: tombstones.only_repaired,
+            ..UnifiedOptions::new(release)
+        };
+        if let Some(text) = options.get(SCALING) {
+            read.scaling = Scaling::parse(text)?;
+        }
+        if let Some(text) = options.get(BASE_SHARDS) {
+            read.shards.base = base_shards(text)?;
+        }
+        if let Some(text) = options.get(TARGET_SIZE) {
+            read.shards.target_bytes = target_bytes(text)? as f64;
+        }
+        if let Some(text) = options.get(FLUSH_SIZE) {
+            read.flush_bytes = Some(flush_bytes(text)?);
+        }
+        if let Some(text) = options.get(MAX_SSTABLES) {
+            read.max_sstables = max_sstables(text)?;
+        }
+        if let Some(text) = options.get(EXPIRED_CHECK) {
+            read.expired_check_s = expired_check_s(text)?;
+        }
+        if let Some(text) = options.get(AGGRESSIVE_EXPIRATION) {
+            read.ignores_overlaps = true_or_false(text, AGGRESSIVE_EXPIRATION)?;
+        }
+        if let Some(text) = options
+            .get(PARALLEL)
+            .filter(|_| release.has_parallel_shards())
+        {
+            read.is_parallel = true_or_false(text, PARALLEL)?;
+        }
+        if let Some(text) = options.get(INCLUSION) {
+            read.inclusion = inclusion(text)?;
+        }
+        if let Some(text) = options.get(MIN_SIZE) {
+            read.shards.min_bytes = min_bytes(text, read.shards.target_bytes)?;
+        }
+        if let Some(text) = options.get(GROWTH) {
+            read.shards.growth = growth(text)?;
+        }
+        let mut known = OPTIONS.to_vec();
+        known.extend(Some(PARALLEL).filter(|_| release.has_parallel_shards()));
+        refuse_unknown(options, "UnifiedCompactionStrategy", &known)?;
+        // It has no thresholds: the defaults are validated.
+        Thresholds::from_options(options)?;
+        Ok(read)
+    }
+}
+
+fn not_a_number(text: &str, kind: &str, name: &str) -> OptionError {
+    OptionError(format!(
+        "{text} is not a parsable {kind} (base10) for {name}"
+    ))
+}
+
+fn not_positive(name: &str, number: i64) -> OptionError {
+    OptionError(format!(
+        "Invalid configuration, {name} should be positive: {number}"
+    ))
+}
+
+fn base_shards(text: &str) -> Result<u32, OptionError> {
+    let number = int(text).ok_or_else(|| not_a_number(text, "int", BASE_SHARDS))?;
+    match u32::try_from(number) {
+        Ok(shards @ 1..) => Ok(shards),
+        _ => Err(not_positive(BASE_SHARDS, i64::from(number))),
+    }
+}
+
+fn not_a_size(name: &str, text: &str, reason: &str) -> OptionError {
+    OptionError(format!(
+        "{name} {text} is not a valid size in bytes: {reason}"
+    ))
+}
+
+fn too_small(name: &str, text: &str) -> OptionError {
+    OptionError(format!(
+        "{name} {text} is not acceptable, size must be at least {}",
+        print_bytes(SMALLEST_BYTES)
+    ))
+}
+
+fn target_bytes(text: &str) -> Result<i64, OptionError> {
+    let bytes = parse_bytes(text).map_err(|reason| not_a_size(TARGET_SIZE, text, &reason))?;
+    match () {
+        () if bytes >= i64::MAX as f64 => Err(OptionError(format!(
+            "{TARGET_SIZE} {text} is out of range of Long."
+        ))),
+        () if bytes < SMALLEST_BYTES as f64 => Err(too_small(TARGET_SIZE, text)),
+        () => Ok(bytes as i64),
+    }
+}
+
+fn flush_bytes(text: &str) -> Result<u64, OptionError> {
+    let bytes = parse_whole_bytes(text).map_err(|reason| not_a_size(FLUSH_SIZE, text, &reason))?;
+    match bytes < SMALLEST_BYTES {
+        true => Err(too_small(FLUSH_SIZE, text)),
+        false => Ok(bytes.unsigned_abs()),
+    }
+}
+
+/// Zero and less are no limit.
+fn max_sstables(text: &str) -> Result<usize, OptionError> {
+    let number = int(text).ok_or_else(|| not_a_number(text, "int", MAX_SSTABLES))?;
+    Ok(match usize::try_from(number) {
+        Ok(limit @ 1..) => limit,
+        _ => usize::MAX,
+    })
+}
+
+fn expired_check_s(text: &str) -> Result<i64, OptionError> {
+    match long(text).ok_or_else(|| not_a_number(text, "long", EXPIRED_CHECK))? {
+        seconds @ 1.. => Ok(seconds),
+        number => Err(not_positive(EXPIRED_CHECK, number)),
+    }
+}
+
+fn true_or_false(text: &str, name: &str) -> Result<bool, OptionError> {
+    boolean(text).ok_or_else(|| {
+        OptionError(format!(
+            "{name} should either be 'true' or 'false', not {text}"
+        ))
+    })
+}
+
+fn inclusion(text: &str) -> Result<Inclusion, OptionError> {
+    match text.to_uppercase().as_str() {
+        "NONE" => Ok(Inclusion::None),
+        "SINGLE" => Ok(Inclusion::Single),
+        "TRANSITIVE" => Ok(Inclusion::Transitive),
+        _ => Err(OptionError(format!(
+            "Invalid overlap inclusion method {text}. The valid options are [NONE, SINGLE, TRANSITIVE]."
+        ))),
+    }
+}
+
+fn min_bytes(text: &str, target_bytes: f64) -> Result<i64, OptionError> {
+    let bytes = parse_whole_bytes(text).map_err(|_| {
+        OptionError(format!(
+            "{text} is not a valid size in bytes for {MIN_SIZE}"
+        ))
+    })?;
+    let limit = (target_bytes * 0.5f64.sqrt()).ceil();
+    match () {
+        () if bytes < 0 => Err(OptionError(format!(
+            "Invalid configuration, {MIN_SIZE} should be greater than or equal to 0 (zero)"
+        ))),
+        () if bytes as f64 >= limit => Err(OptionError(format!(
+            "Invalid configuration, {MIN_SIZE} ({}) should be less than 70% of the targetSSTableSize ({})",
+            print_bytes(bytes),
+            print_bytes(target_bytes as i64)
+        ))),
+        () => Ok(bytes),
+    }
+}
+
+fn growth(text: &str) -> Result<f64, OptionError> {
+    let growth = parse_percent(text).map_err(|reason| {
+        OptionError(format!(
+            "{GROWTH} is not a valid number between 0 and 1: {reason}"
+        ))
+    })?;
+    match (0.0..=1.0).contains(&growth) || growth.is_nan() {
+        true => Ok(growth),
+        false => Err(OptionError(format!(
+            "{GROWTH} {text} must be between 0 and 1"
+        ))),
+    }
+}

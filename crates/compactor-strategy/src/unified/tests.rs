@@ -1,0 +1,320 @@
+use super::*;
+use crate::context::Node;
+use crate::manager::CompactionStrategyManager;
+use crate::params::{CompactionParams, StrategyOptions};
+use crate::random::TieBreak;
+use crate::release::Release;
+use crate::ring::{Partitioner, Ring};
+use crate::task::TaskKind;
+use crate::token::Token;
+
+const MIB: u64 = 1 << 20;
+
+/// Token at a fraction of the ring.
+fn at(fraction: f64) -> Token {
+    Token((fraction * 2f64.powi(64)) as i128 - (1 << 63))
+}
+
+/// An SSTable over a part of the ring, as old as its id is small.
+fn over(id: u64, bytes: u64, first: f64, last: f64) -> Sstable {
+    Sstable {
+        max_timestamp: id as i64,
+        ..Sstable::new(SstableId(id), bytes, at(first), at(last))
+    }
+}
+
+fn parsed(pairs: &[(&str, &str)]) -> UnifiedOptions {
+    let owned = |(k, v): &(&str, &str)| ((*k).to_owned(), (*v).to_owned());
+    let options = pairs.iter().map(owned).collect();
+    UnifiedOptions::from_options(&options, Release::V6_0).expect("valid options")
+}
+
+fn load(
+    options: UnifiedOptions,
+    ties: TieBreak,
+    sstables: Vec<Sstable>,
+) -> CompactionStrategyManager {
+    let params = CompactionParams {
+        is_enabled: true,
+        strategy: StrategyOptions::Unified(options),
+    };
+    CompactionStrategyManager::load(params, Node::default(), ties, sstables, 0)
+}
+
+fn ids(task: &Task) -> Vec<u64> {
+    let mut ids: Vec<u64> = task.inputs.iter().map(|id| id.0).collect();
+    ids.sort_unstable();
+    ids
+}
+
+/// Rows of SSTables that do not overlap, each row over the whole ring (`testBucketSelection`).
+fn rows(counts: &[usize]) -> Vec<Sstable> {
+    let mut sstables = Vec::new();
+    for &count in counts {
+        for place in 0..count {
+            let width = 1.0 / count as f64;
+            let first = width * place as f64;
+            let mut sstable = over(sstables.len() as u64, 0, first, first + width * 0.99);
+            // A density of 100 MiB over the whole ring.
+            sstable.token_space_coverage = Some(width);
+            sstable.data_bytes = (100.0 * MIB as f64 * width) as u64;
+            sstables.push(sstable);
+        }
+    }
+    sstables
+}
+
+/// Sizes of all selections, and how many SSTables are left.
+fn selections(counts: &[usize], inclusion: Inclusion) -> (Vec<usize>, usize) {
+    let rows = rows(counts);
+    let options = UnifiedOptions {
+        scaling: Scaling::parse(&(counts.len() - 2).to_string()).expect("a parameter"),
+        flush_bytes: Some(90 * MIB),
+        inclusion,
+        ..UnifiedOptions::new(Release::V6_0)
+    };
+    let total = rows.len();
+    let mut manager = load(options, TieBreak::Last, rows);
+    let mut sizes = Vec::new();
+    while let Ok(task) = manager.next_task(0) {
+        manager.begin(&task);
+        sizes.push(task.inputs.len());
+    }
+    let left = total - sizes.iter().sum::<usize>();
+    (sizes, left)
+}
+
+/// `UnifiedCompactionStrategyTest.testBucketSelection…`.
+#[test]
+fn buckets_are_selected_by_overlap() {
+    use Inclusion::{None, Single, Transitive};
+    assert_eq!(selections(&[10; 4], Transitive), (vec![4; 10], 0));
+    for inclusion in [Transitive, Single] {
+        assert_eq!(selections(&[10, 5, 10, 5], inclusion), (vec![6; 5], 0));
+    }
+    assert_eq!(selections(&[10, 5, 10, 5], None), (vec![4; 5], 10));
+    assert_eq!(selections(&[25, 15, 10], Transitive), (vec![10; 5], 0));
+    let (mut single, left) = selections(&[25, 15, 10], Single);
+    single.sort_unstable();
+    assert_eq!((single, left), ([[4; 5], [6; 5]].concat(), 0));
+    assert_eq!(selections(&[25, 15, 10], None), (vec![3; 10], 20));
+}
+
+/// The first bucket, the second, and the first again: Cassandra draws lots.
+#[test]
+fn equal_buckets_are_enumerated() {
+    let pick = |tie| {
+        let sstables = vec![
+            over(1, MIB, 0.0, 0.1),
+            over(2, MIB, 0.0, 0.1),
+            over(3, MIB, 0.5, 0.6),
+            over(4, MIB, 0.5, 0.6),
+        ];
+        let options = parsed(&[("scaling_parameters", "N")]);
+        ids(&load(options, TieBreak::Nth(tie), sstables)
+            .next_task(0)
+            .expect("a task"))
+    };
+    assert_eq!(
+        [pick(0), pick(1), pick(2)],
+        [vec![1, 2], vec![3, 4], vec![1, 2]]
+    );
+}
+
+/// SSTables over the whole ring, of a number in L0 and one in L1.
+fn in_two_levels(scaling: &str, lower: u64, upper: u64) -> CompactionStrategyManager {
+    let whole = |id, bytes| Sstable {
+        token_space_coverage: Some(1.0),
+        ..over(id, bytes, 0.0, 0.9)
+    };
+    let mut sstables: Vec<Sstable> = (0..lower).map(|id| whole(id, MIB)).collect();
+    sstables.extend((0..upper).map(|id| whole(100 + id, 12 * MIB)));
+    load(
+        parsed(&[("scaling_parameters", scaling)]),
+        TieBreak::First,
+        sstables,
+    )
+}
+
+#[test]
+fn a_level_below_its_threshold_blocks_others() {
+    let stalled = |level, overlap, threshold| Idle::Stalled {
+        level,
+        overlap,
+        threshold,
+    };
+    // T10: five do not reach ten, but are more than the four that reach two.
+    let idle = in_two_levels("T10, L4", 5, 4).next_task(0).unwrap_err();
+    assert_eq!(idle[0].1, stalled(0, 5, 10));
+    let idle = in_two_levels("L4, T8", 3, 5).next_task(0).unwrap_err();
+    assert_eq!(idle[0].1, stalled(1, 5, 8));
+    // With equal overlap the lower level is considered.
+    let idle = in_two_levels("T10, L4", 4, 4).next_task(0).unwrap_err();
+    assert_eq!(idle[0].1, stalled(0, 4, 10));
+    let task = in_two_levels("T10, L4", 3, 4).next_task(0).expect("a task");
+    assert_eq!(ids(&task), [100, 101, 102, 103]);
+    let idle = in_two_levels("T10", 3, 4).next_task(0).unwrap_err();
+    assert_eq!(
+        idle[0].1,
+        Idle::LowOverlap {
+            level: 1,
+            overlap: 4,
+            threshold: 10
+        }
+    );
+}
+
+#[test]
+fn late_compactions_select_the_oldest() {
+    let sstables = (0..55).map(|id| over(id, MIB, 0.0, 0.9)).collect();
+    let mut manager = load(
+        UnifiedOptions::new(Release::V6_0),
+        TieBreak::First,
+        sstables,
+    );
+    let task = manager.next_task(0).expect("a task");
+    assert_eq!(ids(&task), (0..16).collect::<Vec<_>>());
+    assert_eq!(manager.remaining_tasks(0), 55 / 4);
+    let limited = parsed(&[("max_sstables_to_compact", "6")]);
+    let sstables = (0..12).map(|id| over(id, MIB, 0.0, 0.9)).collect();
+    let task = load(limited, TieBreak::First, sstables)
+        .next_task(0)
+        .expect("a task");
+    assert_eq!(ids(&task), (0..6).collect::<Vec<_>>());
+}
+
+#[test]
+fn outputs_are_split_into_shards() {
+    let sstables = (0..4).map(|id| over(id, 600 * MIB, 0.0, 0.999)).collect();
+    let options = parsed(&[
+        ("target_sstable_size", "100MiB"),
+        ("min_sstable_size", "0B"),
+        ("sstable_growth", "0"),
+    ]);
+    let task = load(options, TieBreak::First, sstables)
+        .next_task(0)
+        .expect("a task");
+    let Split::Shards(shards) = task.output.split else {
+        panic!("not split: {task:?}");
+    };
+    assert!(shards.is_parallel);
+    assert_eq!(shards.boundaries.len(), 31);
+    assert_eq!(shards.boundaries[15], Token(0));
+    assert_eq!(task.output.level, 0);
+}
+
+#[test]
+fn small_outputs_are_not_split() {
+    let sstables = (0..4).map(|id| over(id, MIB, 0.0, 0.999)).collect();
+    let task = load(
+        UnifiedOptions::new(Release::V6_0),
+        TieBreak::First,
+        sstables,
+    );
+    let output = task_output(task);
+    assert_eq!(output, Output::default());
+}
+
+fn task_output(mut manager: CompactionStrategyManager) -> Output {
+    manager.next_task(0).expect("a task").output
+}
+
+#[test]
+fn expired_sstables_are_found_one_interval_after_the_start() {
+    let expired = Sstable {
+        max_local_deletion_time: 1,
+        max_timestamp: -1,
+        ..over(1, MIB, 0.0, 0.5)
+    };
+    let mut manager = load(
+        UnifiedOptions::new(Release::V6_0),
+        TieBreak::First,
+        vec![expired],
+    );
+    manager.node_mut().gc_grace_s = 0;
+    assert!(manager.next_task(600_000).is_err());
+    let task = manager.next_task(600_001).expect("a task");
+    assert_eq!((ids(&task), task.kind), (vec![1], TaskKind::Expired));
+}
+
+/// `UnifiedCompactionStrategyTest.testMaximalSelection`.
+#[test]
+fn a_major_compaction_of_five_is_one_per_non_overlapping_set() {
+    let mut sstables = Vec::new();
+    for (count, mib) in [(10u64, 100), (15, 200), (25, 400)] {
+        for place in 0..count {
+            let width = 1.0 / count as f64;
+            let first = width * place as f64;
+            let id = sstables.len() as u64;
+            sstables.push(over(id, mib * MIB, first + 1e-6, first + width - 1e-6));
+        }
+    }
+    let mut five = load(
+        UnifiedOptions::new(Release::V5_0),
+        TieBreak::First,
+        sstables.clone(),
+    );
+    let bytes = |manager: &CompactionStrategyManager, task: &Task| {
+        let sizes = task
+            .inputs
+            .iter()
+            .filter_map(|&id| Some(manager.live().get(id)?.data_bytes));
+        sizes.sum::<u64>() / MIB
+    };
+    let tasks = five.major(0, false);
+    let found: Vec<(usize, u64)> = tasks
+        .iter()
+        .map(|task| (task.inputs.len(), bytes(&five, task)))
+        .collect();
+    assert_eq!(found, [(10, 2 * 100 + 3 * 200 + 5 * 400); 5]);
+    // 6.0 joins what shares an output shard: 14,000 MiB are four shards, across which SSTables overlap.
+    let mut six = load(
+        UnifiedOptions::new(Release::V6_0),
+        TieBreak::First,
+        sstables,
+    );
+    assert_eq!(six.major(0, false).len(), 1);
+}
+
+#[test]
+fn other_partitioners_have_one_shard() {
+    let sstables = (0..4).map(|id| over(id, 600 * MIB, 0.0, 0.9)).collect();
+    let mut manager = load(
+        UnifiedOptions::new(Release::V6_0),
+        TieBreak::First,
+        sstables,
+    );
+    manager.node_mut().ring = Ring::whole(Partitioner::Ordered);
+    assert_eq!(task_output(manager).split, Split::None);
+}
+
+#[test]
+fn bad_options_are_refused_in_cassandras_words() {
+    let refused = |name: &str, value: &str| {
+        let options = [(name.to_owned(), value.to_owned())].into();
+        UnifiedOptions::from_options(&options, Release::V6_0)
+            .unwrap_err()
+            .0
+    };
+    assert_eq!(
+        refused("base_shard_count", "0"),
+        "Invalid configuration, base_shard_count should be positive: 0"
+    );
+    assert_eq!(
+        refused("target_sstable_size", "100KiB"),
+        "target_sstable_size 100KiB is not acceptable, size must be at least 1.000MiB"
+    );
+    assert_eq!(
+        refused("min_sstable_size", "800MiB"),
+        "Invalid configuration, min_sstable_size (800.000MiB) should be less than 70% of the \
+         targetSSTableSize (1.000GiB)"
+    );
+    assert_eq!(
+        refused("sstable_growth", "1.1"),
+        "sstable_growth 1.1 must be between 0 and 1"
+    );
+    assert_eq!(
+        refused("min_threshold", "4"),
+        "Properties specified [min_threshold] are not understood by UnifiedCompactionStrategy"
+    );
+}

@@ -1,0 +1,138 @@
+//! Requests to a strategy of Cassandra's.
+
+use anyhow::{Context, Result};
+use compactor_strategy::sstable::{RepairState, Sstable, SstableId};
+use compactor_strategy::token::Position;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::random::RandomTable;
+use crate::Cassandra;
+
+const KEYSPACE: &str = "planning";
+const TABLE: &str = "planned";
+
+/// A server with a table whose SSTables are only described.
+pub(super) struct Session<'c> {
+    cassandra: &'c mut Cassandra,
+}
+
+/// A task that a strategy of Cassandra's selected.
+#[derive(Debug, Deserialize)]
+pub(super) struct TheirTask {
+    /// Number by which it is ended.
+    pub(super) number: u64,
+    /// Ascending.
+    #[serde(deserialize_with = "ids")]
+    pub(super) inputs: Vec<SstableId>,
+    pub(super) level: u32,
+    pub(super) max_sstable_bytes: u64,
+    pub(super) is_level_only: bool,
+    /// Last tokens of output shards.
+    pub(super) boundaries: Vec<i64>,
+}
+
+fn ids<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<SstableId>, D::Error> {
+    let ids = Vec::<u64>::deserialize(deserializer)?;
+    let mut ids: Vec<SstableId> = ids.into_iter().map(SstableId).collect();
+    ids.sort_unstable();
+    Ok(ids)
+}
+
+impl<'c> Session<'c> {
+    /// Makes the table unless an earlier session did.
+    pub(super) fn start(cassandra: &'c mut Cassandra) -> Result<Session<'c>> {
+        let statements = [
+            format!(
+                "CREATE KEYSPACE IF NOT EXISTS {KEYSPACE} WITH replication = \
+                 {{'class': 'SimpleStrategy', 'replication_factor': 1}}"
+            ),
+            format!("CREATE TABLE IF NOT EXISTS {KEYSPACE}.{TABLE} (k int PRIMARY KEY)"),
+        ];
+        cassandra.request(json!({"op": "cql", "statements": statements}))?;
+        Ok(Session { cassandra })
+    }
+
+    pub(super) fn open(&mut self, table: &RandomTable, sstables: &[Sstable]) -> Result<()> {
+        self.request(json!({
+            "op": "plan_open", "class": table.strategy.class(), "options": table.options,
+            "now_s": table.now_s, "sstables": described(sstables),
+        }))
+    }
+
+    pub(super) fn add(&mut self, sstables: &[Sstable]) -> Result<()> {
+        self.request(json!({"op": "plan_add", "sstables": described(sstables)}))
+    }
+
+    /// The next task, and how many remain.
+    pub(super) fn next(
+        &mut self,
+        now_s: i64,
+        gc_before_s: i64,
+    ) -> Result<(Option<TheirTask>, usize)> {
+        #[derive(Deserialize)]
+        struct Next {
+            task: Option<TheirTask>,
+            remaining: usize,
+        }
+        let request = json!({"op": "plan_next", "now_s": now_s, "gc_before_s": gc_before_s});
+        let reply = self.cassandra.request(request)?;
+        let next: Next = serde_json::from_value(reply).context("the next task in the reply")?;
+        Ok((next.task, next.remaining))
+    }
+
+    pub(super) fn abort(&mut self, number: u64) -> Result<()> {
+        self.request(json!({"op": "plan_abort", "number": number}))
+    }
+
+    pub(super) fn complete(&mut self, number: u64, outputs: &[Sstable]) -> Result<()> {
+        self.request(json!({
+            "op": "plan_complete", "number": number, "outputs": described(outputs),
+        }))
+    }
+
+    fn request(&mut self, mut request: Value) -> Result<()> {
+        request["keyspace"] = json!(KEYSPACE);
+        request["table"] = json!(TABLE);
+        self.cassandra.request(request).map(drop)
+    }
+}
+
+impl Drop for Session<'_> {
+    fn drop(&mut self) {
+        // The server is stopped anyway if this fails.
+        let _ = self.request(json!({"op": "plan_close"}));
+    }
+}
+
+fn described(sstables: &[Sstable]) -> Vec<Value> {
+    sstables.iter().map(describe).collect()
+}
+
+fn describe(sstable: &Sstable) -> Value {
+    let position = |position: &Position| {
+        let token = i64::try_from(position.token.0).unwrap_or(i64::MAX);
+        json!([token, position.key.first().copied().unwrap_or(0)])
+    };
+    let (at, count) = sstable
+        .tombstones
+        .points()
+        .first()
+        .copied()
+        .unwrap_or((0, 0));
+    let samples = sstable.keys.samples.as_ref();
+    let samples = samples.map_or(&[][..], |samples| &samples.tokens);
+    let samples: Vec<i64> = samples
+        .iter()
+        .map(|token| i64::try_from(token.0).unwrap_or(i64::MAX))
+        .collect();
+    json!({
+        "id": sstable.id.0, "data_bytes": sstable.data_bytes, "bytes_on_disk": sstable.bytes_on_disk,
+        "first": position(&sstable.first), "last": position(&sstable.last),
+        "min_timestamp": sstable.min_timestamp, "max_timestamp": sstable.max_timestamp,
+        "max_local_deletion_time": sstable.max_local_deletion_time, "level": sstable.level,
+        "is_repaired": sstable.repair == RepairState::Repaired, "is_suspect": sstable.is_suspect,
+        "created_ms": sstable.created_ms, "token_space_coverage": sstable.token_space_coverage,
+        "tombstones_at": at, "tombstones": count, "samples": samples,
+    })
+}

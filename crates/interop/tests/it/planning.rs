@@ -1,0 +1,168 @@
+//! The tasks that our strategies select, compared with those that Cassandra's select.
+
+use compactor_strategy::CompactionParams;
+use compactor_strategy::release::Release;
+use compactor_testkit::campaign::cases;
+use interop::planning::{Compared, Strategy, compare};
+use interop::{Cassandra, Mode, Options, Release as Server};
+
+use crate::support::has_five;
+
+/// Random tables per strategy and release in a full campaign.
+const TABLES: usize = 60;
+
+fn servers() -> Vec<(Release, Cassandra)> {
+    if !has_five() {
+        return Vec::new();
+    }
+    let start = |release, server| {
+        let options = Options {
+            release: Some(server),
+            ..Options::default()
+        };
+        let cassandra = Cassandra::start(Mode::Oa, &options).expect("Cassandra starts");
+        (release, cassandra)
+    };
+    vec![
+        start(Release::V5_0, Server::Five),
+        start(Release::V6_0, Server::Six),
+    ]
+}
+
+/// Compares with both releases, and returns what the comparisons came across.
+fn compare_all(strategy: Strategy) -> Vec<Compared> {
+    let compare_with = |(release, mut cassandra): (Release, Cassandra)| {
+        let compared = compare(&mut cassandra, strategy, release, 0..cases(TABLES) as u64);
+        let compared = compared.unwrap_or_else(|error| panic!("{error:#}"));
+        println!("{strategy:?}, {release:?}: {compared:?}");
+        compared
+    };
+    servers().into_iter().map(compare_with).collect()
+}
+
+#[test]
+fn size_tiered() {
+    for compared in compare_all(Strategy::SizeTiered) {
+        assert!(compared.tasks > 75 && compared.idle > 75 && compared.tombstones > 0);
+    }
+}
+
+#[test]
+fn leveled() {
+    for compared in compare_all(Strategy::Leveled) {
+        assert!(compared.tasks > 75 && compared.idle > 25 && compared.tombstones > 0);
+        assert!(compared.level_only > 0);
+    }
+}
+
+#[test]
+fn time_window() {
+    for compared in compare_all(Strategy::TimeWindow) {
+        assert!(compared.tasks > 75 && compared.idle > 25 && compared.tombstones > 0);
+        assert!(compared.expired > 0);
+    }
+}
+
+#[test]
+fn unified() {
+    for compared in compare_all(Strategy::Unified) {
+        assert!(compared.tasks > 75 && compared.idle > 25);
+    }
+}
+
+/// Values for any option: numbers, sizes and words close to what is valid.
+const VALUES: [&str; 26] = [
+    "",
+    "-1",
+    "0",
+    "1",
+    "2",
+    "3",
+    "40",
+    "0.5",
+    "1.5",
+    "abc",
+    "99999999999",
+    "true",
+    "FALSE",
+    "1e3",
+    "+2",
+    "DAYS",
+    "SECONDS",
+    "100MiB",
+    "500KiB",
+    "1.5 GiB",
+    "0B",
+    "10%",
+    "T4, L4",
+    "Q6",
+    "none",
+    "-5B",
+];
+
+/// Refuses each option with each value as Cassandra does.
+fn refuse_as_cassandra(strategy: Strategy, names: &[&str]) {
+    for (release, mut cassandra) in servers() {
+        let one = |name: &str, value: &str| [(name.to_owned(), value.to_owned())].into();
+        let pairs = names
+            .iter()
+            .flat_map(|name| VALUES.iter().map(move |value| (*name, *value)));
+        let sets: Vec<std::collections::BTreeMap<String, String>> =
+            pairs.map(|(name, value)| one(name, value)).collect();
+        let theirs = interop::strategy::refusals(&mut cassandra, strategy.class(), &sets);
+        let theirs = theirs.expect("Cassandra judges");
+        for (set, theirs) in sets.iter().zip(theirs) {
+            let ours = CompactionParams::from_options(strategy.class(), set, release);
+            let ours = ours.err().map(|error| error.0);
+            match theirs.as_deref() {
+                // An exception that Cassandra does not handle.
+                Some(text) if text.is_empty() || text.contains("threw an error") => {
+                    assert!(ours.is_some(), "{release:?}, {set:?}: {text}");
+                }
+                _ => assert_eq!(ours, theirs, "{release:?}, {set:?}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn options_of_leveled() {
+    let names = [
+        "sstable_size_in_mb",
+        "fanout_size",
+        "single_sstable_uplevel",
+        "min_threshold",
+    ];
+    refuse_as_cassandra(Strategy::Leveled, &names);
+}
+
+#[test]
+fn options_of_time_window() {
+    let names = [
+        "compaction_window_unit",
+        "compaction_window_size",
+        "timestamp_resolution",
+        "expired_sstable_check_frequency_seconds",
+        "max_threshold",
+    ];
+    refuse_as_cassandra(Strategy::TimeWindow, &names);
+}
+
+#[test]
+fn options_of_unified() {
+    let names = [
+        "scaling_parameters",
+        "base_shard_count",
+        "target_sstable_size",
+        "flush_size_override",
+        "max_sstables_to_compact",
+        "expired_sstable_check_frequency_seconds",
+        "unsafe_aggressive_sstable_expiration",
+        "overlap_inclusion_method",
+        "min_sstable_size",
+        "sstable_growth",
+        "parallelize_output_shards",
+        "min_threshold",
+    ];
+    refuse_as_cassandra(Strategy::Unified, &names);
+}
