@@ -1,10 +1,10 @@
 //! Tells the program the commit that it is built from and its target, for `--version`.
 
+use std::path::Path;
 use std::process::Command;
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rerun-if-changed=.cargo_vcs_info.json");
     let commit = packaged_commit().or_else(checked_out_commit);
     let commit = commit.unwrap_or_else(|| "unknown commit".to_owned());
     let target = std::env::var("TARGET").unwrap_or_default();
@@ -20,7 +20,9 @@ fn packaged_commit() -> Option<String> {
 }
 
 fn checked_out_commit() -> Option<String> {
-    if let Some(log) = git(&["rev-parse", "--git-path", "logs/HEAD"]) {
+    let log = git(&["rev-parse", "--git-path", "logs/HEAD"])?;
+    // A path that does not exist counts as changed: every build would link the program anew.
+    if Path::new(&log).exists() {
         println!("cargo::rerun-if-changed={log}");
     }
     git(&["rev-parse", "--short=9", "HEAD"])

@@ -33,7 +33,7 @@ fn by_name<S: Serializer>(figures: &[(Figure, f64)], to: S) -> Result<S::Ok, S::
     to.collect_map(figures.iter().map(|(figure, value)| (name(figure), value)))
 }
 
-/// What is compared, and with what.
+/// Arms of an experiment, and the baselines that they are compared with.
 #[derive(Clone, Debug)]
 pub(crate) struct Design {
     pub(crate) experiment: &'static Experiment,

@@ -50,7 +50,7 @@ impl Default for Node {
     }
 }
 
-/// What a strategy selects from.
+/// Input of a selection: SSTables, node and time.
 #[derive(Debug)]
 pub struct Context<'a> {
     /// Live SSTables of the table.

@@ -13,7 +13,7 @@ pub use options::LevelCountOptions;
 pub use sizing::Sizing;
 
 use crate::context::Context;
-use crate::leveled::{LevelSizes, Leveled, LeveledOptions};
+use crate::leveled::{LevelSizes, Leveled};
 use crate::sstable::Sstable;
 use crate::strategy::Strategy;
 use crate::task::{Idle, Task};
@@ -33,16 +33,9 @@ pub struct LevelCount {
 impl LevelCount {
     /// A strategy without SSTables.
     pub fn new(options: LevelCountOptions) -> LevelCount {
-        let leveled = LeveledOptions {
-            sizes: options.sizing.sizes(0),
-            single_sstable_uplevel: options.single_sstable_uplevel,
-            thresholds: options.thresholds,
-            buckets: options.buckets,
-            tombstones: options.tombstones,
-        };
         LevelCount {
             sizing: options.sizing,
-            leveled: Leveled::new(leveled),
+            leveled: Leveled::new(options.leveled),
             sized_for: 0,
         }
     }

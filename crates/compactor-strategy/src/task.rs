@@ -13,7 +13,7 @@ pub struct Task {
     pub inputs: Vec<SstableId>,
     /// Of these, the ones that were found to be fully expired: dropped without being read.
     pub expired: Vec<SstableId>,
-    /// What is done with them.
+    /// Operation on the inputs.
     pub kind: TaskKind,
     /// Rule that selected them.
     pub reason: Reason,
@@ -69,7 +69,7 @@ impl Task {
     }
 }
 
-/// What a task does with its inputs.
+/// Operation of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaskKind {
     /// Merges them (`CompactionTask`).

@@ -1,4 +1,4 @@
-//! What is done when the process ends.
+//! Actions at the exit of the process.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, Once, PoisonError};

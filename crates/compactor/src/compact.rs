@@ -17,7 +17,7 @@ use std::time::Instant;
 
 use compactor_check::input_check::InputCheck;
 use compactor_engine::input::ComponentList;
-use compactor_engine::job::Scope;
+use compactor_engine::job::{Scope, free_files};
 use compactor_engine::merge::Observer;
 use compactor_engine::publish::{InputsAtOpen, OutputClaim, Staging, next_id, publish_all};
 use compactor_io::Io;
@@ -26,9 +26,7 @@ use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::sstable_id::SstableId;
 use compactor_strategy::size_tiered::SizeTieredOptions;
 
-use crate::concurrent::{
-    ConcurrentMerges, SharedObserver, files_of_each, free_files, merges_at_once,
-};
+use crate::concurrent::{ConcurrentMerges, SharedObserver, files_of_each, merges_at_once};
 use crate::merge::MergeRequest;
 use crate::run_record::Recorder;
 use crate::table::OutputCheck;

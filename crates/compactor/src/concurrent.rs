@@ -6,7 +6,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use compactor_check::input_check::InputCheck;
 use compactor_engine::job::MergeJob;
-pub use compactor_engine::job::free_files;
 use compactor_engine::merge::{InputRead, Observer};
 use compactor_io::Io;
 
@@ -18,9 +17,9 @@ use crate::{ErrorKind, Result};
 /// Bytes that a merge of a few small SSTables takes, buffers and all: with a smaller share it takes hardly
 /// less. Measured.
 const MIN_MEMORY: usize = 8 << 20;
-/// Descriptors that a merge takes beside its inputs: components of the output and of an input being
+/// Descriptors that a merge takes in addition to those of its inputs: components of the output and of an input being
 /// checked, directories, locks. Estimated, and more than was seen.
-const FILES_BESIDE_INPUTS: u64 = 24;
+const OTHER_FILES: u64 = 24;
 /// Minimum descriptors for the inputs of each of several concurrent merges.
 const LEAST_FILES_OF_INPUTS: u64 = 16;
 
@@ -51,15 +50,15 @@ impl<'a> SharedObserver<'a> {
 
 /// How many of `jobs` merges run at once if up to `asked` may: at least one, and no more than there are
 /// threads, since more would share processors and all be slower for it, or than these bytes of memory and
-/// [descriptors](free_files) are enough for.
-pub fn merges_at_once(
+/// descriptors are enough for.
+pub(crate) fn merges_at_once(
     asked: usize,
     threads: usize,
     memory_bytes: usize,
     open_files: u64,
     jobs: usize,
 ) -> usize {
-    let by_files = open_files / (FILES_BESIDE_INPUTS + LEAST_FILES_OF_INPUTS);
+    let by_files = open_files / (OTHER_FILES + LEAST_FILES_OF_INPUTS);
     asked
         .min(threads)
         .min(memory_bytes / MIN_MEMORY)
@@ -69,11 +68,11 @@ pub fn merges_at_once(
 
 /// Descriptors for the inputs of each of `concurrent` merges, of `open_files` that all may have. The other
 /// descriptors of a single merge are already subtracted.
-pub fn files_of_each(open_files: u64, concurrent: usize) -> u64 {
+pub(crate) fn files_of_each(open_files: u64, concurrent: usize) -> u64 {
     let of_each = open_files / concurrent.max(1) as u64;
     match concurrent {
         0 | 1 => of_each,
-        _ => of_each.saturating_sub(FILES_BESIDE_INPUTS),
+        _ => of_each.saturating_sub(OTHER_FILES),
     }
 }
 
@@ -213,7 +212,7 @@ mod tests {
             let of_each = files_of_each(open_files, concurrent);
             if concurrent > 1 {
                 assert!(of_each >= LEAST_FILES_OF_INPUTS, "{open_files}");
-                let all = (of_each + FILES_BESIDE_INPUTS) * concurrent as u64;
+                let all = (of_each + OTHER_FILES) * concurrent as u64;
                 assert!(all <= open_files, "{open_files}");
             } else {
                 assert_eq!(of_each, open_files);

@@ -18,7 +18,7 @@
 #![forbid(unsafe_code)]
 
 pub mod compact;
-pub mod concurrent;
+mod concurrent;
 pub mod generate;
 pub mod merge;
 pub mod node_processes;

@@ -20,14 +20,14 @@ use crate::verify::statistics_consistency;
 
 /// The inputs of a job, as far as the check of their components needs them.
 pub(super) struct InputsToCheck {
-    /// Those of the BIG format, which can be checked by themselves.
+    /// Inputs of the BIG format, whose components are checked without the data.
     inputs: Vec<InputToCheck>,
-    /// Those among them that are read and whose partitions may have a promoted index.
+    /// Of these, the ones that are read and whose partitions may have a promoted index.
     pub(super) indexed: Vec<IndexedInput>,
-    /// Those of the BTI format, and the compression ratios that their statistics should tell.
+    /// Inputs of the BTI format, and the compression ratio that the statistics of each should have.
     pub(super) tries: Vec<TrieInput>,
     trie_ratios: Vec<f64>,
-    /// Those of the BTI format that are checked but not merged.
+    /// Of these, the last ones, which are checked but not merged.
     unread_tries: Vec<Arc<OverlappingSstable>>,
     mode: ReadMode,
 }
@@ -36,7 +36,7 @@ enum InputToCheck {
     OfMerge {
         data_path: PathBuf,
         data_len: u64,
-        /// That its statistics should tell.
+        /// Ratio that its statistics should have.
         compression_ratio: f64,
     },
     /// It is not merged, and other merges may have checked it. There may be many thousands.
@@ -62,16 +62,16 @@ pub(super) struct CheckedInput {
 /// Inputs that a thread has checked, and the damage that does not stop the merge.
 pub(super) type Checked = Result<(Vec<CheckedInput>, Vec<Finding>)>;
 
-/// Inputs whose components are checked at a time where there are many small ones.
+/// Number of small inputs whose components are checked concurrently.
 const CHECKED_AT_ONCE: usize = 4;
 
-/// Of inputs with more uncompressed bytes it is not waiting for reads that takes long.
+/// Uncompressed bytes up to which the check of an input mostly waits for reads.
 const SMALL_INPUT_BYTES: u64 = 4 << 20;
 
 impl InputsToCheck {
     pub(super) fn of(job: &MergeJob) -> InputsToCheck {
-        // Those that are dropped unread are trusted by their statistics, and by the index that says where they lie:
-        // all the more reason to validate these.
+        // Inputs are dropped unread on the word of their statistics and of the index that has their key range: these
+        // are validated like those of the others.
         let read = job.inputs().iter().map(|input| (input, true));
         let unread = job.fully_expired().iter().map(|input| (input, false));
         let (big, bti): (Vec<_>, Vec<_>) = read
@@ -131,14 +131,14 @@ impl InputsToCheck {
                     is_read: false,
                     tries: SharedTries::default(),
                 });
-                // Its ratio was held when it was opened, and nothing will have been read of it.
+                // Its ratio was validated when it was opened, and its data is not read.
                 self.trie_ratios.push(NO_COMPRESSION_RATIO);
             }
         }
     }
 
-    /// One input after the other: the merge has the processors and the disk to itself otherwise. Of many
-    /// small ones some at a time: what takes long is to wait for their reads.
+    /// Checks BIG inputs one after the other, which leaves processors and disk to the merge; small ones several at a
+    /// time, since their check mostly waits for reads.
     pub(super) fn check(&self, io: &Io, stop: &AtomicBool, failed: &AtomicBool) -> Checked {
         let are_small = (self.inputs.iter()).all(|input| input.data_len() <= SMALL_INPUT_BYTES);
         let at_once = if are_small { CHECKED_AT_ONCE } else { 1 };

@@ -157,3 +157,20 @@ fn uring_with_dontcache_is_wrong_usage_before_anything_is_opened() {
     }
     assert_eq!(std::fs::read_dir(temp.path()).unwrap().count(), 0);
 }
+
+#[test]
+fn the_version_has_commit_and_target() {
+    let temp = TempDir::new().unwrap();
+    let out = compactor(temp.path(), &["--version"]);
+    let text = String::from_utf8(out.stdout).unwrap();
+    let version = concat!("compactor ", env!("CARGO_PKG_VERSION"), " (");
+    let (commit, target) = text
+        .trim_end()
+        .strip_prefix(version)
+        .and_then(|rest| rest.strip_suffix(')')?.split_once(", "))
+        .unwrap_or_else(|| panic!("{text}"));
+    // Without a repository, as in a tarball of the sources, the commit is not known.
+    let is_commit = commit.len() >= 9 && commit.chars().all(|c| c.is_ascii_hexdigit());
+    assert!(is_commit || commit == "unknown commit", "{text}");
+    assert!(target.contains("linux"), "{text}");
+}

@@ -235,7 +235,7 @@ impl Mark {
 #[derive(Debug)]
 pub(super) struct Plot<'a> {
     pub(super) title: &'a str,
-    /// What it shows, in words.
+    /// Text alternative for screen readers.
     pub(super) description: String,
     /// Heading in the colour of a stroke.
     pub(super) heading: Option<(&'a str, Stroke)>,

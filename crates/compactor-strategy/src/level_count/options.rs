@@ -1,10 +1,12 @@
 //! Options of compaction into a fixed number of levels.
 
 use super::sizing::Sizing;
+use crate::leveled::LeveledOptions;
 use crate::options::{
     OptionError, Options, Thresholds, boolean, int, refuse_bad_overlapping_tombstones,
     refuse_unknown,
 };
+use crate::release::Release;
 use crate::size_tiered::BucketOptions;
 use crate::tombstones::TombstoneOptions;
 
@@ -36,25 +38,19 @@ pub struct LevelCountOptions {
     /// Number of levels, and bounds of the SSTable size (`level_count`, `fanout_size`,
     /// `min_sstable_size_in_mb`, `max_sstable_size_in_mb`).
     pub sizing: Sizing,
-    /// Whether an SSTable that overlaps nothing in the next level only gets the new level in its statistics
-    /// (`single_sstable_uplevel`).
-    pub single_sstable_uplevel: bool,
-    /// Thresholds, of which the maximum limits the SSTables of L0 per compaction.
-    pub thresholds: Thresholds,
-    /// Options of size tiers, in which L0 is compacted if it is large.
-    pub buckets: BucketOptions,
-    /// Options of single-SSTable tombstone compactions.
-    pub tombstones: TombstoneOptions,
+    /// The other options, as of leveled compaction; its sizes are those of an empty table.
+    pub leveled: LeveledOptions,
 }
 
 impl Default for LevelCountOptions {
     fn default() -> LevelCountOptions {
+        let sizing = Sizing::default();
         LevelCountOptions {
-            sizing: Sizing::default(),
-            single_sstable_uplevel: true,
-            thresholds: Thresholds::default(),
-            buckets: BucketOptions::default(),
-            tombstones: TombstoneOptions::default(),
+            sizing,
+            leveled: LeveledOptions {
+                sizes: sizing.sizes(0),
+                ..LeveledOptions::new(Release::V6_0)
+            },
         }
     }
 }
@@ -89,10 +85,13 @@ impl LevelCountOptions {
         let uplevel = options.get(SINGLE_SSTABLE_UPLEVEL);
         Ok(LevelCountOptions {
             sizing,
-            single_sstable_uplevel: uplevel.is_none_or(|text| boolean(text).unwrap_or(false)),
-            thresholds: Thresholds::from_options(options)?,
-            buckets,
-            tombstones,
+            leveled: LeveledOptions {
+                sizes: sizing.sizes(0),
+                single_sstable_uplevel: uplevel.is_none_or(|text| boolean(text).unwrap_or(false)),
+                thresholds: Thresholds::from_options(options)?,
+                buckets,
+                tombstones,
+            },
         })
     }
 }

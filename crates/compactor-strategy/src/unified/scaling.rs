@@ -19,7 +19,7 @@ impl Scaling {
     /// Parses a list such as `T8, T4, N, L4`.
     ///
     /// # Errors
-    /// What is neither `N`, nor `L` or `T` with a fan-out of at least two, nor a number.
+    /// A value other than `N`, a number, or `L` or `T` with a fan-out of at least two.
     pub fn parse(text: &str) -> Result<Scaling, OptionError> {
         // Java drops empty parts at the end of a list.
         let list = text.trim_end_matches(',');

@@ -1,5 +1,7 @@
 //! The tasks that our strategies select, compared with those that Cassandra's select.
 
+use std::collections::BTreeMap;
+
 use compactor_strategy::CompactionParams;
 use compactor_strategy::release::Release;
 use compactor_testkit::campaign::cases;
@@ -98,7 +100,7 @@ fn unified() {
 }
 
 /// Values for any option: numbers, sizes and words close to what is valid.
-const VALUES: [&str; 26] = [
+const VALUES: [&str; 28] = [
     "",
     "-1",
     "0",
@@ -112,6 +114,8 @@ const VALUES: [&str; 26] = [
     "99999999999",
     "true",
     "FALSE",
+    " 7 ",
+    "1f",
     "1e3",
     "+2",
     "DAYS",
@@ -134,8 +138,9 @@ fn refuse_as_cassandra(strategy: Strategy, names: &[&str]) {
         let pairs = names
             .iter()
             .flat_map(|name| VALUES.iter().map(move |value| (*name, *value)));
-        let sets: Vec<std::collections::BTreeMap<String, String>> =
+        let mut sets: Vec<BTreeMap<String, String>> =
             pairs.map(|(name, value)| one(name, value)).collect();
+        sets.push(BTreeMap::new());
         let theirs = interop::strategy::refusals(&mut cassandra, strategy.class(), &sets);
         let theirs = theirs.expect("Cassandra judges");
         for (set, theirs) in sets.iter().zip(theirs) {
@@ -150,6 +155,23 @@ fn refuse_as_cassandra(strategy: Strategy, names: &[&str]) {
             }
         }
     }
+}
+
+#[test]
+fn options_of_size_tiered() {
+    let names = [
+        "min_threshold",
+        "max_threshold",
+        "bucket_low",
+        "bucket_high",
+        "min_sstable_size",
+        "tombstone_threshold",
+        "tombstone_compaction_interval",
+        "unchecked_tombstone_compaction",
+        "log_all",
+        "enabled",
+    ];
+    refuse_as_cassandra(Strategy::SizeTiered, &names);
 }
 
 #[test]

@@ -1,6 +1,4 @@
-//! Our size-tiered strategy by Cassandra's own: buckets, the bucket that is compacted next, and what options it refuses.
-
-use std::collections::BTreeMap;
+//! Our size-tiered strategy by Cassandra's own: buckets, and the bucket that is compacted next.
 
 use compactor_strategy::context::Node;
 use compactor_strategy::options::Thresholds;
@@ -112,59 +110,4 @@ fn the_next_compaction_is_cassandras() {
         }
     }
     assert!(found > 10, "{found} choices were not empty");
-}
-
-#[test]
-fn options_are_refused_in_cassandras_words() {
-    let Some(mut cassandra) = server(Mode::Pa) else {
-        return;
-    };
-    let values = [
-        "",
-        "-1",
-        "0",
-        "1",
-        "2",
-        "3",
-        "40",
-        "0.5",
-        "1.5",
-        "abc",
-        "99999999999",
-        "true",
-        " 7 ",
-        "1e3",
-        "+2",
-        "1f",
-    ];
-    let names = [
-        "min_threshold",
-        "max_threshold",
-        "bucket_low",
-        "bucket_high",
-        "min_sstable_size",
-        "tombstone_threshold",
-        "tombstone_compaction_interval",
-        "unchecked_tombstone_compaction",
-        "log_all",
-        "enabled",
-    ];
-    let mut sets: Vec<BTreeMap<String, String>> = vec![BTreeMap::new()];
-    for name in names {
-        for value in values {
-            sets.push(BTreeMap::from([(name.to_owned(), value.to_owned())]));
-        }
-    }
-    let theirs = strategy::refusals(&mut cassandra, "SizeTieredCompactionStrategy", &sets)
-        .expect("Cassandra judges");
-    for (set, theirs) in sets.iter().zip(theirs) {
-        let ours = SizeTieredOptions::from_options(set)
-            .err()
-            .map(|error| error.0);
-        match theirs.as_deref() {
-            // An int that Cassandra takes apart without looking whether it is one.
-            Some("") => assert!(ours.is_some(), "{set:?}"),
-            _ => assert_eq!(ours, theirs, "{set:?}"),
-        }
-    }
 }
