@@ -137,10 +137,9 @@ mod tests {
 
     #[test]
     fn levels_below_the_highest_have_limits() {
-        let mut strategy = LevelCount::new(LevelCountOptions {
-            single_sstable_uplevel: false,
-            ..LevelCountOptions::default()
-        });
+        let mut options = LevelCountOptions::default();
+        options.leveled.single_sstable_uplevel = false;
+        let mut strategy = LevelCount::new(options);
         strategy.add(&in_level(1, 4, 256 * GIB));
         // 341 GiB in SSTables of 1 GiB: the fan-out is 4.3, and L3 has a limit of 79 GiB.
         for id in 2..87 {
