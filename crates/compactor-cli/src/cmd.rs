@@ -11,6 +11,7 @@ mod guide;
 mod lab;
 mod merge;
 mod metadata;
+mod plan;
 mod scrub;
 mod split;
 mod swap;
@@ -29,6 +30,7 @@ use crate::flags::Format;
 pub enum Command {
     Merge(merge::Args),
     Compact(compact::Args),
+    Plan(plan::Args),
     Upgrade(upgrade::Args),
     Split(split::Args),
     Swap(swap::Args),
@@ -62,6 +64,7 @@ impl Command {
             | Command::Lab(_) => Writes::Generated,
             Command::Dump(_)
             | Command::Metadata(_)
+            | Command::Plan(_)
             | Command::Verify(_)
             | Command::Doctor(_)
             | Command::Guide(_)
@@ -78,6 +81,7 @@ impl Command {
             Command::Split(args) => args.format,
             Command::Swap(args) => args.format,
             Command::Metadata(args) => args.format,
+            Command::Plan(args) => args.format,
             Command::Verify(args) => args.format,
             Command::Scrub(args) => args.format,
             Command::Generate(args) => args.format,
@@ -96,6 +100,7 @@ impl Command {
         match self {
             Command::Merge(args) => merge::run(args),
             Command::Compact(args) => compact::run(args),
+            Command::Plan(args) => plan::run(args),
             Command::Upgrade(args) => upgrade::run(args),
             Command::Split(args) => split::run(args),
             Command::Swap(args) => swap::run(args),

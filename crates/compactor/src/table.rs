@@ -13,12 +13,14 @@ mod one_table;
 mod output_directory;
 mod output_form;
 mod output_layout;
+pub mod plan;
 mod purging;
 mod resources;
 mod rewrite;
 mod rows;
 mod schema_file;
 mod scrub;
+mod strategy_choice;
 mod strategy_warning;
 mod verified;
 
@@ -46,6 +48,7 @@ pub use node_command::{NextSteps, NodeCommand};
 pub use output_directory::{ExistingOutput, OutputClaim};
 pub use output_form::{Compression, DEFAULT_CHUNK_LENGTH, OutputForm};
 pub use output_layout::{OutputLayout, TableName};
+pub use plan::Planning;
 pub use purging::Purging;
 pub use resources::Resources;
 pub use rewrite::{Failure, PlannedRewrite, RewriteOutcome, Split, Unsplit, Upgrade};
@@ -146,6 +149,11 @@ impl Table {
     /// Compacts the SSTables by a strategy until it finds nothing more to do.
     pub fn compact(&self) -> Compact<'_> {
         Compact::new(self)
+    }
+
+    /// Plans the compactions that a node would start now, by any of Cassandra's strategies.
+    pub fn plan(&self) -> Planning<'_> {
+        Planning::new(self)
     }
 
     /// Rewrites each SSTable in another version or compression.

@@ -20,6 +20,7 @@ mod options;
 mod overlapping;
 mod passes;
 mod places;
+mod plan;
 mod ranges;
 mod repair;
 mod schema;

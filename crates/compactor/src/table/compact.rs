@@ -1,6 +1,5 @@
 //! Compacting a table's SSTables by a strategy.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use compactor_strategy::size_tiered::SizeTieredOptions;
@@ -10,6 +9,7 @@ use super::node_command::NextSteps;
 use super::output_directory::ExistingOutput;
 use super::output_layout::OutputLayout;
 use super::purging::PROVIDE;
+use super::strategy_choice::{SIZE_TIERED, StrategyChoice, is_class};
 use super::{OutputForm, Purging, Resources, Table, strategy_warning};
 use compactor_engine::merge::Observer;
 
@@ -27,8 +27,7 @@ use compactor_check::input_check::InputCheck;
 pub struct Compact<'t> {
     table: &'t Table,
     is_major: bool,
-    strategy: Option<String>,
-    strategy_options: BTreeMap<String, String>,
+    strategy: StrategyChoice,
     purging: Purging,
     form: OutputForm,
     resources: Resources,
@@ -43,8 +42,7 @@ impl<'t> Compact<'t> {
         Compact {
             table,
             is_major: false,
-            strategy: None,
-            strategy_options: BTreeMap::new(),
+            strategy: StrategyChoice::default(),
             purging: Purging::default(),
             form: OutputForm::default(),
             resources: Resources::default(),
@@ -64,7 +62,7 @@ impl<'t> Compact<'t> {
     /// Class of the strategy, with its package or without. Default: the schema's, otherwise
     /// `SizeTieredCompactionStrategy`, which is the only one that is supported.
     pub fn strategy(mut self, class: impl Into<String>) -> Compact<'t> {
-        self.strategy = Some(class.into());
+        self.strategy.class = Some(class.into());
         self
     }
 
@@ -75,7 +73,7 @@ impl<'t> Compact<'t> {
         name: impl Into<String>,
         value: impl Into<String>,
     ) -> Compact<'t> {
-        self.strategy_options.insert(name.into(), value.into());
+        self.strategy.options.insert(name.into(), value.into());
         self
     }
 
@@ -194,35 +192,17 @@ impl<'t> Compact<'t> {
         if self.is_major {
             return Ok(Plan::Major);
         }
-        let schema = self.table.schema();
-        let mut options = schema
-            .and_then(|schema| schema.options.compaction.clone())
-            .unwrap_or_default();
-        let of_schema = options.remove("class");
-        let class = self.strategy.as_deref().or(of_schema.as_deref());
-        let class = class.unwrap_or(SIZE_TIERED);
-        if !is_class(class, SIZE_TIERED) {
+        let (class, options) = self.strategy.resolve(self.table.schema());
+        if !is_class(&class, SIZE_TIERED) {
             return Err(Error::invalid(format!(
-                "{class}: this release plans as {SIZE_TIERED} alone; choose it with --strategy, or say \
-                 --major for one compaction of everything"
+                "{class}: this release compacts as {SIZE_TIERED} alone; choose it with --strategy, or say \
+                 --major for one compaction of everything. `compactor plan` plans as the others, too"
             )));
         }
-        if of_schema.is_some_and(|of_schema| !is_class(&of_schema, SIZE_TIERED)) {
-            // Options of another strategy do not apply to this one.
-            options.clear();
-        }
-        options.extend(self.strategy_options.clone());
         let strategy =
             SizeTieredOptions::from_options(&options).map_err(|e| Error::invalid(e.to_string()))?;
         Ok(Plan::SizeTiered(strategy))
     }
-}
-
-const SIZE_TIERED: &str = "SizeTieredCompactionStrategy";
-
-/// Classes are named with their package or without.
-fn is_class(name: &str, class: &str) -> bool {
-    name.rsplit('.').next() == Some(class)
 }
 
 /// A compaction whose inputs were looked at.

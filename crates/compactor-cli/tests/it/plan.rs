@@ -1,0 +1,143 @@
+//! `compactor plan` as a person uses it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+fn compactor(directory: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_compactor"))
+        .args(arguments)
+        .current_dir(directory)
+        .output()
+        .unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Generates SSTables of like size; returns their directory.
+fn generated(directory: &Path, sstables: &str) -> PathBuf {
+    let arguments = [
+        "generate",
+        "--size",
+        "20KiB",
+        "--sstables",
+        sstables,
+        "--output",
+        "data",
+        "--format",
+        "json",
+    ];
+    let out = compactor(directory, &arguments);
+    assert!(out.status.success(), "{}", text(&out.stderr));
+    let report: Value = serde_json::from_slice(&out.stdout).unwrap();
+    directory.join(report["table_directory"].as_str().unwrap())
+}
+
+fn plan(table: &Path, options: &[&str]) -> Value {
+    let out = compactor(
+        table,
+        &[&["plan", ".", "--format", "json"], options].concat(),
+    );
+    assert!(out.status.success(), "{}", text(&out.stderr));
+    serde_json::from_slice(&out.stdout).unwrap()
+}
+
+#[test]
+fn each_strategy_has_its_own_plan() {
+    let temp = TempDir::new().unwrap();
+    let table = generated(temp.path(), "5");
+    let inputs = |plan: &Value| plan["tasks"][0]["inputs"].as_array().map_or(0, Vec::len);
+
+    let size_tiered = plan(&table, &[]);
+    assert_eq!(size_tiered["strategy"], "SizeTieredCompactionStrategy");
+    assert_eq!(inputs(&size_tiered), 5);
+    assert_eq!(size_tiered["pending_tasks"], 1);
+    let fewer = plan(&table, &["--strategy-option", "min_threshold=6"]);
+    assert_eq!(inputs(&fewer), 0);
+    let why = fewer["idle"][0]["reason"].as_str().unwrap();
+    assert!(why.contains("min_threshold is 6"), "{why}");
+
+    let leveled = plan(
+        &table,
+        &[
+            "--strategy",
+            "LeveledCompactionStrategy",
+            "--release",
+            "5.0",
+        ],
+    );
+    assert_eq!(inputs(&leveled), 5);
+    assert_eq!(leveled["release"], "5.0");
+    // They are far smaller than an SSTable of L1.
+    assert_eq!(leveled["tasks"][0]["level"], 0);
+
+    let unified = plan(
+        &table,
+        &[
+            "--strategy",
+            "UnifiedCompactionStrategy",
+            "--strategy-option",
+            "scaling_parameters=T4",
+        ],
+    );
+    assert_eq!(inputs(&unified), 5);
+    let shown = compactor(&table, &["plan", "."]);
+    let shown = text(&shown.stdout);
+    assert!(shown.contains("merge 5 SSTables"), "{shown}");
+    assert!(shown.contains("pending tasks"), "{shown}");
+}
+
+#[test]
+fn options_are_refused_as_by_cassandra() {
+    let temp = TempDir::new().unwrap();
+    let table = generated(temp.path(), "2");
+    for (arguments, expected) in [
+        (
+            &["--strategy", "LevelledCompactionStrategy"][..],
+            "LevelledCompactionStrategy",
+        ),
+        (
+            &[
+                "--strategy",
+                "LeveledCompactionStrategy",
+                "--strategy-option",
+                "fanout_size=0",
+            ][..],
+            "fanout_size",
+        ),
+        (&["--strategy-option", "min_treshold=4"][..], "min_treshold"),
+        (&["--strategy-option", "min_threshold"][..], "NAME=VALUE"),
+    ] {
+        let out = compactor(&table, &[&["plan", "."], arguments].concat());
+        assert_eq!(out.status.code(), Some(2), "{}", text(&out.stderr));
+        let stderr = text(&out.stderr);
+        assert!(stderr.contains(expected), "{arguments:?}: {stderr}");
+    }
+}
+
+#[test]
+fn a_damaged_sstable_is_left_out_and_named() {
+    let temp = TempDir::new().unwrap();
+    let table = generated(temp.path(), "5");
+    let statistics = fs::read_dir(&table)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .find(|path| path.to_str().unwrap().ends_with("-Statistics.db"))
+        .unwrap();
+    let mut bytes = fs::read(&statistics).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 0x40;
+    fs::write(&statistics, bytes).unwrap();
+    let out = compactor(&table, &["plan", ".", "--format", "json"]);
+    assert_eq!(out.status.code(), Some(3));
+    let name = statistics.file_name().unwrap().to_str().unwrap();
+    assert!(text(&out.stderr).contains(name), "{}", text(&out.stderr));
+    let plan: Value = serde_json::from_slice(&out.stdout).unwrap();
+    assert_eq!(plan["sstables"], 4);
+    assert_eq!(plan["tasks"][0]["inputs"].as_array().unwrap().len(), 4);
+}

@@ -1,0 +1,364 @@
+//! Planning: the compactions that a node would start now, and why there are no more.
+
+mod statistics;
+
+use std::path::PathBuf;
+
+use compactor_engine::input::{InputSstable, RepairGroup};
+use compactor_io::Io;
+use compactor_sstable::Version;
+use compactor_sstable::partitioner::Partitioner;
+use compactor_strategy::context::Node;
+use compactor_strategy::random::TieBreak;
+pub use compactor_strategy::release::Release;
+use compactor_strategy::sstable::{RepairState, Sstable, SstableId};
+use compactor_strategy::task::{Split, Task, TaskKind};
+use compactor_strategy::{CompactionParams, CompactionStrategyManager};
+use serde::Serialize;
+
+use super::strategy_choice::StrategyChoice;
+use super::{Resources, Table};
+use crate::report::lossy;
+use crate::{Error, ErrorKind, Result};
+
+/// A plan of the compactions of a [`Table`], to be configured. Nothing is written.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Planning<'t> {
+    table: &'t Table,
+    strategy: StrategyChoice,
+    release: Option<Release>,
+    gc_grace_s: Option<i64>,
+    resources: Resources,
+}
+
+/// `gc_grace_seconds` of a table that does not set it.
+const DEFAULT_GC_GRACE_S: i64 = 864_000;
+
+impl<'t> Planning<'t> {
+    pub(super) fn new(table: &'t Table) -> Planning<'t> {
+        Planning {
+            table,
+            strategy: StrategyChoice::default(),
+            release: None,
+            gc_grace_s: None,
+            resources: Resources::default(),
+        }
+    }
+
+    /// Class of the strategy, with its package or without. Default: the schema's, otherwise
+    /// `SizeTieredCompactionStrategy`.
+    pub fn strategy(mut self, class: impl Into<String>) -> Planning<'t> {
+        self.strategy.class = Some(class.into());
+        self
+    }
+
+    /// An option of the strategy by Cassandra's name, such as `fanout_size`; takes precedence over the schema's.
+    pub fn strategy_option(
+        mut self,
+        name: impl Into<String>,
+        value: impl Into<String>,
+    ) -> Planning<'t> {
+        self.strategy.options.insert(name.into(), value.into());
+        self
+    }
+
+    /// Release whose rules and defaults apply. Default: the one that wrote the newest SSTable.
+    pub fn release(mut self, release: Release) -> Planning<'t> {
+        self.release = Some(release);
+        self
+    }
+
+    /// Age in seconds from which tombstones count as droppable. Default: the schema's, otherwise ten days.
+    pub fn gc_grace_s(mut self, seconds: i64) -> Planning<'t> {
+        self.gc_grace_s = Some(seconds);
+        self
+    }
+
+    /// Sets how files are read.
+    pub fn resources(mut self, resources: Resources) -> Planning<'t> {
+        self.resources = resources;
+        self
+    }
+
+    /// Plans at a time in milliseconds since 1970, by the metadata of each SSTable. A damaged SSTable is left out,
+    /// as a node leaves out one that it has marked suspect, and named.
+    ///
+    /// # Errors
+    /// Unknown strategies and options, another partitioner than Murmur3Partitioner, or a failed read.
+    pub fn run(self, now_ms: i64) -> Result<TablePlan> {
+        let io = self.resources.io()?;
+        let mut read = self.read_sstables(&io)?;
+        let release = self.release.unwrap_or(read.release);
+        let schema = self.table.schema();
+        let (class, options) = self.strategy.resolve(schema);
+        let params = CompactionParams::from_options(&class, &options, release)
+            .map_err(|e| Error::invalid(e.to_string()))?;
+        let of_schema = schema.and_then(|schema| schema.options.gc_grace_seconds);
+        let node = Node {
+            gc_grace_s: self
+                .gc_grace_s
+                .or(of_schema.map(i64::from))
+                .unwrap_or(DEFAULT_GC_GRACE_S),
+            ..Node::default()
+        };
+        let sstables = std::mem::take(&mut read.sstables);
+        let mut plan = TablePlan {
+            strategy: params.class().to_owned(),
+            release: match release {
+                Release::V5_0 => "5.0",
+                Release::V6_0 => "6.0",
+            }
+            .to_owned(),
+            sstables: sstables.len(),
+            bytes: sstables.iter().map(|sstable| sstable.data_bytes).sum(),
+            pending_tasks: pending_tasks(&params, &node, &sstables, now_ms),
+            tasks: Vec::new(),
+            idle: Vec::new(),
+            unreadable: read.unreadable,
+        };
+        let mut manager =
+            CompactionStrategyManager::load(params, node, TieBreak::First, sstables, now_ms);
+        plan.idle = loop {
+            match manager.next_task(now_ms) {
+                Ok(task) => {
+                    plan.tasks.push(self.planned(&manager, &task));
+                    manager.begin(&task);
+                }
+                Err(idle) => {
+                    let idle = idle.into_iter().map(|(group, why)| IdleGroup {
+                        repair: repair_text(group.repair),
+                        reason: why.to_string(),
+                    });
+                    break idle.collect();
+                }
+            }
+        };
+        Ok(plan)
+    }
+
+    fn read_sstables(&self, io: &Io) -> Result<ReadSstables> {
+        let mode = self.resources.read_mode;
+        let mut read = ReadSstables {
+            sstables: Vec::new(),
+            unreadable: Vec::new(),
+            release: Release::V5_0,
+        };
+        let paths = self.table.sstables();
+        // There may be tens of thousands: what is needed of each is taken before the next one is opened.
+        let inputs = InputSstable::open_all_with(io, paths, mode, |input| {
+            let described = match input.partitioner {
+                Partitioner::Murmur3 => statistics::describe(io, &input, mode),
+                other => Err(Error::invalid(format!(
+                    "{}: plans are made for Murmur3Partitioner, this SSTable is of {other:?}Partitioner",
+                    input.data_path().display()
+                ))),
+            };
+            described.map(|sstable| (input.descriptor.version, sstable))
+        });
+        for (place, (path, input)) in paths.iter().zip(inputs).enumerate() {
+            let described = input.and_then(|described| described);
+            match described {
+                Ok((version, mut sstable)) => {
+                    sstable.id = SstableId(place as u64);
+                    read.release = read.release.max(release_of(version));
+                    read.sstables.push(sstable);
+                }
+                Err(error)
+                    if matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Unsupported) =>
+                {
+                    read.unreadable.push(UnreadableSstable {
+                        data_path: path.clone(),
+                        error: error.to_string(),
+                    });
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(read)
+    }
+
+    fn planned(&self, manager: &CompactionStrategyManager, task: &Task) -> PlannedTask {
+        let inputs = task.inputs.iter().filter_map(|&id| {
+            let sstable = manager.live().get(id)?;
+            Some(PlannedSstable {
+                data_path: self.table.sstables().get(id.0 as usize)?.clone(),
+                bytes: sstable.data_bytes,
+                level: sstable.level,
+                is_expired: task.expired.contains(&id),
+            })
+        });
+        let inputs: Vec<PlannedSstable> = inputs.collect();
+        let first = task.inputs.first().and_then(|&id| manager.live().get(id));
+        PlannedTask {
+            kind: match task.kind {
+                TaskKind::Compact => PlannedKind::Compact,
+                TaskKind::Tombstones => PlannedKind::Tombstones,
+                TaskKind::LevelOnly => PlannedKind::LevelOnly,
+                TaskKind::Expired => PlannedKind::DropExpired,
+                TaskKind::RepairFinished(_) => PlannedKind::RepairFinished,
+            },
+            reason: task.reason.to_string(),
+            repair: first.map_or_else(String::new, |sstable| repair_text(sstable.repair)),
+            level: task.output.level,
+            max_sstable_bytes: match task.output.split {
+                Split::MaxBytes(bytes) if i64::try_from(bytes).is_ok_and(|b| b < i64::MAX) => {
+                    Some(bytes)
+                }
+                _ => None,
+            },
+            shards: match &task.output.split {
+                Split::Shards(shards) => shards.boundaries.len() + 1,
+                _ => 1,
+            },
+            bytes: inputs.iter().map(|input| input.bytes).sum(),
+            inputs,
+        }
+    }
+}
+
+struct ReadSstables {
+    sstables: Vec<Sstable>,
+    unreadable: Vec<UnreadableSstable>,
+    /// Release that wrote the newest version.
+    release: Release,
+}
+
+/// Compactions that a node with nothing under way reports as pending (`nodetool compactionstats`), after it was asked
+/// for the next one: some strategies count only then.
+fn pending_tasks(
+    params: &CompactionParams,
+    node: &Node,
+    sstables: &[Sstable],
+    now_ms: i64,
+) -> usize {
+    let mut manager = CompactionStrategyManager::load(
+        params.clone(),
+        node.clone(),
+        TieBreak::First,
+        sstables.iter().cloned(),
+        now_ms,
+    );
+    // The answer does not matter here.
+    let _ = manager.next_task(now_ms);
+    manager.pending_tasks(now_ms)
+}
+
+/// The release that writes this version by default.
+fn release_of(version: Version) -> Release {
+    match version {
+        Version::Pa | Version::Ea => Release::V6_0,
+        _ => Release::V5_0,
+    }
+}
+
+fn repair_text(repair: RepairState) -> String {
+    let (pending_repair, is_transient) = match repair {
+        RepairState::Transient(session) => (Some(session.0.to_be_bytes()), true),
+        RepairState::Pending(session) => (Some(session.0.to_be_bytes()), false),
+        RepairState::Repaired | RepairState::Unrepaired => (None, false),
+    };
+    let group = RepairGroup {
+        pending_repair,
+        is_transient,
+        is_repaired: repair == RepairState::Repaired,
+    };
+    group.to_string()
+}
+
+/// Compactions that a node would start now.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct TablePlan {
+    /// Class of the strategy, without its package.
+    pub strategy: String,
+    /// Release of Cassandra whose rules were applied.
+    pub release: String,
+    /// Number of SSTables that can be read.
+    pub sstables: usize,
+    /// Stored bytes of their `Data.db`.
+    pub bytes: u64,
+    /// Estimate of the compactions to be done, as `nodetool compactionstats` reports it.
+    pub pending_tasks: usize,
+    /// Tasks in the order in which a node would start them, each without the SSTables of the ones before it.
+    pub tasks: Vec<PlannedTask>,
+    /// Why there are no more tasks, for each repair state.
+    pub idle: Vec<IdleGroup>,
+    /// SSTables that are left out.
+    pub unreadable: Vec<UnreadableSstable>,
+}
+
+/// A task of a node.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct PlannedTask {
+    /// What it does.
+    pub kind: PlannedKind,
+    /// The rule that selected its inputs.
+    pub reason: String,
+    /// Repair state of its inputs.
+    pub repair: String,
+    /// Level of its outputs.
+    pub level: u32,
+    /// Stored bytes after which an output ends.
+    pub max_sstable_bytes: Option<u64>,
+    /// Number of parts of the ring that get outputs of their own.
+    pub shards: usize,
+    /// Stored bytes of the inputs' `Data.db`.
+    pub bytes: u64,
+    /// Inputs.
+    pub inputs: Vec<PlannedSstable>,
+}
+
+/// What a planned task does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum PlannedKind {
+    /// Merges SSTables.
+    Compact,
+    /// Rewrites an SSTable for its droppable tombstones.
+    Tombstones,
+    /// Changes the level of an SSTable, without rewriting its data.
+    LevelOnly,
+    /// Drops SSTables in which everything has expired.
+    DropExpired,
+    /// Changes the repair state of SSTables after a repair.
+    RepairFinished,
+}
+
+/// Input of a planned task.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct PlannedSstable {
+    /// `Data.db`.
+    #[serde(serialize_with = "lossy")]
+    pub data_path: PathBuf,
+    /// Stored bytes of `Data.db`.
+    pub bytes: u64,
+    /// Level in its statistics.
+    pub level: u32,
+    /// Everything in it has expired: it is dropped without being read.
+    pub is_expired: bool,
+}
+
+/// A repair state without a task.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct IdleGroup {
+    /// Repair state.
+    pub repair: String,
+    /// Why no more of its SSTables are compacted.
+    pub reason: String,
+}
+
+/// An SSTable that is left out of a plan.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct UnreadableSstable {
+    /// `Data.db`.
+    #[serde(serialize_with = "lossy")]
+    pub data_path: PathBuf,
+    /// Why.
+    pub error: String,
+}

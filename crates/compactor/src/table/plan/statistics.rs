@@ -1,0 +1,107 @@
+//! An SSTable as the strategies see it, from its statistics and index summary.
+
+use std::time::UNIX_EPOCH;
+
+use compactor_engine::input::{InputSstable, KeyRange};
+use compactor_io::{Io, ReadMode};
+use compactor_sstable::Format;
+use compactor_sstable::big::Summary;
+use compactor_sstable::big::summary::BASE_SAMPLING_LEVEL;
+use compactor_sstable::partitioner::Partitioner;
+use compactor_sstable::statistics::StatsMetadata;
+use compactor_strategy::droppable::DroppableTombstones;
+use compactor_strategy::keys::{KeyEstimate, KeySamples};
+use compactor_strategy::sstable::{RepairState, Session, Sstable};
+use compactor_strategy::token::{Position, Token};
+
+use crate::{Error, Result};
+
+/// Describes an SSTable, without an id, whose tokens are those of `Murmur3Partitioner`.
+///
+/// # Errors
+/// An index summary or first key that cannot be read.
+pub(super) fn describe(io: &Io, input: &InputSstable, mode: ReadMode) -> Result<Sstable> {
+    let stats = &input.statistics.stats;
+    let keys = KeyRange::of(io, input, mode)?;
+    let position = |(_, key): (_, &[u8])| Position::new(token(key), key);
+    Ok(Sstable {
+        data_bytes: input.data.len(),
+        bytes_on_disk: input.disk_len(),
+        first: position(keys.first()),
+        last: position(keys.last()),
+        min_timestamp: stats.min_timestamp,
+        max_timestamp: stats.max_timestamp,
+        max_local_deletion_time: stats.max_local_deletion_time,
+        level: stats.level.try_into().unwrap_or(0),
+        repair: repair_state(stats),
+        created_ms: created_ms(input)?,
+        token_space_coverage: (stats.token_space_coverage >= 0.0)
+            .then_some(stats.token_space_coverage),
+        tombstones: tombstones(stats),
+        keys: key_estimate(io, input, mode)?,
+        ..Sstable::default()
+    })
+}
+
+fn token(key: &[u8]) -> Token {
+    Token(Partitioner::Murmur3.token(key).into())
+}
+
+fn repair_state(stats: &StatsMetadata) -> RepairState {
+    match stats.pending_repair.map(u128::from_be_bytes).map(Session) {
+        Some(session) if stats.is_transient => RepairState::Transient(session),
+        Some(session) => RepairState::Pending(session),
+        None if stats.repaired_at != 0 => RepairState::Repaired,
+        None => RepairState::Unrepaired,
+    }
+}
+
+/// Time of the last modification of `Data.db` (`SSTableReader.getDataCreationTime`).
+fn created_ms(input: &InputSstable) -> Result<i64> {
+    let path = input.data_path();
+    let modified = std::fs::metadata(&path).and_then(|metadata| metadata.modified());
+    let modified = modified.map_err(Error::file("look up", &path))?;
+    let since = modified.duration_since(UNIX_EPOCH).unwrap_or_default();
+    Ok(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// Source: `StatsMetadata.getEstimatedDroppableTombstoneRatio`.
+fn tombstones(stats: &StatsMetadata) -> DroppableTombstones {
+    let cells = &stats.cells_per_partition;
+    let cells = cells.mean().unwrap_or(0).saturating_mul(cells.count());
+    let points: Vec<(i64, u32)> = (stats.tombstone_drop_times.bins().iter())
+        .map(|&(point, count)| (point, count.unsigned_abs()))
+        .collect();
+    DroppableTombstones::new(&points, cells)
+}
+
+/// Source: `BigTableReader.estimatedKeys`, `BtiTableReader.estimatedKeys`.
+fn key_estimate(io: &Io, input: &InputSstable, mode: ReadMode) -> Result<KeyEstimate> {
+    let partitions = input.statistics.stats.cells_per_partition.count();
+    let partitions = u64::try_from(partitions).unwrap_or(0);
+    let summary = match input.descriptor.version.format() {
+        Format::Big => input.summary(io, mode)?,
+        Format::Bti => None,
+    };
+    let Some(summary) = summary else {
+        return Ok(KeyEstimate {
+            keys: partitions,
+            partitions,
+            samples: None,
+        });
+    };
+    Ok(KeyEstimate {
+        keys: (u64::from(summary.size_at_full_sampling) + 1)
+            * u64::from(summary.min_index_interval),
+        partitions,
+        samples: Some(samples(&summary)),
+    })
+}
+
+fn samples(summary: &Summary) -> KeySamples {
+    let at_full_sampling = u64::from(BASE_SAMPLING_LEVEL) * u64::from(summary.min_index_interval);
+    KeySamples {
+        tokens: summary.entries().map(|(key, _)| token(key)).collect(),
+        keys_per_sample: at_full_sampling / u64::from(summary.sampling_level.max(1)),
+    }
+}
