@@ -29,7 +29,7 @@ use crate::flags::Format;
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Merge(merge::Args),
-    Compact(compact::Args),
+    Compact(Box<compact::Args>),
     Plan(plan::Args),
     Upgrade(upgrade::Args),
     Split(split::Args),
@@ -99,7 +99,7 @@ impl Command {
     pub fn run(self) -> anyhow::Result<ExitCode> {
         match self {
             Command::Merge(args) => merge::run(args),
-            Command::Compact(args) => compact::run(args),
+            Command::Compact(args) => compact::run(*args),
             Command::Plan(args) => plan::run(args),
             Command::Upgrade(args) => upgrade::run(args),
             Command::Split(args) => split::run(args),

@@ -19,6 +19,7 @@ mod purge_args;
 mod result_file;
 mod rewrite_summary;
 mod stalled;
+mod strategy_args;
 
 use std::process::ExitCode;
 

@@ -25,6 +25,9 @@ pub const OUTPUTS: RangeInclusive<usize> = 1..=256;
 /// SSTables that may be rewritten at a time.
 pub const CONCURRENT: RangeInclusive<usize> = 1..=256;
 
+/// Compactions after which `compact` may stop.
+pub const MAX_COMPACTIONS: RangeInclusive<usize> = 1..=1_000_000;
+
 /// Bytes of `--memory` that may be asked for: below, an input has no room for a block.
 pub const MEMORY: RangeInclusive<ByteSize> = ByteSize(1 << 20)..=ByteSize(1 << 40);
 

@@ -13,7 +13,7 @@ use crate::task::{Idle, Task};
 ///
 /// It keeps the group's SSTables in the order that it needs, so that a selection is cheap. Which of them are
 /// being compacted is in the [`Context`].
-pub trait Strategy: Debug + Send {
+pub trait Strategy: Debug + Send + Sync {
     /// Adds an SSTable, as after a flush.
     fn add(&mut self, sstable: &Arc<Sstable>);
 

@@ -8,6 +8,9 @@
 //! A node selects again whenever a compaction ends, so its selection depends on timing. Rounds are deterministic: one
 //! compactor or sixteen produce the same SSTables.
 
+mod forecast;
+mod level_change;
+mod replacements;
 mod report;
 mod table;
 
@@ -17,14 +20,14 @@ use std::time::Instant;
 
 use compactor_check::input_check::InputCheck;
 use compactor_engine::input::ComponentList;
-use compactor_engine::job::{Scope, free_files};
+use compactor_engine::job::{OutputSplit, Scope, free_files};
 use compactor_engine::merge::Observer;
 use compactor_engine::publish::{InputsAtOpen, OutputClaim, Staging, next_id, publish_all};
 use compactor_io::Io;
 use compactor_sstable::Component;
 use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::sstable_id::SstableId;
-use compactor_strategy::size_tiered::SizeTieredOptions;
+use compactor_strategy::CompactionParams;
 
 use crate::concurrent::{ConcurrentMerges, SharedObserver, files_of_each, merges_at_once};
 use crate::merge::MergeRequest;
@@ -32,16 +35,17 @@ use crate::run_record::Recorder;
 use crate::table::OutputCheck;
 use crate::{Error, ErrorKind, Result};
 
+use level_change::set_level;
 pub use report::{
-    CompactReport, CompactedSstable, FailedCompaction, PlannedCompaction, PlannedInput,
+    CompactReport, CompactedSstable, FailedCompaction, PlannedCompaction, PlannedInput, Replacement,
 };
 use table::{Job, TableState};
 
 /// Selection of the SSTables to compact together.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Plan {
-    /// Those of like size, as long as there are enough of them.
-    SizeTiered(SizeTieredOptions),
+    /// Those that a strategy selects, until it selects none.
+    Strategy(CompactionParams),
     /// All of a repair state, once (`getMaximalTasks`).
     Major,
 }
@@ -55,6 +59,8 @@ pub struct CompactRequest {
     pub merges: MergeRequest,
     /// Selection of the SSTables to compact together.
     pub plan: Plan,
+    /// Limit on the number of compactions; `None` for no limit.
+    pub max_compactions: Option<usize>,
     /// Merges that run at once, at most; no more than there are threads for.
     pub concurrent: usize,
     /// Checks of the inputs during the merges.
@@ -88,16 +94,16 @@ impl Compaction {
     /// Reads the statistics of every SSTable. A damaged one is left out, and named in the report.
     ///
     /// # Errors
-    /// An SSTable that is named twice, a greatest size of SSTables, or a failed read.
+    /// An SSTable that is named twice, outputs that are split, or a failed read.
     pub fn open(io: Io, request: CompactRequest) -> Result<Compaction> {
-        if request.merges.max_sstable_size.is_some() {
-            // An output is one candidate of the next round: of several all but the first would be lost.
+        if request.merges.split != OutputSplit::None {
             return Err(Error::invalid(
-                "a compaction makes one SSTable of those that it takes: name no greatest size",
+                "the strategy decides where the outputs of a compaction are split",
             ));
         }
         let at_open = InputsAtOpen::look(&request.merges.inputs, request.merges.may_purge())?;
-        let table = TableState::open(&io, &request.merges)?;
+        let table = TableState::open(&io, &request.merges, &request.plan)
+            .map_err(|error| at_open.reason_for(error))?;
         let output_check = OutputCheck::new(request.verify_outputs, &io, request.merges.read_mode);
         Ok(Compaction {
             io,
@@ -111,7 +117,11 @@ impl Compaction {
     /// Lists the planned compactions. The first round is exact; sizes and inputs of later ones are estimated as if no
     /// merge made anything smaller.
     pub fn plan(&self) -> Vec<PlannedCompaction> {
-        self.table.simulate(&self.request.plan)
+        self.table.forecast(self.max_compactions())
+    }
+
+    fn max_compactions(&self) -> usize {
+        self.request.max_compactions.unwrap_or(usize::MAX)
     }
 
     /// Returns the unreadable SSTables, which are not compacted, with the reasons.
@@ -151,64 +161,100 @@ impl Compaction {
                 OutputClaim::take(&output, merges.existing_output, like)?
             }
         };
-        let mut jobs = self.table.next_round(&self.request.plan);
+        let mut jobs = self.table.next_round(self.max_compactions())?;
         let mut error = self.table.take_error();
-        if jobs.is_empty() {
+        if jobs.is_empty() && self.table.copies_with_level().is_empty() {
             if error.is_none() {
                 claim.commit()?;
             }
-            let report = self.table.report(&self.request.plan, started.elapsed());
+            let report = self.table.report(started.elapsed());
             return Ok(Compacted { report, error });
         }
         let work = Staging::create(&claim)?;
         let inside = work.as_output_directory();
-        let mut next = self.first_id()?;
-        let known = match &self.request.merges.scope {
-            Scope::Overlapping(known) => known.clone(),
-            _ => Vec::new(),
-        };
+        let first = self.first_id()?;
+        let mut next = first;
+        let mut goes_on = true;
         while !jobs.is_empty() {
-            let results = self.round(&inside, &jobs, &mut next, observer)?;
-            let mut goes_on = true;
-            for (job, result) in jobs.iter().zip(results) {
-                match result {
-                    Some(Ok(merged)) => self.table.replace(job, merged)?,
-                    Some(Err(failure)) => {
-                        let only_this =
-                            matches!(failure.kind(), ErrorKind::Corrupt | ErrorKind::Unsupported);
-                        goes_on &= only_this;
-                        self.table.set_aside(job, &failure, &known);
-                        error.get_or_insert(failure);
-                    }
-                    // Not begun.
-                    None => goes_on = false,
-                }
-            }
-            self.table
-                .remove_consumed(&self.request.merges.overlapping)?;
+            goes_on = self.round(&inside, &jobs, &mut next, observer, &mut error)?;
             self.table.end_round();
             let is_cancelled = observer.is_cancelled();
             if goes_on {
-                jobs = self.table.next_round(&self.request.plan);
+                jobs = self.next_jobs()?;
             }
             if is_cancelled && !jobs.is_empty() {
                 self.table.note_interruption();
             }
-            if !goes_on || is_cancelled {
+            goes_on &= !is_cancelled;
+            if !goes_on {
                 break;
             }
+        }
+        let copies = self.table.copies_with_level();
+        if goes_on && !copies.is_empty() {
+            self.round(&inside, &copies, &mut next, observer, &mut error)?;
         }
         self.at_open.recheck()?;
         let is_any = self.table.outputs().next().is_some();
         if is_any || error.is_none() {
-            self.publish(&claim, &output)?;
+            self.publish(&claim, &output, first)?;
         }
-        let mut report = self.table.report(&self.request.plan, started.elapsed());
+        let mut report = self.table.report(started.elapsed());
         report.warnings.extend(claim.note());
         Ok(Compacted { report, error })
     }
 
+    /// The jobs of the next round, up to the number of compactions that was asked for.
+    fn next_jobs(&mut self) -> Result<Vec<Job>> {
+        match self.max_compactions().saturating_sub(self.table.merges()) {
+            0 => {
+                if !self.table.forecast(1).is_empty() {
+                    self.table.note_limit();
+                }
+                Ok(Vec::new())
+            }
+            left => self.table.next_round(left),
+        }
+    }
+
+    /// Runs jobs, of which none has an input of another. Returns false if nothing more is to be begun.
     fn round(
+        &mut self,
+        work: &Arc<OutputClaim>,
+        jobs: &[Job],
+        next: &mut Option<SstableId>,
+        observer: &SharedObserver<'_>,
+        error: &mut Option<Error>,
+    ) -> Result<bool> {
+        let results = self.merge_all(work, jobs, next, observer)?;
+        let known = match &self.request.merges.scope {
+            Scope::Overlapping(known) => known.clone(),
+            _ => Vec::new(),
+        };
+        let mut goes_on = true;
+        for (job, result) in jobs.iter().zip(results) {
+            match result {
+                Some(Ok(merged)) => {
+                    let reading = (&self.io, self.request.merges.read_mode);
+                    self.table.replace(reading, job, merged)?;
+                }
+                Some(Err(failure)) => {
+                    let only_this =
+                        matches!(failure.kind(), ErrorKind::Corrupt | ErrorKind::Unsupported);
+                    goes_on &= only_this;
+                    self.table.set_aside(job, &failure, &known);
+                    error.get_or_insert(failure);
+                }
+                // Not begun.
+                None => goes_on = false,
+            }
+        }
+        self.table
+            .remove_consumed(&self.request.merges.overlapping)?;
+        Ok(goes_on)
+    }
+
+    fn merge_all(
         &self,
         work: &Arc<OutputClaim>,
         jobs: &[Job],
@@ -225,15 +271,12 @@ impl Compaction {
             jobs.len(),
         );
         let mut ids = Vec::with_capacity(jobs.len());
-        for _ in jobs {
+        for job in jobs {
             ids.push(*next);
-            *next = match next {
-                None => None,
-                Some(id) => Some(
-                    id.next()
-                        .ok_or_else(|| Error::invalid("no SSTable id is left"))?,
-                ),
-            };
+            // Ids must not depend on which of the merges is faster.
+            for _ in 0..self.table.max_outputs(job) {
+                *next = next.map(id_after).transpose()?;
+            }
         }
         // Without the names of all inputs, of which each job has a few.
         let like_all = MergeRequest {
@@ -246,6 +289,8 @@ impl Compaction {
             claim: Some(Arc::clone(work)),
             scope: self.scope(&jobs[number]),
             id: ids[number],
+            split: jobs[number].split.clone(),
+            level: jobs[number].level,
             threads: (merges.threads / concurrent).max(1),
             memory_bytes: merges.memory_bytes / concurrent,
             open_files: Some(files_of_each(open_files, concurrent)),
@@ -282,31 +327,44 @@ impl Compaction {
         }
     }
 
-    /// Publishes the final SSTables from the staging directory, all or nothing.
-    fn publish(&mut self, claim: &Arc<OutputClaim>, output: &Path) -> Result<()> {
-        let finals: Vec<Descriptor> = self.table.outputs().filter_map(descriptor_of).collect();
+    /// Publishes the final SSTables from the staging directory, all or nothing. Their ids follow one another from
+    /// `first`, or are kept if they are UUIDs.
+    fn publish(
+        &mut self,
+        claim: &Arc<OutputClaim>,
+        output: &Path,
+        first: Option<SstableId>,
+    ) -> Result<()> {
         let staging = Arc::new(Staging::create(claim)?);
-        let mut moved = Vec::with_capacity(finals.len());
-        let mut staged = Vec::with_capacity(finals.len());
-        for descriptor in &finals {
-            let components: Vec<Component> = ComponentList::read(descriptor)?
-                .present
-                .into_iter()
-                .map(|(component, _)| component)
-                .collect();
+        let mut moved = Vec::new();
+        let mut staged = Vec::new();
+        let mut published_as = Vec::new();
+        let mut id = first;
+        for (number, path, level) in self.table.outputs() {
+            let from = Descriptor::parse(path)
+                .map_err(compactor_sstable::Error::from)?
+                .descriptor;
+            if let Some(level) = level {
+                set_level(path, level)?;
+            }
+            let to = Descriptor {
+                id: id.unwrap_or(from.id),
+                ..from.clone()
+            };
+            id = id.map(id_after).transpose()?;
+            let present = ComponentList::read(&from)?.present;
+            let components: Vec<Component> = present.into_iter().map(|(c, _)| c).collect();
             for component in &components {
-                let (from, to) = (
-                    descriptor.path(*component),
-                    staging.path(descriptor, *component),
-                );
+                let (from, to) = (from.path(*component), staging.path(&to, *component));
                 std::fs::rename(&from, &to).map_err(Error::file("rename", &from))?;
             }
-            staged.push(staging.path(descriptor, Component::Data));
-            moved.push((descriptor, components));
+            staged.push(staging.path(&to, Component::Data));
+            published_as.push((number, output.join(to.file_name(Component::Data))));
+            moved.push((to, components));
         }
         let outputs: Vec<_> = moved
             .iter()
-            .map(|(descriptor, components)| (Arc::clone(&staging), *descriptor, &components[..]))
+            .map(|(descriptor, components)| (Arc::clone(&staging), descriptor, &components[..]))
             .collect();
         let replaced = self.table.replaced();
         let record = match &self.request.recorder {
@@ -326,7 +384,9 @@ impl Compaction {
             }
             return Err(error);
         }
-        self.table.moved_to(output);
+        for (number, data_path) in published_as {
+            self.table.moved_to(number, data_path);
+        }
         Ok(())
     }
 
@@ -343,6 +403,7 @@ impl Compaction {
     }
 }
 
-fn descriptor_of(path: &Path) -> Option<Descriptor> {
-    Some(Descriptor::parse(path).ok()?.descriptor)
+fn id_after(id: SstableId) -> Result<SstableId> {
+    id.next()
+        .ok_or_else(|| Error::invalid("no SSTable id is left"))
 }

@@ -19,6 +19,7 @@
 
 pub mod compact;
 mod concurrent;
+mod described;
 pub mod generate;
 pub mod merge;
 pub mod node_processes;
@@ -32,7 +33,7 @@ pub mod writer;
 
 pub use compactor_check::input_check::InputCheck;
 pub use compactor_check::{dump, metadata, scrub, verify};
-pub use compactor_engine::job::{MergeJob, OutputCompression, Scope, TombstoneOption};
+pub use compactor_engine::job::{MergeJob, OutputCompression, OutputSplit, Scope, TombstoneOption};
 pub use compactor_engine::merge::{InputRead, MergeCounts, NoObserver, Observer};
 pub use compactor_engine::read::RateLimiter;
 pub use compactor_engine::{Error, ErrorKind, Result};

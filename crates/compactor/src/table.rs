@@ -44,7 +44,7 @@ pub(crate) use verified::{OutputCheck, Verified};
 pub use compact::{Compact, OpenedCompaction};
 pub use files::{data_files, find_sstables, roughly_uncompressed_bytes};
 pub use merge::{Merge, Merged, OpenedMerge};
-pub use node_command::{NextSteps, NodeCommand};
+pub use node_command::{Levels, NextSteps, NodeCommand};
 pub use output_directory::{ExistingOutput, OutputClaim};
 pub use output_form::{Compression, DEFAULT_CHUNK_LENGTH, OutputForm};
 pub use output_layout::{OutputLayout, TableName};
@@ -54,6 +54,7 @@ pub use resources::Resources;
 pub use rewrite::{Failure, PlannedRewrite, RewriteOutcome, Split, Unsplit, Upgrade};
 pub use rows::{Column, Row, Rows};
 pub use scrub::{Scrub, ScrubOutcome};
+pub use strategy_choice::Release;
 
 /// The SSTables of one table, and its schema as far as it is known.
 #[derive(Debug, Default)]

@@ -40,7 +40,9 @@ use self::columns::Columns;
 use self::output::OutputSettings;
 use crate::partition_output::PartitionOutput;
 use crate::report::SstableReport;
-use crate::table::{ExistingOutput, NextSteps, OutputForm, OutputLayout, Resources, TableName};
+use crate::table::{
+    ExistingOutput, Levels, NextSteps, OutputForm, OutputLayout, Resources, TableName,
+};
 use crate::{Error, Result};
 
 /// Options of an [`SstableWriter`].
@@ -226,7 +228,7 @@ impl SstableWriter {
         let written = publish_together(std::mem::take(&mut self.staged))?;
         self.claim.commit()?;
         Ok(WrittenTable {
-            next_steps: NextSteps::new(&self.layout, !written.is_empty()),
+            next_steps: NextSteps::new(&self.layout, (!written.is_empty()).then_some(Levels::Zero)),
             sstables: written.iter().map(SstableReport::of_output).collect(),
             rows: self.rows,
         })

@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail, ensure};
 use compactor::dump::DumpOptions;
 use compactor::metadata::MetadataOptions;
-use compactor::{InputCheck, NoObserver, OutputCompression, Scope, TombstoneOption};
+use compactor::{InputCheck, NoObserver, OutputCompression, OutputSplit, Scope, TombstoneOption};
 use compactor_io::{Io, IoOptions};
 use compactor_sstable::compression::codec::Codec;
 use compactor_sstable::compression::info::CompressionParams;
@@ -82,7 +82,7 @@ pub fn merge_to_size(
         }
         None => {
             let mut options = options(inputs, output_dir, request)?;
-            options.max_sstable_size = max_sstable_size;
+            options.split = max_sstable_size.map_or(OutputSplit::None, OutputSplit::MaxBytes);
             compactor::merge(options, &mut NoObserver)?;
         }
     }

@@ -1,4 +1,4 @@
-//! What Cassandra's `SizeTieredCompactionStrategy` would compact, asked of its own classes.
+//! What Cassandra's strategies would compact, asked of its own classes.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -61,6 +61,30 @@ pub fn next(
         "min_threshold": thresholds.0, "max_threshold": thresholds.1,
     }))?;
     serde_json::from_value(reply).context("the next compaction in the reply")
+}
+
+/// What a strategy makes of SSTables when a node starts with them.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Started {
+    /// Places of the SSTables that it compacts next.
+    pub selected: Vec<usize>,
+    /// Number of SSTables in each level, for a strategy with levels.
+    pub levels: Vec<usize>,
+}
+
+/// Starts a strategy with these SSTables, and asks it for a task (`getNextBackgroundTasks`).
+pub fn start(
+    cassandra: &mut Cassandra,
+    table: &Table,
+    inputs: &[PathBuf],
+    (class, options): (&str, &BTreeMap<String, String>),
+    (now_s, gc_before_s): (i64, i64),
+) -> Result<Started> {
+    let reply = cassandra.request(json!({
+        "op": "strategy_of_files", "keyspace": table.keyspace, "table": table.name, "inputs": inputs,
+        "class": class, "options": options, "now_s": now_s, "gc_before_s": gc_before_s,
+    }))?;
+    serde_json::from_value(reply).context("levels in the reply")
 }
 
 /// Why each set of options is refused; `None` if it is not (`CompactionParams.validate`).

@@ -13,25 +13,29 @@ use compactor::compact::Compacted;
 use compactor_io::raise_open_files_limit;
 
 use crate::exit_code::{self, Writes};
-use crate::flags::{ByteRate, ByteSize, Format};
+use crate::flags::{ByteRate, Format};
 use crate::interrupt;
 use crate::io_args::IoArgs;
-use crate::numbers::{CONCURRENT, rate_limiter, throughput, within};
+use crate::numbers::{CONCURRENT, MAX_COMPACTIONS, rate_limiter, throughput, within};
 use crate::output::{print, print_of, say, say_notes, say_warnings};
 use crate::output_args::OutputArgs;
 use crate::output_form::OutputFormArgs;
 use crate::progress::{Progress, ProgressMode};
 use crate::purge_args::PurgeArgs;
+use crate::strategy_args::StrategyArgs;
 
-/// Compact a table's SSTables as Cassandra's size-tiered strategy would, until nothing is left to do.
+/// Compact a table's SSTables as a node with the table's compaction strategy would, until nothing is left to do.
 ///
-/// Buckets of SSTables of like size are merged, several at a time; their outputs are candidates for further merges,
-/// as in a node. The final SSTables appear in the output directory, all or nothing, and the summary lists which of
+/// The strategy is that of schema.cql, or another one by --strategy. It selects compactions, of which several run at a
+/// time; their outputs are candidates for further ones, as in a node. Outputs have the levels, sizes and shards of the
+/// strategy. SSTables in which everything has expired are dropped unread, and an SSTable that only moves to another
+/// level is not merged. The final SSTables appear in the output directory, all or nothing, and the summary lists which of
 /// the table's SSTables each of them replaces: `compactor swap` puts it in their place, with the node stopped. Inputs
 /// are only read. Repaired, unrepaired and pending SSTables are never mixed.
 ///
-/// Thresholds and sizes come from schema.cql where there is one; options take precedence. Compactions run in
-/// rounds of all that can run at once, so that the result is the same whatever --concurrent-compactors.
+/// Compactions run in rounds of all that can run at once, so that the result is the same whatever
+/// --concurrent-compactors. Nothing is purged, and so no SSTable is compacted for its tombstones or dropped, unless
+/// --complete or --overlapping says what else the table has.
 ///
 /// An SSTable that is damaged is named and left out; the others are compacted, and the exit code is 3. If its
 /// metadata or filter is what is damaged, nothing can be purged alongside it: use --no-purge. Interrupted, or after
@@ -39,12 +43,16 @@ use crate::purge_args::PurgeArgs;
 /// killed leaves no SSTables behind.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  What a size-tiered node would do with a snapshot, four compactions at a time:
+  What a node would do with a snapshot, four compactions at a time:
     compactor compact /data/ks/t-1c6a.../snapshots/before --output /scratch/t \\
         --concurrent-compactors 4
 
   What that would be, without doing it:
     compactor compact /data/ks/t-1c6a.../snapshots/before --output /scratch/t --dry-run
+
+  Levels of SSTables of 160 MiB, each level four times as large as the one below:
+    compactor compact /data/ks/t-1c6a.../snapshots/before --output /scratch/t --strategy leveled \\
+        --sstable-size 160MiB --fanout-size 4
 
   One SSTable of each repair state, as `nodetool compact` makes, purging what may go:
     compactor compact /data/ks/t-1c6a.../snapshots/before --output /scratch/t --major --complete")]
@@ -67,60 +75,17 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     schema: Option<PathBuf>,
 
-    /// One compaction of all SSTables of a repair state, as `nodetool compact` without options.
-    #[arg(long, help_heading = "Strategy", conflicts_with_all = ["strategy", "min_threshold",
-        "max_threshold", "bucket_low", "bucket_high", "min_sstable_size"])]
+    /// One compaction of all SSTables of a repair state, into one SSTable.
+    #[arg(long, help_heading = "Strategy", conflicts_with_all = ["StrategyArgs", "max_compactions"])]
     major: bool,
 
-    /// Which SSTables are compacted: SizeTieredCompactionStrategy. Default: schema.cql's, otherwise this
-    /// one.
-    #[arg(long, help_heading = "Strategy", value_name = "CLASS")]
-    strategy: Option<String>,
+    /// Stop after this number of compactions. Default: go on until nothing is left to do.
+    #[arg(long, help_heading = "Strategy", value_name = "N", value_parser = within(MAX_COMPACTIONS),
+        allow_negative_numbers = true)]
+    max_compactions: Option<usize>,
 
-    /// Minimum number of SSTables in a compaction. Default: schema.cql's, otherwise 4.
-    #[arg(
-        long,
-        help_heading = "Strategy",
-        value_name = "N",
-        allow_hyphen_values = true
-    )]
-    min_threshold: Option<String>,
-
-    /// Maximum number of SSTables in a compaction. Default: schema.cql's, otherwise 32.
-    #[arg(
-        long,
-        help_heading = "Strategy",
-        value_name = "N",
-        allow_hyphen_values = true
-    )]
-    max_threshold: Option<String>,
-
-    /// Lower size bound of a bucket, as a fraction of its average. Default: schema.cql's, otherwise 0.5.
-    #[arg(
-        long,
-        help_heading = "Strategy",
-        value_name = "FACTOR",
-        allow_hyphen_values = true
-    )]
-    bucket_low: Option<String>,
-
-    /// Upper size bound of a bucket, as a multiple of its average. Default: schema.cql's, otherwise 1.5.
-    #[arg(
-        long,
-        help_heading = "Strategy",
-        value_name = "FACTOR",
-        allow_hyphen_values = true
-    )]
-    bucket_high: Option<String>,
-
-    /// Smaller SSTables are all in one bucket. Default: schema.cql's, otherwise 50MiB.
-    #[arg(
-        long,
-        help_heading = "Strategy",
-        value_name = "SIZE",
-        allow_hyphen_values = true
-    )]
-    min_sstable_size: Option<ByteSize>,
+    #[command(flatten)]
+    strategy: StrategyArgs,
 
     #[command(flatten)]
     purge: PurgeArgs,
@@ -177,20 +142,17 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if args.major {
         compact = compact.major();
     }
-    if let Some(class) = &args.strategy {
+    if let Some(class) = args.strategy.class() {
         compact = compact.strategy(class);
     }
-    let min_sstable_size = args.min_sstable_size.map(|size| size.0.to_string());
-    for (name, value) in [
-        ("min_threshold", &args.min_threshold),
-        ("max_threshold", &args.max_threshold),
-        ("bucket_low", &args.bucket_low),
-        ("bucket_high", &args.bucket_high),
-        ("min_sstable_size", &min_sstable_size),
-    ] {
-        if let Some(value) = value {
-            compact = compact.strategy_option(name, value);
-        }
+    for (name, value) in args.strategy.options() {
+        compact = compact.strategy_option(name, value);
+    }
+    if let Some(release) = args.strategy.release() {
+        compact = compact.release(release);
+    }
+    if let Some(compactions) = args.max_compactions {
+        compact = compact.max_compactions(compactions);
     }
     if let Some(compactions) = args.concurrent_compactors {
         compact = compact.concurrent(compactions);

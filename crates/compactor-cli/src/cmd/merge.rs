@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
-use compactor::{InputCheck, Table, TombstoneOption};
+use compactor::{InputCheck, OutputSplit, Table, TombstoneOption};
 use compactor_io::raise_open_files_limit;
 
 use crate::flags::{ByteRate, ByteSize, Format};
@@ -181,11 +181,15 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         .resources(resources)
         .existing_output(args.output.existing())
         .flat(args.output.flat)
-        .max_sstable_size(args.max_sstable_size.map(|size| size.0))
-        .outputs(
-            args.outputs
-                .and_then(NonZeroUsize::new)
-                .unwrap_or(NonZeroUsize::MIN),
+        .split(
+            match (
+                args.max_sstable_size,
+                args.outputs.and_then(NonZeroUsize::new),
+            ) {
+                (Some(size), _) => OutputSplit::MaxBytes(size.0),
+                (None, Some(outputs)) => OutputSplit::Count(outputs),
+                (None, None) => OutputSplit::None,
+            },
         )
         .check(match args.input_check {
             Check::All => InputCheck::AllComponents,

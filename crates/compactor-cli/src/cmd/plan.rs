@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use compactor::Table;
-use compactor::table::plan::{PlannedKind, PlannedTask, Release, TablePlan};
+use compactor::table::plan::{PlannedKind, PlannedTask, TablePlan};
 use compactor_io::raise_open_files_limit;
 
 use super::dump::now_s;
@@ -13,6 +13,7 @@ use crate::exit_code;
 use crate::flags::{ByteSize, Format};
 use crate::numbers::{GC_GRACE_SECONDS, moment, within};
 use crate::output::{print, say, say_notes};
+use crate::strategy_args::StrategyArgs;
 use crate::text_table::counted;
 
 /// Show which compactions a node would start now, and why.
@@ -33,8 +34,7 @@ use crate::text_table::counted;
     compactor plan /data/ks/t-1c6a...
 
   What leveled compaction with another fan-out would do with it:
-    compactor plan /data/ks/t-1c6a... --strategy LeveledCompactionStrategy \\
-        --strategy-option fanout_size=4 --strategy-option sstable_size_in_mb=160")]
+    compactor plan /data/ks/t-1c6a... --strategy leveled --fanout-size 4")]
 pub struct Args {
     /// A table or snapshot directory, or Data.db files.
     #[arg(required = true, value_name = "TABLE_DIR|SNAPSHOT_DIR|Data.db")]
@@ -44,18 +44,8 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     schema: Option<PathBuf>,
 
-    /// Class of the strategy. Default: schema.cql's, otherwise SizeTieredCompactionStrategy.
-    #[arg(long, value_name = "CLASS")]
-    strategy: Option<String>,
-
-    /// An option of the strategy by Cassandra's name; may be repeated. Those of schema.cql apply too if the
-    /// strategy is the same.
-    #[arg(long, value_name = "NAME=VALUE", value_parser = name_and_value)]
-    strategy_option: Vec<(String, String)>,
-
-    /// Release of Cassandra whose rules and defaults apply. Default: the one that wrote the newest SSTable.
-    #[arg(long, value_enum, value_name = "RELEASE")]
-    release: Option<ReleaseArg>,
+    #[command(flatten)]
+    strategy: StrategyArgs,
 
     /// Age in seconds from which tombstones count as droppable. Default: schema.cql's, otherwise 864000.
     #[arg(long, value_name = "N", value_parser = within(GC_GRACE_SECONDS), allow_negative_numbers = true)]
@@ -70,38 +60,20 @@ pub struct Args {
     pub format: Format,
 }
 
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum ReleaseArg {
-    #[value(name = "5.0")]
-    V5_0,
-    #[value(name = "6.0")]
-    V6_0,
-}
-
-fn name_and_value(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text
-        .split_once('=')
-        .ok_or("write it as NAME=VALUE, such as fanout_size=4")?;
-    Ok((name.to_owned(), value.to_owned()))
-}
-
 /// Runs the command.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let _ = raise_open_files_limit();
     let table = Table::open_all(&args.inputs, args.schema.as_deref())?;
     say_notes(table.notes());
     let mut planning = table.plan();
-    if let Some(class) = args.strategy {
+    if let Some(class) = args.strategy.class() {
         planning = planning.strategy(class);
     }
-    for (name, value) in args.strategy_option {
+    for (name, value) in args.strategy.options() {
         planning = planning.strategy_option(name, value);
     }
-    if let Some(release) = args.release {
-        planning = planning.release(match release {
-            ReleaseArg::V5_0 => Release::V5_0,
-            ReleaseArg::V6_0 => Release::V6_0,
-        });
+    if let Some(release) = args.strategy.release() {
+        planning = planning.release(release);
     }
     if let Some(seconds) = args.gc_grace_seconds {
         planning = planning.gc_grace_s(seconds.into());

@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 use serde_json::Value;
 use tempfile::TempDir;
 
-fn compactor(directory: &Path, arguments: &[&str]) -> Output {
+pub fn compactor(directory: &Path, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_compactor"))
         .args(arguments)
         .current_dir(directory)
@@ -20,7 +20,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-fn json(out: &Output) -> Value {
+pub fn json(out: &Output) -> Value {
     assert!(out.status.success(), "{}", text(&out.stderr));
     serde_json::from_slice(&out.stdout).unwrap()
 }
@@ -48,7 +48,7 @@ fn generated(directory: &Path, sstables: &str) -> PathBuf {
     directory.join(report["table_directory"].as_str().unwrap())
 }
 
-fn data_files(directory: &Path) -> Vec<PathBuf> {
+pub fn data_files(directory: &Path) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = fs::read_dir(directory)
         .unwrap()
         .map(|e| e.unwrap().path())
@@ -58,7 +58,7 @@ fn data_files(directory: &Path) -> Vec<PathBuf> {
     files
 }
 
-fn paths(list: &Value) -> Vec<PathBuf> {
+pub fn paths(list: &Value) -> Vec<PathBuf> {
     let list = list.as_array().unwrap().iter();
     list.map(|path| PathBuf::from(path.as_str().unwrap()))
         .collect()
@@ -73,7 +73,7 @@ const PURGE: [&str; 4] = [
 ];
 
 /// The rows that are left of these after one merge.
-fn merged(directory: &Path, inputs: &[PathBuf], output: &str, options: &[&str]) -> String {
+pub fn merged(directory: &Path, inputs: &[PathBuf], output: &str, options: &[&str]) -> String {
     let mut arguments = vec!["merge"];
     arguments.extend(inputs.iter().map(|path| path.to_str().unwrap()));
     arguments.extend(["--flat", "--output", output]);
@@ -132,7 +132,9 @@ fn what_is_left_is_what_one_merge_leaves_whatever_runs_at_once() {
             let mut left = paths(&report["untouched"]);
             for output in report["outputs"].as_array().unwrap() {
                 left.push(temp.path().join(output["data_path"].as_str().unwrap()));
-                replaced.extend(paths(&output["replaces"]));
+            }
+            for replacement in report["replacements"].as_array().unwrap() {
+                replaced.extend(paths(&replacement["replaces"]));
             }
             let count = replaced.len();
             let all: BTreeSet<PathBuf> = replaced.into_iter().collect();
@@ -190,7 +192,7 @@ fn a_major_compaction_is_one_merge() {
     assert_eq!(
         (
             outputs.len(),
-            outputs[0]["replaces"].as_array().unwrap().len()
+            paths(&report["replacements"][0]["replaces"]).len()
         ),
         (1, 5)
     );
@@ -301,7 +303,7 @@ fn a_damaged_one_is_left_out_and_the_others_are_compacted() {
     let report: Value = serde_json::from_slice(&out.stdout).unwrap();
     assert_eq!(paths(&report["failed"][0]["inputs"]), [&*damaged]);
     assert_eq!(paths(&report["untouched"]), [&*damaged]);
-    let replaces = &report["outputs"][0]["replaces"];
+    let replaces = &report["replacements"][0]["replaces"];
     assert_eq!(replaces.as_array().unwrap().len(), 4, "{report}");
     assert_eq!(data_files(&temp.path().join("out")).len(), 1);
 }
@@ -356,9 +358,22 @@ fn options_are_refused_as_cassandra_refuses_them() {
             "x is not a parsable float for bucket_high",
         ),
         (
-            &["--strategy", "LeveledCompactionStrategy"],
-            "LeveledCompactionStrategy: this release plans as",
+            &["--strategy", "leveled", "--fanout-size", "0"],
+            "fanout_size must be larger than 0, but was 0",
         ),
+        (
+            &["--strategy", "leveled", "--sstable-size", "1500KiB"],
+            "whole number of MiB",
+        ),
+        (
+            &["--strategy", "leveled", "--bucket-low", "2"],
+            "bucket_low",
+        ),
+        (
+            &["--strategy", "LevelledCompactionStrategy"],
+            "Unable to find compaction strategy class 'LevelledCompactionStrategy'",
+        ),
+        (&["--major", "--fanout-size", "4"], "cannot be used with"),
     ] {
         let mut arguments = vec!["compact", table, "--output", "out"];
         arguments.extend(options);

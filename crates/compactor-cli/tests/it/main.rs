@@ -3,6 +3,7 @@
 
 mod bench;
 mod compact;
+mod compact_strategies;
 mod demo;
 mod doctor;
 mod dump_and_metadata;

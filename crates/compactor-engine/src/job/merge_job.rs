@@ -177,21 +177,11 @@ impl MergeJob {
         taken: ReservedMemory,
         source_paths: &[PathBuf],
     ) -> Result<MergeJob> {
-        if options.max_sstable_size == Some(0) {
-            return Err(Error::InvalidInput(
-                "SSTables of at most 0 bytes: specify a greater size".to_owned(),
-            ));
-        }
-        let is_divided = options.max_sstable_size.is_some() || options.outputs.get() > 1;
-        if options.max_sstable_size.is_some() && options.outputs.get() > 1 {
-            return Err(Error::InvalidInput(
-                "a number of outputs and a maximum size exclude each other: specify one of them"
-                    .to_owned(),
-            ));
-        }
         let mut inherited = inherited_settings(&inputs)?;
-        if is_divided {
-            inherited.level = 0;
+        match options.level {
+            Some(level) => inherited.level = level,
+            None if options.split.is_divided() => inherited.level = 0,
+            None => {}
         }
         let is_repaired = |i: &InputSstable| i.statistics.stats.repaired_at != 0;
         let outside = match &options.scope {
@@ -208,6 +198,7 @@ impl MergeJob {
             ),
         };
         let partitioner = one_partitioner(&inputs, &outside)?;
+        options.split.check(partitioner)?;
         let settings = decide_settings(&options, &inputs, inherited)?;
         let paths: Vec<PathBuf> = inputs.iter().map(statistics_path).collect();
         outside.refuse_other_table(&header_sources(&inputs, &paths))?;
@@ -436,7 +427,7 @@ fn demands(
         input_unit: input_unit.max(shadow.map_or(0, |shadow| shadow.block_unit())),
         output_unit: output_unit as usize,
         all_units: units.map(|unit| unit as u64).sum(),
-        max_output_len: options.max_sstable_size,
+        max_output_len: options.split.max_bytes(),
     }
 }
 

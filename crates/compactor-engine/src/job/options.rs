@@ -1,6 +1,5 @@
 //! Options of a merge.
 
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -12,6 +11,7 @@ use compactor_sstable::schema::Table;
 use compactor_sstable::sstable_id::SstableId;
 use compactor_sstable::{Format, Version};
 
+use crate::job::output_split::OutputSplit;
 use crate::job::overlapping::OverlappingSet;
 use crate::job::tombstone_option::TombstoneOption;
 use crate::publish::output_claim::{ExistingOutput, OutputClaim};
@@ -112,14 +112,12 @@ pub struct MergeOptions {
     /// Limit on the stored bytes of `Data.db` read per second, over all inputs and all merges that share it;
     /// `None` for no limit.
     pub rate_limiter: Option<Arc<RateLimiter>>,
-    /// Length of `Data.db` on disk, bytes, after which the next partition begins another output. It is
-    /// exceeded by at most one partition and a chunk (`MaxSSTableSizeWriter`). `None` for one output.
-    pub max_sstable_size: Option<u64>,
+    /// Where one output ends and the next begins.
+    pub split: OutputSplit,
+    /// Level in the statistics of the outputs; `None` for that of a single input that is not split, otherwise 0.
+    pub level: Option<i32>,
     /// Approximate uncompressed bytes of all inputs per range; `None` for as many as the memory allows.
     pub range_bytes: Option<u64>,
-    /// Number of outputs, consecutive in ring order and of similar size. Their boundaries depend only on the
-    /// inputs.
-    pub outputs: NonZeroUsize,
 }
 
 impl MergeOptions {
@@ -157,9 +155,9 @@ impl MergeOptions {
             open_files: None,
             readahead_bytes: None,
             rate_limiter: None,
-            max_sstable_size: None,
+            split: OutputSplit::None,
+            level: None,
             range_bytes: None,
-            outputs: NonZeroUsize::MIN,
         }
     }
 }

@@ -106,7 +106,7 @@ impl MergeJob {
                 uncompressed_bytes_read: pass.totals.uncompressed_bytes,
                 ranges,
                 unsplit_reason,
-                outputs_asked: self.options.outputs.get(),
+                outputs_asked: self.options.split.count(),
                 serial: SerialTimes {
                     planning,
                     order: merge.progress.ordered(),
@@ -169,6 +169,9 @@ impl MergeJob {
         let cancelled = Arc::new(AtomicBool::new(false));
         let mut output = pass.totals.output.clone();
         output.share_among(plan.outputs());
+        if let Some(keys) = plan.keys_of_first_output() {
+            output.keys_per_sstable = keys;
+        }
         let blocks = Arc::clone(&output.write.blocks);
         let current = Outputs::begin(
             self.io.clone(),
@@ -181,7 +184,7 @@ impl MergeJob {
         let scanner_order = (pass.is_last && pass.earlier.passes == 1)
             .then(|| self.scanner_order())
             .flatten();
-        let (limit, inputs) = (self.options.max_sstable_size, self.inputs.len());
+        let (limit, inputs) = (self.options.split.max_bytes(), self.inputs.len());
         let splicer = Splicer::new(Arc::clone(&layout), current, inputs, limit);
         let output = RangeDestination {
             destination: Destination::Outputs(Box::new(splicer)),
@@ -287,7 +290,7 @@ impl MergeJob {
     fn output_settings(&self, stored_bytes_read: u64) -> OutputSettings {
         let expected_len = self.expected_output_len(stored_bytes_read);
         let expected_keys = self.settings.expected_keys;
-        let max_len = self.options.max_sstable_size;
+        let max_len = self.options.split.max_bytes();
         OutputSettings {
             sstable: self.settings.clone(),
             keys_per_sstable: max_len.map_or(expected_keys, |max| {

@@ -20,7 +20,6 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use compactor_io::release_free_memory;
@@ -34,6 +33,7 @@ use crate::job::budget::INTERMEDIATE_CHUNK_LEN;
 use crate::job::earlier_passes::{EarlierPasses, Intermediate, Progress};
 use crate::job::merge_job::MergeJob;
 use crate::job::options::{MergeOptions, OutputCompression, Scope};
+use crate::job::output_split::OutputSplit;
 use crate::job::overlapping::OverlappingSet;
 use crate::job::pass::Pass;
 use crate::job::staged_merge::StagedMerge;
@@ -196,8 +196,8 @@ impl MergeJob {
             version: Some(version),
             id: Some(self.settings.descriptor.id),
             format: None,
-            max_sstable_size: None,
-            outputs: NonZeroUsize::MIN,
+            split: OutputSplit::None,
+            level: None,
             compression: OutputCompression::Params(CompressionParams::new(
                 Codec::Lz4,
                 INTERMEDIATE_CHUNK_LEN,

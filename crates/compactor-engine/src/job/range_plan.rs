@@ -6,15 +6,24 @@ use std::sync::{Mutex, PoisonError};
 
 use compactor_sstable::partitioner::Position;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::input::sample::Sample;
 use crate::input::split_index::SplitIndex;
 use crate::input::sstable::InputSstable;
 use crate::job::budget::Budget;
 use crate::job::merge_job::MergeJob;
+use crate::job::output_split::OutputSplit;
+use crate::job::token_shards::TokenShards;
 
 /// Samples of all inputs per requested output.
 const SAMPLES_PER_OUTPUT: u64 = 64;
+
+/// An output whose first partition is known.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PlannedOutput {
+    /// Expected partitions; `None` for as many as the one before.
+    pub(crate) expected_keys: Option<u64>,
+}
 
 /// The ranges of a merge.
 #[derive(Debug)]
@@ -24,6 +33,8 @@ pub(crate) struct RangePlan {
     splits: Vec<Position>,
     /// Those of them at which another output begins.
     output_splits: Vec<Position>,
+    /// Expected partitions of each output, if they differ.
+    output_keys: Vec<u64>,
     /// Reason why the merge cannot be split, if it cannot.
     pub(crate) unsplit_reason: Option<&'static str>,
     /// Lookup of split points in each input; empty if the merge is not split.
@@ -40,22 +51,29 @@ impl RangePlan {
     /// Damage in an index, or a failed read.
     pub(crate) fn of(job: &MergeJob) -> Result<RangePlan> {
         let options = &job.options;
-        let outputs = options.outputs.get() as u64;
+        let outputs = options.split.count() as u64;
         let total = job.uncompressed_bytes();
         let unsplit_reason = refusal(job);
         let budget = job.budget;
         let is_short = total < 2 * budget.range_len;
-        let is_one = budget.concurrent_ranges < 2 && options.max_sstable_size.is_none();
+        let is_one = budget.concurrent_ranges < 2 && options.split.max_bytes().is_none();
         let mut plan = RangePlan {
             budget: job.budget,
             splits: Vec::new(),
             output_splits: Vec::new(),
+            output_keys: Vec::new(),
             unsplit_reason,
             inputs: Vec::new(),
             data_lens: job.inputs.iter().map(InputSstable::data_len).collect(),
             starts: Vec::new(),
         };
-        if unsplit_reason.is_some() || (outputs < 2 && (is_short || is_one)) {
+        let is_single = !options.split.is_divided() || options.split.max_bytes().is_some();
+        if let (Some(reason), OutputSplit::Tokens(_)) = (unsplit_reason, &options.split) {
+            return Err(Error::InvalidInput(format!(
+                "the merge cannot be split at tokens: {reason}"
+            )));
+        }
+        if unsplit_reason.is_some() || (is_single && (is_short || is_one)) {
             return Ok(plan);
         }
         let mut of_outputs = Vec::new();
@@ -75,6 +93,11 @@ impl RangePlan {
         if outputs > 1 {
             let steps = steps(of_outputs.iter().map(Vec::as_slice));
             plan.output_splits = output_splits(steps, total, outputs);
+        }
+        if let OutputSplit::Tokens(tokens) = &options.split {
+            let shards = TokenShards::of(job, tokens)?;
+            plan.output_splits = shards.splits;
+            plan.output_keys = shards.keys;
         }
         if !is_one && !is_short {
             let steps = steps(plan.inputs.iter().map(SplitIndex::samples));
@@ -96,10 +119,18 @@ impl RangePlan {
         self.output_splits.len() + 1
     }
 
-    /// Whether a range is the first of another output.
-    pub(crate) fn begins_output(&self, range: usize) -> bool {
-        let split = range.checked_sub(1).and_then(|n| self.splits.get(n));
-        split.is_some_and(|split| self.output_splits.binary_search(split).is_ok())
+    /// Expected partitions of the first output, if outputs differ.
+    pub(crate) fn keys_of_first_output(&self) -> Option<u64> {
+        self.output_keys.first().copied()
+    }
+
+    /// The output that a range is the first of, if it is one but the first.
+    pub(crate) fn begins_output(&self, range: usize) -> Option<PlannedOutput> {
+        let split = range.checked_sub(1).and_then(|n| self.splits.get(n))?;
+        let before = self.output_splits.binary_search(split).ok()?;
+        Some(PlannedOutput {
+            expected_keys: self.output_keys.get(before + 1).copied(),
+        })
     }
 
     /// Lower and upper split point of a range; `None` for the start of the first and the end of the last.

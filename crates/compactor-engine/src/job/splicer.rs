@@ -11,6 +11,7 @@ use compactor_sstable::statistics::MetadataCollector;
 
 use crate::error::{Error, Result};
 use crate::job::range_output::{IndexPart, RangeBlock};
+use crate::job::range_plan::PlannedOutput;
 use crate::job::range_summary::{MergeTotals, RangeSummary};
 use crate::read::data_trace::DataTrace;
 use crate::read::trace_batch::TraceBatch;
@@ -202,7 +203,7 @@ impl Splicer {
             parts.collector = collector;
             parts.rows += rows;
         }
-        self.next_output()?;
+        self.next_output(None)?;
         let Some((_, parts)) = &self.output else {
             return Err(no_output());
         };
@@ -211,9 +212,9 @@ impl Splicer {
         Ok(())
     }
 
-    fn next_output(&mut self) -> Result<()> {
+    fn next_output(&mut self, expected_keys: Option<u64>) -> Result<()> {
         let (outputs, full) = self.output.take().ok_or_else(no_output)?;
-        self.output = Some(outputs.next(full)?);
+        self.output = Some(outputs.next(full, expected_keys)?);
         Ok(())
     }
 
@@ -233,7 +234,11 @@ impl Splicer {
     ///
     /// # Errors
     /// A failed write.
-    pub(crate) fn end_range(&mut self, end: RangeSummary, begins_output: bool) -> Result<()> {
+    pub(crate) fn end_range(
+        &mut self,
+        end: RangeSummary,
+        next_output: Option<PlannedOutput>,
+    ) -> Result<()> {
         let mut collected = self.totals.add(end);
         if let Some(mut again) = self.range.again.take() {
             let before = self.range.before.take();
@@ -248,8 +253,8 @@ impl Splicer {
         }
         let parts = self.parts()?;
         parts.rows += collected.rows;
-        if begins_output && parts.partitions > 0 {
-            self.next_output()?;
+        if let Some(next) = next_output.filter(|_| parts.partitions > 0) {
+            self.next_output(next.expected_keys)?;
         }
         self.begin_range();
         Ok(())

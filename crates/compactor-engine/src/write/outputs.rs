@@ -93,16 +93,22 @@ impl Outputs {
         &self.current
     }
 
-    /// Completes the current output and begins the next.
+    /// Completes the current output and begins the next. `expected_keys` is its expected number of partitions; `None`
+    /// for as many as the one before.
     ///
     /// # Errors
     /// A failed write or sync, or no id is left.
-    pub fn next(mut self, partitions: OutputParts) -> Result<(Outputs, OutputParts)> {
+    pub fn next(
+        mut self,
+        partitions: OutputParts,
+        expected_keys: Option<u64>,
+    ) -> Result<(Outputs, OutputParts)> {
         let staged = self.current.stage(partitions)?;
         let staged = staged.ok_or_else(|| Error::Internal("an output of nothing".to_owned()))?;
         let sstable = &mut self.settings.sstable;
         // The output has more keys than the inputs' statistics suggested; the next may have as many.
-        sstable.expected_keys = sstable.expected_keys.max(staged.partitions());
+        let like_before = || sstable.expected_keys.max(staged.partitions());
+        sstable.expected_keys = expected_keys.unwrap_or_else(like_before);
         sstable.descriptor.id = self.settings.ids.take()?;
         let (current, parts) = SstableWriter::begin(
             &self.io,

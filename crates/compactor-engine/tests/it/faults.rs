@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use compactor_engine::job::{MergeJob, MergeOptions, OutputCompression};
+use compactor_engine::job::{MergeJob, MergeOptions, OutputCompression, OutputSplit};
 use compactor_engine::merge::Observer;
 use compactor_engine::{Error, Result};
 use compactor_io::{Io, IoOptions, ReadMode, WriteMode};
@@ -107,7 +107,7 @@ fn any_operation_may_fail() {
         let mut options = options(&paths, &output);
         (options.read_mode, options.write_mode) = mode;
         options.memory_bytes = memory_bytes;
-        options.max_sstable_size = max_sstable_size;
+        options.split = max_sstable_size.map_or(OutputSplit::None, OutputSplit::MaxBytes);
         options.compression = match compression {
             Some(params) => OutputCompression::Params(params),
             None => OutputCompression::None,

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use compactor_engine::job::MergeOptions;
+use compactor_engine::job::{MergeOptions, OutputSplit};
 use compactor_engine::publish::ExistingOutput;
 use compactor_sstable::transaction_log::{self, TransactionLog};
 use compactor_testkit::machine::{disk_directory, has_strace};
@@ -71,9 +71,9 @@ fn merge_of(directory: &Path, outputs: Outputs) -> MergeOptions {
     options.existing_output = ExistingOutput::Keep;
     match outputs {
         Outputs::One => {}
-        Outputs::OfSize(limit) => options.max_sstable_size = Some(limit),
+        Outputs::OfSize(limit) => options.split = OutputSplit::MaxBytes(limit),
         Outputs::PerRange(ranges) => {
-            options.outputs = ranges;
+            options.split = OutputSplit::Count(ranges);
             options.range_bytes = Some(256 << 10);
         }
     }

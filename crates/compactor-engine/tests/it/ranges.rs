@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use compactor_engine::input::Scan;
-use compactor_engine::job::{MergeJob, MergeOptions, MergeOutcome, OutputCompression, Scope};
+use compactor_engine::job::{
+    MergeJob, MergeOptions, MergeOutcome, OutputCompression, OutputSplit, Scope,
+};
 use compactor_engine::merge::{InputRead, Observer};
 use compactor_engine::read::DataTrace;
 use compactor_engine::{Error, Result};
@@ -319,10 +321,6 @@ fn unsplittable_merges_are_one_range() {
     assert_eq!(ranges(&options), 1);
     options.threads = 2;
     assert!(ranges(&options) > 4);
-    options.outputs = NonZeroUsize::new(2).unwrap();
-    options.max_sstable_size = Some(1);
-    let refused = MergeJob::open(io(), options).unwrap_err().to_string();
-    assert!(refused.contains("specify one of them"), "{refused}");
 }
 
 /// Any number of threads and any memory, also if inputs are merged in passes.
@@ -332,34 +330,41 @@ fn outputs_do_not_depend_on_threads_or_memory() {
     let output = directory.path().join("output");
     let paths = key_value_sstables(&directory.path().join("inputs"), 3000, 300);
     let plain = options(&paths, &output);
-    let outputs = |count| NonZeroUsize::new(count).unwrap();
-    let cases: [(&str, MergeOptions); 6] = [
+    let outputs = |count| OutputSplit::Count(NonZeroUsize::new(count).unwrap());
+    let cases: [(&str, MergeOptions); 7] = [
         ("one output", plain.clone()),
         (
             "three outputs",
             MergeOptions {
-                outputs: outputs(3),
+                split: outputs(3),
+                ..plain.clone()
+            },
+        ),
+        (
+            "outputs up to tokens",
+            MergeOptions {
+                split: OutputSplit::Tokens(vec![i64::MIN, -(1 << 62), 5, 6, 1 << 62]),
                 ..plain.clone()
             },
         ),
         (
             "a greatest size",
             MergeOptions {
-                max_sstable_size: Some(150_000),
+                split: OutputSplit::MaxBytes(150_000),
                 ..plain.clone()
             },
         ),
         (
             "a small one",
             MergeOptions {
-                max_sstable_size: Some(9_000),
+                split: OutputSplit::MaxBytes(9_000),
                 ..plain.clone()
             },
         ),
         (
             "a greatest size, not compressed",
             MergeOptions {
-                max_sstable_size: Some(333_333),
+                split: OutputSplit::MaxBytes(333_333),
                 compression: OutputCompression::None,
                 ..plain.clone()
             },
@@ -368,7 +373,7 @@ fn outputs_do_not_depend_on_threads_or_memory() {
             "passes",
             MergeOptions {
                 open_files: Some(0),
-                outputs: outputs(2),
+                split: outputs(2),
                 ..plain.clone()
             },
         ),
@@ -425,7 +430,7 @@ fn the_requested_number_of_outputs() {
     options.range_bytes = Some(40_000);
     options.memory_bytes = 16 << 20;
     for outputs in [2usize, 3, 5] {
-        options.outputs = NonZeroUsize::new(outputs).unwrap();
+        options.split = OutputSplit::Count(NonZeroUsize::new(outputs).unwrap());
         let outcome = merge_files(&io(), options.clone()).unwrap();
         assert_eq!(outcome.outputs.len(), outputs);
         assert!(outcome.ranges >= outputs, "{}", outcome.ranges);

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use compactor_engine::input::Scan;
-use compactor_engine::job::{MergeJob, MergeOptions, OutputCompression};
+use compactor_engine::input::{InputSstable, Scan};
+use compactor_engine::job::{MergeJob, MergeOptions, OutputCompression, OutputSplit};
 use compactor_engine::merge::Observer;
 use compactor_io::ReadMode;
 use compactor_sstable::Component;
@@ -93,7 +93,7 @@ fn the_next_output_begins_at_the_first_partition_beyond_the_size() {
                 ..options.clone()
             })[0],
         );
-        options.max_sstable_size = Some(LIMIT);
+        options.split = OutputSplit::MaxBytes(LIMIT);
         let parts = outputs(options);
         assert!(parts.len() > 4, "{name}: {parts:?}");
         let mut together = Table::new();
@@ -157,7 +157,7 @@ fn a_full_chunk_counts_once_bytes_follow_it() {
             let output = directory.path().join(format!("{len}-{chunks}"));
             let mut options = options(std::slice::from_ref(&input), &output);
             options.compression = OutputCompression::Params(noop.clone());
-            options.max_sstable_size = Some(chunks * STORED_LEN - 1);
+            options.split = OutputSplit::MaxBytes(chunks * STORED_LEN - 1);
             let first = &outputs(options)[0];
             let counted = |partitions: u64| (partitions * len - 1) / CHUNK_LEN;
             let expected = (1..).find(|n| counted(*n) >= chunks).unwrap();
@@ -189,7 +189,7 @@ fn output_boundaries_do_not_depend_on_threads_or_memory() {
         options.threads = threads;
         options.memory_bytes = memory_bytes;
         options.compression = lz4();
-        options.max_sstable_size = Some(LIMIT);
+        options.split = OutputSplit::MaxBytes(LIMIT);
         assert!(outputs(options).len() > 4);
         let files = contents(&output);
         std::fs::remove_dir_all(&output).unwrap();
@@ -205,6 +205,38 @@ fn output_boundaries_do_not_depend_on_threads_or_memory() {
     }
 }
 
+/// As `ShardedCompactionWriter`: a token that ends an output is in it, and an output without partitions is omitted.
+#[test]
+fn outputs_end_at_tokens() {
+    let directory = disk_directory();
+    let inputs = key_value_sstables(&directory.path().join("inputs"), 300, 50);
+    let mut options = options(&inputs, &directory.path().join("output"));
+    let whole = options.clone();
+    let whole = MergeOptions {
+        output_directory: directory.path().join("whole"),
+        ..whole
+    };
+    let all: Vec<i64> = tokens(&outputs(whole)[0]);
+    let ends = vec![i64::MIN, all[10], all[10] + 1, all[200], i64::MAX];
+    options.split = OutputSplit::Tokens(ends);
+    options.level = Some(3);
+    let parts = outputs(options.clone());
+    let found: Vec<Vec<i64>> = parts.iter().map(|part| tokens(part)).collect();
+    assert_eq!(found, [&all[..=10], &all[11..=200], &all[201..]]);
+    for part in &parts {
+        let input = InputSstable::open(&io(), part, ReadMode::Buffered).unwrap();
+        assert_eq!(input.statistics.stats.level, 3);
+    }
+    options.split = OutputSplit::Tokens(vec![5, 5]);
+    let refused = MergeJob::open(io(), options).unwrap_err().to_string();
+    assert!(refused.contains("must ascend"), "{refused}");
+}
+
+/// Tokens of the partitions, in ring order.
+fn tokens(data: &Path) -> Vec<i64> {
+    table(data).into_keys().map(|(token, _)| token).collect()
+}
+
 /// Sizes between which no output fits.
 #[test]
 fn a_partition_is_never_divided() {
@@ -212,11 +244,11 @@ fn a_partition_is_never_divided() {
     let inputs = key_value_sstables(&directory.path().join("inputs"), 30, 5000);
     let mut options = options(&inputs, &directory.path().join("output"));
     options.compression = OutputCompression::None;
-    options.max_sstable_size = Some(1);
+    options.split = OutputSplit::MaxBytes(1);
     let parts = outputs(options.clone());
     assert_eq!(parts.len(), 30);
     assert!(parts.iter().all(|part| table(part).len() == 1));
-    options.max_sstable_size = Some(0);
+    options.split = OutputSplit::MaxBytes(0);
     let refused = MergeJob::open(io(), options).unwrap_err().to_string();
     assert!(refused.contains("0 bytes"), "{refused}");
 }
@@ -251,7 +283,7 @@ fn all_outputs_appear_or_none() {
     let output = directory.path().join("output");
     let mut options = options(&inputs, &output);
     options.compression = OutputCompression::None;
-    options.max_sstable_size = Some(LIMIT);
+    options.split = OutputSplit::MaxBytes(LIMIT);
     for number in [0, 3] {
         let job = MergeJob::open(io(), options.clone()).unwrap();
         job.run(&mut Refuse(number)).unwrap_err();

@@ -6,25 +6,30 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use crate::report::{MergeReport, SstableReport};
+use crate::table::plan::PlannedKind;
 
 /// Report of a compaction.
 #[derive(Clone, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct CompactReport {
-    /// `SizeTieredCompactionStrategy`, or `major`.
+    /// Class of the strategy without its package, or `major`.
     pub strategy: String,
     /// Rounds of compactions that ran at once.
     pub rounds: usize,
     /// Merges that were done.
     pub compactions: usize,
+    /// Tasks that changed the level of an SSTable, and no data.
+    pub level_changes: usize,
     /// Most passes that a merge needed: one, unless it had more inputs than memory or descriptors allow.
     pub passes: usize,
     /// SSTables that the table had.
     pub sstables_before: usize,
     /// SSTables that it has if the outputs take the place of what they replace.
     pub sstables_after: usize,
-    /// The final SSTables, and what each replaces.
+    /// The final SSTables.
     pub outputs: Vec<CompactedSstable>,
+    /// Which of them replace which inputs.
+    pub replacements: Vec<Replacement>,
     /// `Data.db` of inputs that were purged completely. Nothing replaces them.
     #[serde(serialize_with = "lossy")]
     pub gone: Vec<PathBuf>,
@@ -63,7 +68,17 @@ pub struct CompactedSstable {
     pub sstable: SstableReport,
     /// Its repair state.
     pub repair: String,
-    /// `Data.db` of the inputs in whose place it is to be.
+    /// Its level.
+    pub level: i32,
+}
+
+/// Outputs that replace inputs together.
+#[derive(Clone, Debug, Serialize)]
+pub struct Replacement {
+    /// `Data.db` of the outputs: one, unless the strategy splits them.
+    #[serde(serialize_with = "lossy")]
+    pub outputs: Vec<PathBuf>,
+    /// `Data.db` of the inputs.
     #[serde(serialize_with = "lossy")]
     pub replaces: Vec<PathBuf>,
 }
@@ -88,8 +103,14 @@ pub struct PlannedCompaction {
     pub number: usize,
     /// Its round, from 1. Compactions of a round can run at once.
     pub round: usize,
+    /// What it does.
+    pub kind: PlannedKind,
+    /// The rule that selected its inputs.
+    pub reason: String,
     /// Repair state of its SSTables.
     pub repair: String,
+    /// Level of its outputs.
+    pub level: u32,
     /// Inputs.
     pub inputs: Vec<PlannedInput>,
     /// Bytes of `Data.db` of these; in rounds after the first at most.
@@ -105,7 +126,7 @@ pub enum PlannedInput {
     /// `Data.db` of an existing SSTable.
     #[serde(serialize_with = "crate::report::lossy")]
     Sstable(PathBuf),
-    /// Output of the compaction with this number.
+    /// Outputs of the compaction with this number, or some of them.
     OutputOf(usize),
 }
 

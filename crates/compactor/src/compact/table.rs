@@ -5,22 +5,26 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use compactor_engine::input::{InputSstable, RepairGroup};
-use compactor_engine::job::OverlappingSet;
-use compactor_io::Io;
+use compactor_engine::job::{OutputSplit, OverlappingSet};
+use compactor_io::{Io, ReadMode};
 use compactor_sstable::Component;
 use compactor_sstable::descriptor::Descriptor;
 use compactor_strategy::context::Node;
 use compactor_strategy::random::TieBreak;
-use compactor_strategy::size_tiered::SizeTieredOptions;
 use compactor_strategy::sstable::{Sstable, SstableId};
+use compactor_strategy::task::{Split, Task, TaskKind};
 use compactor_strategy::{CompactionParams, CompactionStrategyManager};
 
 use super::Plan;
+use super::forecast::Forecast;
+use super::replacements::{ReplacementId, Replacements};
 use super::report::{
-    CompactReport, CompactedSstable, FailedCompaction, PlannedCompaction, PlannedInput,
+    CompactReport, CompactedSstable, FailedCompaction, PlannedCompaction, PlannedInput, Replacement,
 };
+use crate::described::describe;
 use crate::merge::MergeRequest;
 use crate::report::{MergeReport, SstableReport};
+use crate::table::plan::PlannedKind;
 use crate::{Error, ErrorKind, Result};
 
 /// An SSTable of the table.
@@ -28,82 +32,126 @@ use crate::{Error, ErrorKind, Result};
 struct Live {
     data_path: PathBuf,
     group: RepairGroup,
-    /// Bytes of `Data.db` as stored, and of all components.
     data_bytes: u64,
-    bytes_on_disk: u64,
     uncompressed_bytes: u64,
-    /// The input SSTables that it was made of; none for an input.
-    replaces: Vec<PathBuf>,
+    level: i32,
+    /// Inputs that it replaces; `None` for an input.
+    replaces: Option<ReplacementId>,
     /// Report of the merge that wrote it.
     output: Option<SstableReport>,
+    /// `level` differs from that in its statistics.
+    is_level_changed: bool,
     /// It is damaged, or cannot be read by this release: nothing is made of it.
     is_suspect: bool,
 }
 
-/// SSTables to be merged into one, as indices into the table.
+/// SSTables to be merged.
 #[derive(Clone, Debug)]
 pub(super) struct Job {
-    members: Vec<usize>,
+    members: Vec<SstableId>,
+    /// Task of the strategy; `None` for a major compaction, or the copy of an SSTable whose level changed.
+    task: Option<Task>,
+    pub(super) split: OutputSplit,
+    pub(super) level: Option<i32>,
 }
 
 /// SSTables of a table, and the ones already replaced.
 #[derive(Debug)]
 pub(super) struct TableState {
-    live: Vec<Live>,
+    live: BTreeMap<SstableId, Live>,
+    /// `None` for a major compaction.
+    planner: Option<CompactionStrategyManager>,
+    params: Option<CompactionParams>,
+    node: Node,
+    now_ms: i64,
+    next_id: u64,
+    replacements: Replacements,
     /// Outputs that were merged on, to be removed.
     consumed: Vec<PathBuf>,
     error: Option<Error>,
     report: CompactReport,
 }
 
+/// Milliseconds of a second.
+const MS: i64 = 1000;
+
 impl TableState {
     /// Opens every input for its statistics.
-    pub(super) fn open(io: &Io, merges: &MergeRequest) -> Result<TableState> {
-        let mut seen = BTreeSet::new();
-        for path in &merges.inputs {
-            let own = path.canonicalize().map_err(Error::file("open", path))?;
-            if !seen.insert(own) {
-                return Err(Error::invalid(format!(
-                    "{} is named twice; name each SSTable once",
-                    path.display()
-                )));
-            }
-        }
-        let mut live = Vec::with_capacity(merges.inputs.len());
-        let mut report = CompactReport::default();
-        let mut first: Option<Error> = None;
+    pub(super) fn open(io: &Io, merges: &MergeRequest, plan: &Plan) -> Result<TableState> {
+        refuse_twice(&merges.inputs)?;
+        let params = match plan {
+            Plan::Strategy(params) => Some(params.clone()),
+            Plan::Major => None,
+        };
+        let mut state = TableState {
+            live: BTreeMap::new(),
+            planner: None,
+            params,
+            node: Node {
+                gc_grace_s: (merges.gc_before_s)
+                    .map_or(0, |gc_before_s| merges.now_s.saturating_sub(gc_before_s)),
+                // Then nothing is gained by a compaction for tombstones.
+                never_purges_tombstones: !merges.may_purge(),
+                ..Node::default()
+            },
+            now_ms: merges.now_s.saturating_mul(MS),
+            next_id: merges.inputs.len() as u64,
+            replacements: Replacements::default(),
+            consumed: Vec::new(),
+            error: None,
+            report: CompactReport::default(),
+        };
+        let mode = merges.read_mode;
         // There may be tens of thousands: their statistics are not kept.
-        let of = |input: InputSstable| Live::of(&input);
-        let looked = InputSstable::open_all_with(io, &merges.inputs, merges.read_mode, of);
-        for (path, looked) in merges.inputs.iter().zip(looked) {
-            match looked {
-                Ok(input) => live.push(Live {
-                    data_path: path.clone(),
-                    ..input
-                }),
+        let of = |input: InputSstable| Live::of(state.params.as_ref(), io, &input, mode);
+        let looked = InputSstable::open_all_with(io, &merges.inputs, mode, of);
+        let mut sstables = Vec::new();
+        for (number, (path, looked)) in merges.inputs.iter().zip(looked).enumerate() {
+            let id = SstableId(number as u64);
+            let live = match looked.and_then(|looked| looked) {
+                Ok((live, sstable)) => {
+                    sstables.extend(sstable.map(|sstable| Sstable { id, ..sstable }));
+                    live
+                }
                 Err(e) if matches!(e.kind(), ErrorKind::Corrupt | ErrorKind::Unsupported) => {
-                    report.failed.push(FailedCompaction {
-                        inputs: vec![path.clone()],
-                        error: e.to_string(),
-                        beside: None,
-                    });
-                    first.get_or_insert(e);
-                    live.push(Live {
-                        data_path: path.clone(),
-                        is_suspect: true,
-                        ..Live::default()
-                    });
+                    state.leave_out(path, e)
                 }
                 Err(other) => return Err(other),
-            }
+            };
+            state.live.insert(id, live);
         }
-        report.sstables_before = live.len();
-        Ok(TableState {
-            live,
-            consumed: Vec::new(),
-            error: first,
-            report,
-        })
+        state.report.sstables_before = state.live.len();
+        state.planner = state.planner_of(sstables);
+        Ok(state)
+    }
+
+    /// Notes that an SSTable cannot be read.
+    fn leave_out(&mut self, path: &Path, error: Error) -> Live {
+        self.report.failed.push(FailedCompaction {
+            inputs: vec![path.to_owned()],
+            error: error.to_string(),
+            beside: None,
+        });
+        self.error.get_or_insert(error);
+        Live {
+            data_path: path.to_owned(),
+            is_suspect: true,
+            ..Live::default()
+        }
+    }
+
+    fn planner_of(
+        &self,
+        sstables: impl IntoIterator<Item = Sstable>,
+    ) -> Option<CompactionStrategyManager> {
+        let params = self.params.clone()?;
+        Some(CompactionStrategyManager::load(
+            params,
+            self.node.clone(),
+            TieBreak::First,
+            sstables,
+            self.now_ms,
+        ))
     }
 
     /// SSTables of which nothing can be made.
@@ -129,103 +177,138 @@ impl TableState {
         self.report.rounds += 1;
     }
 
-    /// All that can be merged now, each repair state apart.
-    pub(super) fn next_round(&self, plan: &Plan) -> Vec<Job> {
-        let mut groups: BTreeMap<RepairGroup, Vec<usize>> = BTreeMap::new();
-        for (place, sstable) in self.live.iter().enumerate() {
-            if !sstable.is_suspect {
-                groups.entry(sstable.group).or_default().push(place);
-            }
-        }
+    /// All that can be merged now, up to a number of compactions. Levels that change without a merge change here.
+    ///
+    /// # Errors
+    /// A task that cannot be done.
+    pub(super) fn next_round(&mut self, max_jobs: usize) -> Result<Vec<Job>> {
+        let Some(planner) = &mut self.planner else {
+            let mut jobs = self.major_jobs();
+            jobs.truncate(max_jobs);
+            return Ok(jobs);
+        };
         let mut jobs = Vec::new();
-        for members in groups.into_values() {
-            match plan {
-                Plan::Major => {
-                    // What a major compaction has left is not compacted again.
-                    if members.iter().all(|&m| self.live[m].replaces.is_empty()) {
-                        jobs.push(Job { members });
-                    }
-                }
-                Plan::SizeTiered(options) => jobs.extend(self.concurrent_jobs(*options, &members)),
+        while jobs.len() < max_jobs
+            && let Ok(task) = planner.next_task(self.now_ms)
+        {
+            planner.begin(&task);
+            if task.kind == TaskKind::LevelOnly {
+                change_level(planner, &mut self.live, &task);
+                self.report.level_changes += 1;
+            } else {
+                jobs.push(Job::of_task(task)?);
             }
         }
-        jobs
+        Ok(jobs)
     }
 
-    /// Jobs that can run concurrently: the next one is selected repeatedly from the remaining SSTables, as by
-    /// a node with a free compactor.
-    fn concurrent_jobs(&self, options: SizeTieredOptions, members: &[usize]) -> Vec<Job> {
-        let mut manager = CompactionStrategyManager::load(
-            CompactionParams::size_tiered(options),
-            Node::default(),
-            TieBreak::First,
-            members
-                .iter()
-                .map(|&member| self.live[member].planned(member)),
-            0,
-        );
-        let mut jobs = Vec::new();
-        while let Ok(task) = manager.next_task(0) {
-            manager.begin(&task);
-            let members = task.inputs.iter().map(|id| id.0 as usize);
-            jobs.push(Job {
-                members: members.collect(),
-            });
+    /// All SSTables of each repair state. What a major compaction has left is not compacted again.
+    fn major_jobs(&self) -> Vec<Job> {
+        let mut groups: BTreeMap<RepairGroup, Vec<SstableId>> = BTreeMap::new();
+        for (&id, sstable) in self.live.iter().filter(|(_, sstable)| !sstable.is_suspect) {
+            groups.entry(sstable.group).or_default().push(id);
         }
-        jobs
+        let is_input = |id: &SstableId| self.live.get(id).is_some_and(Live::is_input);
+        groups
+            .into_values()
+            .filter(|members| members.iter().all(is_input))
+            .map(Job::whole)
+            .collect()
+    }
+
+    /// Copies of the inputs whose level changed: inputs themselves are not modified.
+    pub(super) fn copies_with_level(&self) -> Vec<Job> {
+        let changed = self.live.iter().filter(|(_, sstable)| {
+            sstable.is_input() && sstable.is_level_changed && !sstable.is_suspect
+        });
+        let copy = changed.map(|(&id, sstable)| Job {
+            level: Some(sstable.level),
+            ..Job::whole(vec![id])
+        });
+        copy.collect()
+    }
+
+    fn members<'t>(&'t self, job: &'t Job) -> impl Iterator<Item = &'t Live> {
+        job.members.iter().filter_map(|id| self.live.get(id))
     }
 
     /// `Data.db` of a job's SSTables.
     pub(super) fn paths(&self, job: &Job) -> Vec<PathBuf> {
-        let path = |&member: &usize| self.live[member].data_path.clone();
-        job.members.iter().map(path).collect()
+        let members = self.members(job);
+        members.map(|sstable| sstable.data_path.clone()).collect()
     }
 
     /// `Data.db` of all others.
     pub(super) fn others(&self, job: &Job) -> Vec<PathBuf> {
-        let members: BTreeSet<usize> = job.members.iter().copied().collect();
-        let live = self.live.iter().enumerate();
-        live.filter(|(place, _)| !members.contains(place))
+        let members: BTreeSet<SstableId> = job.members.iter().copied().collect();
+        let live = self.live.iter();
+        live.filter(|(id, _)| !members.contains(id))
             .map(|(_, sstable)| sstable.data_path.clone())
             .collect()
     }
 
-    /// A job is done: its SSTables are gone, and its output is there.
-    pub(super) fn replace(&mut self, job: &Job, merged: MergeReport) -> Result<()> {
-        let group = job.members.first().map(|&m| self.live[m].group);
-        let mut replaces = Vec::new();
-        for &member in &job.members {
-            // Marked, and removed when all jobs of the round have been looked at: places must not move.
-            let sstable = &mut self.live[member];
-            sstable.is_suspect = true;
-            sstable.data_bytes = 0;
-            if sstable.replaces.is_empty() {
-                replaces.push(sstable.data_path.clone());
-            } else {
-                self.consumed.push(sstable.data_path.clone());
-                replaces.append(&mut sstable.replaces);
+    /// Upper bound of the number of outputs.
+    pub(super) fn max_outputs(&self, job: &Job) -> usize {
+        match &job.split {
+            OutputSplit::None => 1,
+            OutputSplit::Count(outputs) => outputs.get(),
+            OutputSplit::Tokens(tokens) => tokens.len() + 1,
+            OutputSplit::MaxBytes(bytes) => {
+                // Compressed data can be longer than the data itself, but not twice as long.
+                let uncompressed = self.members(job).map(|sstable| sstable.uncompressed_bytes);
+                let outputs = uncompressed.sum::<u64>() / (*bytes).max(1);
+                usize::try_from(outputs.saturating_mul(2).saturating_add(2)).unwrap_or(usize::MAX)
             }
-            sstable.output = None;
-            sstable.data_path = PathBuf::new();
         }
-        self.report.add(&merged);
-        match merged.outputs.into_iter().next() {
-            None => self.report.gone.extend(replaces),
-            Some(output) => {
-                let stored = std::fs::metadata(&output.data_path)
-                    .map_err(Error::file("look up", &output.data_path))?
-                    .len();
-                self.live.push(Live {
-                    data_path: output.data_path.clone(),
-                    group: group.unwrap_or_default(),
-                    data_bytes: stored,
-                    bytes_on_disk: output.bytes,
-                    uncompressed_bytes: output.uncompressed_bytes,
-                    replaces,
-                    output: Some(output),
-                    is_suspect: false,
-                });
+    }
+
+    /// A job is done: its SSTables are gone, and its outputs are there.
+    ///
+    /// # Errors
+    /// An output that cannot be read.
+    pub(super) fn replace(
+        &mut self,
+        (io, mode): (&Io, ReadMode),
+        job: &Job,
+        merged: MergeReport,
+    ) -> Result<()> {
+        let mut inputs = Vec::new();
+        let mut replaced = Vec::new();
+        for id in &job.members {
+            let Some(sstable) = self.live.remove(id) else {
+                continue;
+            };
+            match sstable.replaces {
+                None => inputs.push(sstable.data_path),
+                Some(set) => {
+                    self.consumed.push(sstable.data_path);
+                    replaced.push(set);
+                }
             }
+        }
+        let set = self.replacements.join(inputs, replaced);
+        self.report.add(&merged);
+        let mut sstables = Vec::new();
+        for output in merged.outputs {
+            let input = InputSstable::open(io, &output.data_path, mode)?;
+            let (live, sstable) = Live::of(self.params.as_ref(), io, &input, mode)?;
+            let id = SstableId(self.next_id);
+            self.next_id += 1;
+            sstables.extend(sstable.map(|sstable| Sstable {
+                id,
+                created_ms: self.now_ms,
+                ..sstable
+            }));
+            let live = Live {
+                data_path: output.data_path.clone(),
+                replaces: Some(set),
+                output: Some(output),
+                ..live
+            };
+            self.live.insert(id, live);
+        }
+        if let (Some(planner), Some(task)) = (&mut self.planner, &job.task) {
+            planner.complete(task, sstables);
         }
         Ok(())
     }
@@ -233,6 +316,9 @@ impl TableState {
     /// A job failed: the SSTable that it failed for is not tried again, or none of them if it cannot be
     /// told which it was. `known`: the SSTables around the table.
     pub(super) fn set_aside(&mut self, job: &Job, error: &Error, known: &[PathBuf]) {
+        if let (Some(planner), Some(task)) = (&mut self.planner, &job.task) {
+            planner.abort(task);
+        }
         if error.kind() == ErrorKind::Cancelled {
             return;
         }
@@ -241,16 +327,23 @@ impl TableState {
             Some(file.descriptor.path(Component::Data))
         });
         let is_damaged = |live: &Live| damaged.as_ref() == Some(&live.data_path);
-        let found = job.members.iter().any(|&m| is_damaged(&self.live[m]));
+        let found = self.members(job).any(is_damaged);
         // What could not be written is beside them as well, and is no SSTable of the table.
-        let is_of_table = |path: &PathBuf| self.live.iter().any(is_damaged) || known.contains(path);
+        let is_of_table =
+            |path: &PathBuf| self.live.values().any(is_damaged) || known.contains(path);
         let beside = damaged.clone().filter(|path| !found && is_of_table(path));
         let mut inputs = Vec::new();
-        for &member in &job.members {
-            let sstable = &mut self.live[member];
-            if !found || damaged.as_ref() == Some(&sstable.data_path) {
-                sstable.is_suspect = true;
-                inputs.push(sstable.data_path.clone());
+        for &id in &job.members {
+            let Some(sstable) = self.live.get_mut(&id) else {
+                continue;
+            };
+            if found && damaged.as_ref() != Some(&sstable.data_path) {
+                continue;
+            }
+            sstable.is_suspect = true;
+            inputs.push(sstable.data_path.clone());
+            if let Some(planner) = &mut self.planner {
+                mark_suspect(planner, id);
             }
         }
         self.report.failed.push(FailedCompaction {
@@ -265,10 +358,14 @@ impl TableState {
         self.report.interrupted = true;
     }
 
+    /// Notes that more is left to do than was asked for.
+    pub(super) fn note_limit(&mut self) {
+        let note = "more compactions are left to do: --max-compactions limits them";
+        self.report.warnings.insert(note.to_owned());
+    }
+
     /// Removes the files of outputs that were merged on.
     pub(super) fn remove_consumed(&mut self, overlapping: &OverlappingSet) -> Result<()> {
-        self.live
-            .retain(|sstable| !sstable.data_path.as_os_str().is_empty());
         for path in std::mem::take(&mut self.consumed) {
             overlapping.forget(&path);
             let Ok(file) = Descriptor::parse(&path) else {
@@ -286,106 +383,105 @@ impl TableState {
         Ok(())
     }
 
-    /// `Data.db` of each SSTable that was made.
-    pub(super) fn outputs(&self) -> impl Iterator<Item = &Path> {
-        let made = self.live.iter().filter(|s| !s.replaces.is_empty());
-        made.map(|sstable| sstable.data_path.as_path())
+    /// `Data.db` of each SSTable that was made, and its level if that differs from the one in its statistics.
+    pub(super) fn outputs(&self) -> impl Iterator<Item = (SstableId, &Path, Option<i32>)> {
+        let made = self.live.iter().filter(|(_, sstable)| !sstable.is_input());
+        made.map(|(&id, sstable)| {
+            let level = sstable.is_level_changed.then_some(sstable.level);
+            (id, &*sstable.data_path, level)
+        })
     }
 
     /// `Data.db` of each SSTable that an output replaces, or of which nothing is left.
     pub(super) fn replaced(&self) -> BTreeSet<PathBuf> {
-        let by_outputs = self.live.iter().flat_map(|sstable| &sstable.replaces);
-        by_outputs.chain(&self.report.gone).cloned().collect()
+        let sets = self.replacements.iter();
+        sets.flat_map(|(_, inputs)| inputs).cloned().collect()
     }
 
     /// `Data.db` of each SSTable that stays as it is.
     pub(super) fn untouched(&self) -> Vec<PathBuf> {
-        let untouched = self.live.iter().filter(|sstable| sstable.output.is_none());
+        let untouched = self.live.values().filter(|sstable| sstable.is_input());
         untouched.map(|sstable| sstable.data_path.clone()).collect()
     }
 
-    /// The outputs are there now.
-    pub(super) fn moved_to(&mut self, directory: &Path) {
-        for sstable in &mut self.live {
-            if let (Some(output), Some(name)) = (&mut sstable.output, sstable.data_path.file_name())
-            {
-                output.data_path = directory.join(name);
-            }
+    /// An output is there now.
+    pub(super) fn moved_to(&mut self, id: SstableId, data_path: PathBuf) {
+        if let Some(output) = self.live.get_mut(&id).and_then(|live| live.output.as_mut()) {
+            output.data_path = data_path;
         }
     }
 
     /// Plans all merges, assuming that no merge reduces the size.
-    pub(super) fn simulate(&self, plan: &Plan) -> Vec<PlannedCompaction> {
-        let mut state = TableState {
-            live: self.live.clone(),
-            consumed: Vec::new(),
-            error: None,
-            report: CompactReport::default(),
+    pub(super) fn forecast(&self, max_compactions: usize) -> Vec<PlannedCompaction> {
+        let Some(planner) = &self.planner else {
+            return self.major_forecast();
         };
-        let mut planned: Vec<PlannedCompaction> = Vec::new();
-        // By place: the number of the compaction that leaves the SSTable.
-        let mut number_of: BTreeMap<usize, usize> = BTreeMap::new();
-        for round in 1.. {
-            let jobs = state.next_round(plan);
-            if jobs.is_empty() {
-                break;
+        let sstables = planner.live().iter().map(|sstable| (**sstable).clone());
+        let Some(planner) = self.planner_of(sstables) else {
+            return Vec::new();
+        };
+        let known = self
+            .live
+            .iter()
+            .map(|(&id, sstable)| (id, (sstable.data_path.clone(), sstable.uncompressed_bytes)));
+        let forecast = Forecast {
+            planner,
+            known: known.collect(),
+            next_id: self.next_id,
+            now_ms: self.now_ms,
+        };
+        forecast.run(max_compactions)
+    }
+
+    fn major_forecast(&self) -> Vec<PlannedCompaction> {
+        let jobs = self.major_jobs().into_iter().enumerate();
+        let planned = jobs.map(|(before, job)| {
+            let sum = |of: fn(&Live) -> u64| self.members(&job).map(of).sum();
+            let inputs = self.members(&job).map(|s| s.data_path.clone());
+            PlannedCompaction {
+                number: before + 1,
+                round: 1,
+                kind: PlannedKind::Compact,
+                reason: "major compaction".to_owned(),
+                repair: self
+                    .members(&job)
+                    .next()
+                    .map_or_else(String::new, |s| s.group.to_string()),
+                level: 0,
+                inputs: inputs.map(PlannedInput::Sstable).collect(),
+                data_bytes: sum(|s| s.data_bytes),
+                uncompressed_bytes: sum(|s| s.uncompressed_bytes),
             }
-            for job in jobs {
-                let number = planned.len() + 1;
-                let members = job.members.iter().map(|&m| &state.live[m]);
-                let inputs = job.members.iter().map(|m| match number_of.get(m) {
-                    None => PlannedInput::Sstable(state.live[*m].data_path.clone()),
-                    Some(&number) => PlannedInput::OutputOf(number),
-                });
-                let sum = |of: fn(&Live) -> u64| members.clone().map(of).sum::<u64>();
-                let group = state.live[job.members[0]].group;
-                let (data, all, uncompressed) = (
-                    sum(|s| s.data_bytes),
-                    sum(|s| s.bytes_on_disk),
-                    sum(|s| s.uncompressed_bytes),
-                );
-                planned.push(PlannedCompaction {
-                    number,
-                    round,
-                    repair: group.to_string(),
-                    inputs: inputs.collect(),
-                    data_bytes: data,
-                    uncompressed_bytes: uncompressed,
-                });
-                for &member in &job.members {
-                    state.live[member].is_suspect = true;
-                }
-                number_of.insert(state.live.len(), number);
-                state.live.push(Live {
-                    data_path: PathBuf::new(),
-                    group,
-                    data_bytes: data,
-                    bytes_on_disk: all,
-                    uncompressed_bytes: uncompressed,
-                    replaces: vec![PathBuf::new()],
-                    output: None,
-                    is_suspect: false,
-                });
-            }
-        }
-        planned
+        });
+        planned.collect()
     }
 
     /// Creates the report.
-    pub(super) fn report(&self, plan: &Plan, elapsed: Duration) -> CompactReport {
+    pub(super) fn report(&self, elapsed: Duration) -> CompactReport {
         let mut report = self.report.clone();
-        report.strategy = match plan {
-            Plan::SizeTiered(_) => "SizeTieredCompactionStrategy",
-            Plan::Major => "major",
+        let class = self.params.as_ref().map(CompactionParams::class);
+        report.strategy = class.unwrap_or("major").to_owned();
+        let mut outputs_of: BTreeMap<ReplacementId, Vec<PathBuf>> = BTreeMap::new();
+        for sstable in self.live.values() {
+            let (Some(output), Some(set)) = (&sstable.output, sstable.replaces) else {
+                continue;
+            };
+            let set = self.replacements.current(set);
+            let outputs = outputs_of.entry(set).or_default();
+            outputs.push(output.data_path.clone());
+            report.outputs.push(CompactedSstable {
+                sstable: output.clone(),
+                repair: sstable.group.to_string(),
+                level: sstable.level,
+            });
         }
-        .to_owned();
-        for sstable in &self.live {
-            if let Some(output) = &sstable.output {
-                report.outputs.push(CompactedSstable {
-                    sstable: output.clone(),
-                    repair: sstable.group.to_string(),
-                    replaces: sstable.replaces.clone(),
-                });
+        for (set, inputs) in self.replacements.iter() {
+            match outputs_of.remove(&set) {
+                None => report.gone.extend(inputs.iter().cloned()),
+                Some(outputs) => report.replacements.push(Replacement {
+                    outputs,
+                    replaces: inputs.to_vec(),
+                }),
             }
         }
         report.untouched = self.untouched();
@@ -396,25 +492,114 @@ impl TableState {
     }
 }
 
-impl Live {
-    /// As an input.
-    fn of(input: &InputSstable) -> Live {
-        Live {
-            group: RepairGroup::of(&input.statistics.stats),
-            data_bytes: input.data.len(),
-            bytes_on_disk: input.disk_len(),
-            uncompressed_bytes: input.data_len(),
-            ..Live::default()
+impl Job {
+    /// One output of everything in these.
+    fn whole(members: Vec<SstableId>) -> Job {
+        Job {
+            members,
+            task: None,
+            split: OutputSplit::None,
+            level: None,
         }
     }
 
-    /// As the strategy sees it: size tiers depend on sizes alone.
-    fn planned(&self, place: usize) -> Sstable {
-        Sstable {
-            id: SstableId(place as u64),
-            data_bytes: self.data_bytes,
-            bytes_on_disk: self.bytes_on_disk,
-            ..Sstable::default()
+    fn of_task(task: Task) -> Result<Job> {
+        let split = match &task.output.split {
+            Split::None => OutputSplit::None,
+            // A greater size is no limit.
+            Split::MaxBytes(bytes) if *bytes >= i64::MAX as u64 => OutputSplit::None,
+            Split::MaxBytes(bytes) => OutputSplit::MaxBytes(*bytes),
+            Split::Shards(shards) => {
+                let ends = shards.boundaries.iter();
+                let ends = ends.map(|end| i64::try_from(end.0).ok());
+                let ends: Option<Vec<i64>> = ends.collect();
+                OutputSplit::Tokens(ends.ok_or_else(|| {
+                    Error::Internal("a shard that ends outside of the ring".to_owned())
+                })?)
+            }
+            Split::Levels(_) | Split::Halves { .. } => {
+                return Err(Error::Internal(
+                    "a background task with the outputs of a major compaction".to_owned(),
+                ));
+            }
+        };
+        Ok(Job {
+            members: task.inputs.clone(),
+            split,
+            level: Some(i32::try_from(task.output.level).unwrap_or(i32::MAX)),
+            task: Some(task),
+        })
+    }
+}
+
+impl Live {
+    /// As an input, and as the strategy sees it.
+    fn of(
+        params: Option<&CompactionParams>,
+        io: &Io,
+        input: &InputSstable,
+        mode: ReadMode,
+    ) -> Result<(Live, Option<Sstable>)> {
+        let stats = &input.statistics.stats;
+        let live = Live {
+            data_path: input.data_path(),
+            group: RepairGroup::of(stats),
+            data_bytes: input.data.len(),
+            uncompressed_bytes: input.data_len(),
+            level: stats.level,
+            ..Live::default()
+        };
+        let sstable = params.map(|params| describe(params, io, input, mode));
+        Ok((live, sstable.transpose()?))
+    }
+
+    fn is_input(&self) -> bool {
+        self.replaces.is_none()
+    }
+}
+
+fn refuse_twice(inputs: &[PathBuf]) -> Result<()> {
+    let mut seen = BTreeSet::new();
+    for path in inputs {
+        let own = path.canonicalize().map_err(Error::file("open", path))?;
+        if !seen.insert(own) {
+            return Err(Error::invalid(format!(
+                "{} is named twice; name each SSTable once",
+                path.display()
+            )));
         }
+    }
+    Ok(())
+}
+
+/// Does a task that changes the level of an SSTable.
+fn change_level(
+    planner: &mut CompactionStrategyManager,
+    live: &mut BTreeMap<SstableId, Live>,
+    task: &Task,
+) {
+    let level = task.output.level;
+    let changed = task.inputs.iter().filter_map(|&id| {
+        let sstable = planner.live().get(id)?;
+        let live = live.get_mut(&id)?;
+        live.level = i32::try_from(level).unwrap_or(i32::MAX);
+        live.is_level_changed = true;
+        Some(Sstable {
+            level,
+            ..(**sstable).clone()
+        })
+    });
+    let changed: Vec<Sstable> = changed.collect();
+    planner.complete(task, changed);
+}
+
+fn mark_suspect(planner: &mut CompactionStrategyManager, id: SstableId) {
+    if let Some(sstable) = planner.live().get(id) {
+        let suspect = Sstable {
+            is_suspect: true,
+            ..(**sstable).clone()
+        };
+        planner.remove(id);
+        planner.add(suspect);
     }
 }

@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use compactor_strategy::size_tiered::SizeTieredOptions;
+use compactor_strategy::CompactionParams;
 
 use super::merge::Prepared;
-use super::node_command::NextSteps;
+use super::node_command::{Levels, NextSteps};
 use super::output_directory::ExistingOutput;
 use super::output_layout::OutputLayout;
 use super::purging::PROVIDE;
-use super::strategy_choice::{SIZE_TIERED, StrategyChoice, is_class};
+use super::strategy_choice::{Release, StrategyChoice};
 use super::{OutputForm, Purging, Resources, Table, strategy_warning};
 use compactor_engine::merge::Observer;
 
@@ -33,6 +33,7 @@ pub struct Compact<'t> {
     resources: Resources,
     existing_output: ExistingOutput,
     is_flat: bool,
+    max_compactions: Option<usize>,
     concurrent: Option<usize>,
     verifies: bool,
 }
@@ -48,6 +49,7 @@ impl<'t> Compact<'t> {
             resources: Resources::default(),
             existing_output: ExistingOutput::Refuse,
             is_flat: false,
+            max_compactions: None,
             concurrent: None,
             verifies: false,
         }
@@ -60,7 +62,7 @@ impl<'t> Compact<'t> {
     }
 
     /// Class of the strategy, with its package or without. Default: the schema's, otherwise
-    /// `SizeTieredCompactionStrategy`, which is the only one that is supported.
+    /// `SizeTieredCompactionStrategy`.
     pub fn strategy(mut self, class: impl Into<String>) -> Compact<'t> {
         self.strategy.class = Some(class.into());
         self
@@ -74,6 +76,18 @@ impl<'t> Compact<'t> {
         value: impl Into<String>,
     ) -> Compact<'t> {
         self.strategy.options.insert(name.into(), value.into());
+        self
+    }
+
+    /// Release whose rules and defaults apply. Default: the one that wrote the newest SSTable.
+    pub fn release(mut self, release: Release) -> Compact<'t> {
+        self.strategy.release = Some(release);
+        self
+    }
+
+    /// Limit on the number of compactions. Default: until nothing is left to do.
+    pub fn max_compactions(mut self, compactions: usize) -> Compact<'t> {
+        self.max_compactions = Some(compactions);
         self
     }
 
@@ -171,6 +185,7 @@ impl<'t> Compact<'t> {
             recorder,
             merges: request,
             plan,
+            max_compactions: self.max_compactions,
             concurrent: self.concurrent.unwrap_or(self.resources.threads),
             check: InputCheck::AllComponents,
             verify_outputs: self.verifies,
@@ -192,16 +207,12 @@ impl<'t> Compact<'t> {
         if self.is_major {
             return Ok(Plan::Major);
         }
-        let (class, options) = self.strategy.resolve(self.table.schema());
-        if !is_class(&class, SIZE_TIERED) {
-            return Err(Error::invalid(format!(
-                "{class}: this release compacts as {SIZE_TIERED} alone; choose it with --strategy, or say \
-                 --major for one compaction of everything. `compactor plan` plans as the others, too"
-            )));
-        }
-        let strategy =
-            SizeTieredOptions::from_options(&options).map_err(|e| Error::invalid(e.to_string()))?;
-        Ok(Plan::SizeTiered(strategy))
+        let (params, _) = self.strategy.resolve(self.table)?;
+        // The caller asks for it, even if the node does not compact it by itself.
+        Ok(Plan::Strategy(CompactionParams {
+            is_enabled: true,
+            ..params
+        }))
     }
 }
 
@@ -256,7 +267,11 @@ impl OpenedCompaction {
         let report = &mut compacted.report;
         report.warnings.extend(self.notes);
         report.warnings.extend(self.warnings);
-        let next_steps = NextSteps::new(&self.layout, !report.outputs.is_empty());
+        let levels = report.outputs.iter().map(|output| match output.level {
+            0 => Levels::Zero,
+            _ => Levels::Kept,
+        });
+        let next_steps = NextSteps::new(&self.layout, levels.max());
         Ok((compacted, next_steps))
     }
 }

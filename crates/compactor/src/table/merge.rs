@@ -1,12 +1,11 @@
 //! Merging a table's SSTables into one, or several of a size.
 
-use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use compactor_engine::job::{MergeJob, Scope};
+use compactor_engine::job::{MergeJob, OutputSplit, Scope};
 use compactor_engine::merge::Observer;
 
-use super::node_command::NextSteps;
+use super::node_command::{Levels, NextSteps};
 use super::output_directory::ExistingOutput;
 use super::output_layout::OutputLayout;
 use super::strategy_warning;
@@ -33,8 +32,7 @@ pub struct Merge<'t> {
     resources: Resources,
     existing_output: ExistingOutput,
     is_flat: bool,
-    max_sstable_size: Option<u64>,
-    outputs: NonZeroUsize,
+    split: OutputSplit,
     check: InputCheck,
     verifies: bool,
 }
@@ -48,8 +46,7 @@ impl<'t> Merge<'t> {
             resources: Resources::default(),
             existing_output: ExistingOutput::Refuse,
             is_flat: false,
-            max_sstable_size: None,
-            outputs: NonZeroUsize::MIN,
+            split: OutputSplit::None,
             check: InputCheck::default(),
             verifies: false,
         }
@@ -101,15 +98,9 @@ impl<'t> Merge<'t> {
         self
     }
 
-    /// Begins another output at the first partition after `Data.db` has reached this size on disk, bytes.
-    pub fn max_sstable_size(mut self, bytes: Option<u64>) -> Merge<'t> {
-        self.max_sstable_size = bytes;
-        self
-    }
-
-    /// Number of outputs, of similar size and consecutive in the ring.
-    pub fn outputs(mut self, outputs: NonZeroUsize) -> Merge<'t> {
-        self.outputs = outputs;
+    /// Where one output ends and the next begins. Default: there is one output of each repair state.
+    pub fn split(mut self, split: OutputSplit) -> Merge<'t> {
+        self.split = split;
         self
     }
 
@@ -163,12 +154,11 @@ impl<'t> Merge<'t> {
             &self.form,
             &self.resources,
         )?;
-        request.outputs = self.outputs;
-        request.max_sstable_size = self.max_sstable_size;
+        let is_split = self.split.max_bytes().is_some();
+        request.split = self.split;
         request.overlapping_tombstones = self
             .purging
             .resolve_overlapping_tombstones(&request, &mut notes)?;
-        let is_split = self.max_sstable_size.is_some();
         warnings.extend(strategy_warning::of_one_sstable(
             request.table.as_ref(),
             is_split,
@@ -310,7 +300,7 @@ impl OpenedMerge {
         let has_outputs = reports.iter().any(|report| !report.outputs.is_empty());
         Ok(Merged {
             reports,
-            next_steps: NextSteps::new(&self.layout, has_outputs),
+            next_steps: NextSteps::new(&self.layout, has_outputs.then_some(Levels::Zero)),
         })
     }
 }

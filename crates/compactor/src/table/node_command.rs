@@ -25,11 +25,21 @@ pub struct NextSteps {
     pub hint: Option<String>,
 }
 
+/// Levels of outputs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Levels {
+    /// All are in level 0, or a node may put them there.
+    Zero,
+    /// Some are in a higher level, which an import is to keep.
+    Kept,
+}
+
 impl NextSteps {
-    pub(crate) fn new(layout: &OutputLayout, has_outputs: bool) -> NextSteps {
-        if !has_outputs {
+    /// `None` without outputs.
+    pub(crate) fn new(layout: &OutputLayout, levels: Option<Levels>) -> NextSteps {
+        let Some(levels) = levels else {
             return NextSteps::default();
-        }
+        };
         let hint = layout.table().is_none().then(|| {
             format!(
                 "to import it, name its table with --schema: Cassandra 5.0 and later import only from a \
@@ -38,7 +48,7 @@ impl NextSteps {
             )
         });
         NextSteps {
-            commands: NodeCommand::for_outputs(layout),
+            commands: NodeCommand::for_outputs(layout, levels),
             hint,
         }
     }
@@ -47,13 +57,13 @@ impl NextSteps {
 impl NodeCommand {
     /// Those for outputs that have been laid out so. An import and its verification are among them where the
     /// table is known and the directory is one that a node imports from.
-    pub fn for_outputs(layout: &OutputLayout) -> Vec<NodeCommand> {
+    pub fn for_outputs(layout: &OutputLayout, levels: Levels) -> Vec<NodeCommand> {
         let mut commands = Vec::from_iter(NodeCommand::swap(layout));
-        commands.extend(NodeCommand::import(layout).into_iter().flatten());
+        commands.extend(NodeCommand::import(layout, levels).into_iter().flatten());
         commands
     }
 
-    fn import(layout: &OutputLayout) -> Option<[NodeCommand; 2]> {
+    fn import(layout: &OutputLayout, levels: Levels) -> Option<[NodeCommand; 2]> {
         let table = layout.table()?;
         // The node has another working directory.
         let directory = std::path::absolute(layout.directory()).ok()?;
@@ -70,12 +80,13 @@ impl NodeCommand {
                 .map(str::to_owned)
                 .collect(),
         };
+        let import = ["nodetool", "import", "--keep-repaired", "--extended-verify"];
+        let keep_level: &[&str] = match levels {
+            Levels::Zero => &[],
+            Levels::Kept => &["--keep-level"],
+        };
         Some([
-            command(
-                "import",
-                &["nodetool", "import", "--keep-repaired", "--extended-verify"],
-                &[&directory],
-            ),
+            command("import", &[&import, keep_level].concat(), &[&directory]),
             // Without -f it does nothing (CASSANDRA-17017), in 4.1 to 6.0.
             command("verify", &["sstableverify", "-f", "-e"], &[]),
         ])
@@ -129,7 +140,7 @@ mod tests {
             keyspace: "ks".to_owned(),
             table: "T_1".to_owned(),
         };
-        NodeCommand::for_outputs(&OutputLayout::new(top, Some(table), flat))
+        NodeCommand::for_outputs(&OutputLayout::new(top, Some(table), flat), Levels::Zero)
     }
 
     #[test]
@@ -157,10 +168,24 @@ mod tests {
     }
 
     #[test]
+    fn levels_are_kept() {
+        let table = TableName {
+            keyspace: "ks".to_owned(),
+            table: "t".to_owned(),
+        };
+        let layout = OutputLayout::new("/out", Some(table), false);
+        let commands = NodeCommand::for_outputs(&layout, Levels::Kept);
+        assert_eq!(
+            commands[0].shell_line(),
+            "nodetool import --keep-repaired --extended-verify --keep-level ks t /out/ks/t"
+        );
+    }
+
+    #[test]
     fn where_a_node_would_find_nothing_there_is_no_command() {
         assert_eq!(commands("/scratch/out", true), []);
         assert_eq!(commands("/scratch/ks/T_1", true).len(), 2);
         let unknown = OutputLayout::new("/scratch/out", None, false);
-        assert_eq!(NodeCommand::for_outputs(&unknown), []);
+        assert_eq!(NodeCommand::for_outputs(&unknown, Levels::Zero), []);
     }
 }

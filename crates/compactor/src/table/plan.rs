@@ -1,25 +1,21 @@
 //! Planning: the compactions that a node would start now, and why there are no more.
 
-mod statistics;
-
 use std::path::PathBuf;
 
 use compactor_engine::input::{InputSstable, RepairGroup};
 use compactor_io::Io;
-use compactor_sstable::Version;
-use compactor_sstable::partitioner::Partitioner;
 use compactor_strategy::context::Node;
 use compactor_strategy::random::TieBreak;
-pub use compactor_strategy::release::Release;
 use compactor_strategy::sstable::{RepairState, Sstable, SstableId};
 use compactor_strategy::task::{Split, Task, TaskKind};
 use compactor_strategy::{CompactionParams, CompactionStrategyManager};
 use serde::Serialize;
 
-use super::strategy_choice::StrategyChoice;
+use super::strategy_choice::{Release, StrategyChoice};
 use super::{Resources, Table};
+use crate::described::describe;
 use crate::report::lossy;
-use crate::{Error, ErrorKind, Result};
+use crate::{ErrorKind, Result};
 
 /// A plan of the compactions of a [`Table`], to be configured. Nothing is written.
 #[derive(Clone, Debug)]
@@ -27,7 +23,6 @@ use crate::{Error, ErrorKind, Result};
 pub struct Planning<'t> {
     table: &'t Table,
     strategy: StrategyChoice,
-    release: Option<Release>,
     gc_grace_s: Option<i64>,
     resources: Resources,
 }
@@ -40,7 +35,6 @@ impl<'t> Planning<'t> {
         Planning {
             table,
             strategy: StrategyChoice::default(),
-            release: None,
             gc_grace_s: None,
             resources: Resources::default(),
         }
@@ -65,7 +59,7 @@ impl<'t> Planning<'t> {
 
     /// Release whose rules and defaults apply. Default: the one that wrote the newest SSTable.
     pub fn release(mut self, release: Release) -> Planning<'t> {
-        self.release = Some(release);
+        self.strategy.release = Some(release);
         self
     }
 
@@ -85,15 +79,12 @@ impl<'t> Planning<'t> {
     /// as a node leaves out one that it has marked suspect, and named.
     ///
     /// # Errors
-    /// Unknown strategies and options, another partitioner than Murmur3Partitioner, or a failed read.
+    /// Unknown strategies and options, a partitioner that the strategy is not supported with, or a failed read.
     pub fn run(self, now_ms: i64) -> Result<TablePlan> {
         let io = self.resources.io()?;
-        let mut read = self.read_sstables(&io)?;
-        let release = self.release.unwrap_or(read.release);
+        let (params, release) = self.strategy.resolve(self.table)?;
+        let read = self.read_sstables(&params, &io)?;
         let schema = self.table.schema();
-        let (class, options) = self.strategy.resolve(schema);
-        let params = CompactionParams::from_options(&class, &options, release)
-            .map_err(|e| Error::invalid(e.to_string()))?;
         let of_schema = schema.and_then(|schema| schema.options.gc_grace_seconds);
         let node = Node {
             gc_grace_s: self
@@ -102,7 +93,7 @@ impl<'t> Planning<'t> {
                 .unwrap_or(DEFAULT_GC_GRACE_S),
             ..Node::default()
         };
-        let sstables = std::mem::take(&mut read.sstables);
+        let sstables = read.sstables;
         let mut plan = TablePlan {
             strategy: params.class().to_owned(),
             release: match release {
@@ -137,31 +128,22 @@ impl<'t> Planning<'t> {
         Ok(plan)
     }
 
-    fn read_sstables(&self, io: &Io) -> Result<ReadSstables> {
+    fn read_sstables(&self, params: &CompactionParams, io: &Io) -> Result<ReadSstables> {
         let mode = self.resources.read_mode;
         let mut read = ReadSstables {
             sstables: Vec::new(),
             unreadable: Vec::new(),
-            release: Release::V5_0,
         };
         let paths = self.table.sstables();
         // There may be tens of thousands: what is needed of each is taken before the next one is opened.
         let inputs = InputSstable::open_all_with(io, paths, mode, |input| {
-            let described = match input.partitioner {
-                Partitioner::Murmur3 => statistics::describe(io, &input, mode),
-                other => Err(Error::invalid(format!(
-                    "{}: plans are made for Murmur3Partitioner, this SSTable is of {other:?}Partitioner",
-                    input.data_path().display()
-                ))),
-            };
-            described.map(|sstable| (input.descriptor.version, sstable))
+            describe(params, io, &input, mode)
         });
         for (place, (path, input)) in paths.iter().zip(inputs).enumerate() {
             let described = input.and_then(|described| described);
             match described {
-                Ok((version, mut sstable)) => {
+                Ok(mut sstable) => {
                     sstable.id = SstableId(place as u64);
-                    read.release = read.release.max(release_of(version));
                     read.sstables.push(sstable);
                 }
                 Err(error)
@@ -191,13 +173,7 @@ impl<'t> Planning<'t> {
         let inputs: Vec<PlannedSstable> = inputs.collect();
         let first = task.inputs.first().and_then(|&id| manager.live().get(id));
         PlannedTask {
-            kind: match task.kind {
-                TaskKind::Compact => PlannedKind::Compact,
-                TaskKind::Tombstones => PlannedKind::Tombstones,
-                TaskKind::LevelOnly => PlannedKind::LevelOnly,
-                TaskKind::Expired => PlannedKind::DropExpired,
-                TaskKind::RepairFinished(_) => PlannedKind::RepairFinished,
-            },
+            kind: task.kind.into(),
             reason: task.reason.to_string(),
             repair: first.map_or_else(String::new, |sstable| repair_text(sstable.repair)),
             level: task.output.level,
@@ -220,8 +196,6 @@ impl<'t> Planning<'t> {
 struct ReadSstables {
     sstables: Vec<Sstable>,
     unreadable: Vec<UnreadableSstable>,
-    /// Release that wrote the newest version.
-    release: Release,
 }
 
 /// Compactions that a node with nothing under way reports as pending (`nodetool compactionstats`), after it was asked
@@ -244,15 +218,7 @@ fn pending_tasks(
     manager.pending_tasks(now_ms)
 }
 
-/// The release that writes this version by default.
-fn release_of(version: Version) -> Release {
-    match version {
-        Version::Pa | Version::Ea => Release::V6_0,
-        _ => Release::V5_0,
-    }
-}
-
-fn repair_text(repair: RepairState) -> String {
+pub(crate) fn repair_text(repair: RepairState) -> String {
     let (pending_repair, is_transient) = match repair {
         RepairState::Transient(session) => (Some(session.0.to_be_bytes()), true),
         RepairState::Pending(session) => (Some(session.0.to_be_bytes()), false),
@@ -325,6 +291,18 @@ pub enum PlannedKind {
     DropExpired,
     /// Changes the repair state of SSTables after a repair.
     RepairFinished,
+}
+
+impl From<TaskKind> for PlannedKind {
+    fn from(kind: TaskKind) -> PlannedKind {
+        match kind {
+            TaskKind::Compact => PlannedKind::Compact,
+            TaskKind::Tombstones => PlannedKind::Tombstones,
+            TaskKind::LevelOnly => PlannedKind::LevelOnly,
+            TaskKind::Expired => PlannedKind::DropExpired,
+            TaskKind::RepairFinished(_) => PlannedKind::RepairFinished,
+        }
+    }
 }
 
 /// Input of a planned task.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use compactor_engine::job::free_files;
+use compactor_engine::job::{OutputSplit, free_files};
 use compactor_sstable::descriptor::Descriptor;
 
 use super::output_directory::{self, ExistingOutput, OutputClaim};
@@ -210,7 +210,7 @@ impl<'t> Split<'t> {
             let mut request = self
                 .table
                 .rewrite_of(path, output, &self.form, &self.resources)?;
-            request.max_sstable_size = Some(self.bytes);
+            request.split = OutputSplit::MaxBytes(self.bytes);
             Ok(request)
         };
         large.into_iter().map(request).collect()

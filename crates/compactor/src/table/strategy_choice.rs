@@ -1,32 +1,52 @@
-//! The compaction strategy of a table: as asked for, else by its schema.
+//! The compaction strategy of a table: as chosen by the caller, otherwise by its schema.
 
 use std::collections::BTreeMap;
 
-use compactor_sstable::schema::Table as TableSchema;
+use compactor_sstable::Version;
+use compactor_sstable::descriptor::Descriptor;
+use compactor_strategy::CompactionParams;
 use compactor_strategy::options::Options;
+pub use compactor_strategy::release::Release;
 
-pub(super) const SIZE_TIERED: &str = "SizeTieredCompactionStrategy";
+use super::Table;
+use crate::{Error, Result};
 
-/// Class and options of a strategy that the caller chose.
+const SIZE_TIERED: &str = "SizeTieredCompactionStrategy";
+
+/// Strategy that the caller chose.
 #[derive(Clone, Debug, Default)]
 pub(super) struct StrategyChoice {
     /// `None` for the schema's.
     pub(super) class: Option<String>,
     /// They take precedence over the schema's.
     pub(super) options: BTreeMap<String, String>,
+    /// `None` for the one that wrote the newest SSTable.
+    pub(super) release: Option<Release>,
 }
 
 impl StrategyChoice {
-    /// Returns class and options. Those of the schema apply if the class is the schema's. Without either the class
-    /// is `SizeTieredCompactionStrategy`, Cassandra's default.
-    pub(super) fn resolve(&self, schema: Option<&TableSchema>) -> (String, Options) {
+    /// Returns the strategy of a table. Options of the schema apply if the class is the schema's. Without either the
+    /// class is `SizeTieredCompactionStrategy`, Cassandra's default.
+    ///
+    /// # Errors
+    /// An unknown class, or options that Cassandra refuses.
+    pub(super) fn resolve(&self, table: &Table) -> Result<(CompactionParams, Release)> {
+        let (class, options) = self.class_and_options(table);
+        let release = self.release.unwrap_or_else(|| release_of(table));
+        let params = CompactionParams::from_options(&class, &options, release)
+            .map_err(|e| Error::invalid(e.to_string()))?;
+        Ok((params, release))
+    }
+
+    fn class_and_options(&self, table: &Table) -> (String, Options) {
+        let schema = table.schema();
         let mut options = schema
             .and_then(|schema| schema.options.compaction.clone())
             .unwrap_or_default();
         let of_schema = options.remove("class");
         let class = self.class.as_deref().or(of_schema.as_deref());
         let class = class.unwrap_or(SIZE_TIERED).to_owned();
-        if of_schema.is_some_and(|of_schema| !is_class(&of_schema, unqualified(&class))) {
+        if of_schema.is_some_and(|of_schema| unqualified(&of_schema) != unqualified(&class)) {
             options.clear();
         }
         options.extend(self.options.clone());
@@ -34,9 +54,17 @@ impl StrategyChoice {
     }
 }
 
-/// Whether this is the name of a class, with its package or without.
-pub(super) fn is_class(name: &str, class: &str) -> bool {
-    unqualified(name) == class
+/// The release that by default writes the newest version of the table's SSTables.
+fn release_of(table: &Table) -> Release {
+    let versions = table.sstables().iter().filter_map(|path| {
+        let file = Descriptor::parse(path).ok()?;
+        Some(file.descriptor.version)
+    });
+    let release = versions.map(|version| match version {
+        Version::Pa | Version::Ea => Release::V6_0,
+        _ => Release::V5_0,
+    });
+    release.max().unwrap_or(Release::V5_0)
 }
 
 fn unqualified(class: &str) -> &str {

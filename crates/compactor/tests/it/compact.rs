@@ -7,8 +7,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use compactor::compact::{CompactRequest, Compaction, Plan};
 use compactor::generate::{Amount, GenerateOptions, Shape, generate};
-use compactor::{ErrorKind, InputCheck, MergeRequest, NoObserver, Observer, RateLimiter, Result};
+use compactor::{
+    ErrorKind, InputCheck, MergeRequest, NoObserver, Observer, OutputSplit, RateLimiter, Result,
+};
 use compactor_io::{Io, IoOptions};
+use compactor_strategy::CompactionParams;
 use compactor_strategy::size_tiered::SizeTieredOptions;
 use tempfile::TempDir;
 
@@ -34,7 +37,8 @@ fn merges_at_a_time_share_one_rate() {
     let strategy = SizeTieredOptions::from_options(&four.into_iter().collect()).unwrap();
     let request = CompactRequest {
         merges,
-        plan: Plan::SizeTiered(strategy),
+        plan: Plan::Strategy(CompactionParams::size_tiered(strategy)),
+        max_compactions: None,
         concurrent: 2,
         check: InputCheck::AllComponents,
         verify_outputs: false,
@@ -75,7 +79,8 @@ fn an_interruption_is_one_where_something_is_left_to_do() {
         let strategy = SizeTieredOptions::from_options(&four.into_iter().collect()).unwrap();
         let request = CompactRequest {
             merges,
-            plan: Plan::SizeTiered(strategy),
+            plan: Plan::Strategy(CompactionParams::size_tiered(strategy)),
+            max_compactions: None,
             concurrent: 1,
             check: InputCheck::AllComponents,
             verify_outputs: false,
@@ -90,17 +95,17 @@ fn an_interruption_is_one_where_something_is_left_to_do() {
     }
 }
 
-/// All outputs of a merge but the first would be lost, while their inputs count as replaced.
 #[test]
-fn several_outputs_of_a_merge_are_refused() {
+fn the_strategy_decides_where_outputs_are_split() {
     let temp = TempDir::new().unwrap();
     let inputs = sstables(&temp, 2);
     let output = temp.path().join("output");
     let mut merges = MergeRequest::new(inputs, &output);
-    merges.max_sstable_size = Some(1000);
+    merges.split = OutputSplit::MaxBytes(1000);
     let request = CompactRequest {
         merges,
         plan: Plan::Major,
+        max_compactions: None,
         concurrent: 1,
         check: InputCheck::AllComponents,
         verify_outputs: false,
@@ -109,6 +114,9 @@ fn several_outputs_of_a_merge_are_refused() {
     let io = Io::new(IoOptions::default()).unwrap();
     let error = Compaction::open(io, request).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
-    assert!(error.to_string().contains("greatest size"), "{error}");
+    assert!(
+        error.to_string().contains("the strategy decides"),
+        "{error}"
+    );
     assert!(!output.exists());
 }

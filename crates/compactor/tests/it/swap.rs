@@ -81,7 +81,7 @@ fn merge(inputs: &[PathBuf], output: &Path, scope: Scope) {
     let mut request = MergeRequest::new(inputs.to_vec(), output);
     request.scope = scope;
     request.gc_before_s = Some(0);
-    request.max_sstable_size = Some(300 << 10);
+    request.split = compactor::OutputSplit::MaxBytes(300 << 10);
     let recorder = Recorder::new("merge", &request).unwrap();
     let jobs = open_merge_groups(IoOptions::default(), request).unwrap();
     let check = InputCheck::AllComponents;

@@ -21,15 +21,33 @@ const BUILD: Duration = Duration::from_secs(120);
 const DELETION: Duration = Duration::from_secs(60);
 
 /// Size tiers that find something to do in four SSTables.
-const BY_STRATEGY: [&str; 7] = [
-    "--complete",
-    "--strategy",
-    "SizeTieredCompactionStrategy",
-    "--min-threshold",
-    "2",
-    "--max-threshold",
-    "3",
+/// Strategies by which there are several outputs, whatever the table's own strategy is.
+const STRATEGIES: [&[&str]; 5] = [
+    &[
+        "size-tiered",
+        "--min-threshold",
+        "2",
+        "--max-threshold",
+        "3",
+    ],
+    &["leveled", "--sstable-size", "1MiB"],
+    &["time-window", "--min-threshold", "2"],
+    &[
+        "unified",
+        "--scaling-parameters",
+        "T2",
+        "--strategy-option",
+        "min_sstable_size=0B",
+    ],
+    &["level-count", "--strategy-option", "level_count=2"],
 ];
+
+/// Options of a compaction of a table. Its name decides on the strategy, so that each of them has its tables.
+fn by_strategy(table: &Table) -> Vec<&'static str> {
+    let sum: usize = table.name.bytes().map(usize::from).sum();
+    let strategy = STRATEGIES[sum % STRATEGIES.len()];
+    [&["--complete", "--strategy"], strategy].concat()
+}
 
 /// What the workflows share.
 pub(crate) struct Workflows<'a> {
@@ -89,7 +107,7 @@ impl Workflows<'_> {
     ) -> Result<()> {
         let input = snapshot::directory(node, table, tag)?;
         let output = self.output("strategy", table);
-        let outputs = self.rewrite("compact", &input, &output, &BY_STRATEGY)?;
+        let outputs = self.rewrite("compact", &input, &output, &by_strategy(table))?;
         let kept = outputs.report["untouched"]
             .as_array()
             .context("untouched SSTables")?;
@@ -133,12 +151,12 @@ impl Workflows<'_> {
             return Ok(());
         }
         let (stage, command, options) = match by {
-            By::Merge => ("swap-merge", "merge", &["--complete", "--verify"][..]),
-            By::Strategy => ("swap-strategy", "compact", &BY_STRATEGY[..]),
+            By::Merge => ("swap-merge", "merge", vec!["--complete", "--verify"]),
+            By::Strategy => ("swap-strategy", "compact", by_strategy(table)),
         };
         let output = self.output(stage, table);
         let schema = self.schema(table).display().to_string();
-        let options = [options, &["--schema", &schema]].concat();
+        let options = [&options[..], &["--schema", &schema]].concat();
         let outputs = self.rewrite(command, &directory, &output, &options)?;
         if outputs.data_files.is_empty() {
             return Ok(());

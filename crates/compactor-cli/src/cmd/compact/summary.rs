@@ -1,8 +1,10 @@
 //! Summary of a compaction or its plan, as text or JSON.
 
 use std::fmt::Write;
+use std::path::Path;
 
-use compactor::compact::{CompactReport, PlannedInput};
+use compactor::compact::{CompactReport, PlannedInput, Replacement};
+use compactor::table::plan::PlannedKind;
 use compactor::table::{NextSteps, OpenedCompaction};
 
 use crate::flags::{ByteSize, Format};
@@ -34,16 +36,23 @@ pub fn plan(opened: &OpenedCompaction, format: Format) -> anyhow::Result<String>
         }
         writeln!(
             text,
-            "  {}: {} {} of {}",
+            "  {}: {} {} {} of {}, level {} ({})",
             compaction.number,
-            counted(compaction.inputs.len() as u64, "SSTable"),
+            match compaction.kind {
+                PlannedKind::LevelOnly => "move",
+                PlannedKind::DropExpired => "drop",
+                _ => "merge",
+            },
+            sstables(compaction.inputs.len()),
             compaction.repair,
-            ByteSize(compaction.data_bytes)
+            ByteSize(compaction.data_bytes),
+            compaction.level,
+            compaction.reason
         )?;
         for input in &compaction.inputs {
             match input {
                 PlannedInput::Sstable(path) => writeln!(text, "     {}", path.display())?,
-                PlannedInput::OutputOf(number) => writeln!(text, "     what {number} leaves")?,
+                PlannedInput::OutputOf(number) => writeln!(text, "     outputs of {number}")?,
             }
         }
     }
@@ -52,7 +61,7 @@ pub fn plan(opened: &OpenedCompaction, format: Format) -> anyhow::Result<String>
         writeln!(text, "{them} cannot be read, and nothing is made of them")?;
     }
     if planned.is_empty() {
-        writeln!(text, "nothing to compact: no bucket is full enough")?;
+        writeln!(text, "nothing to compact")?;
     }
     for note in notes {
         writeln!(text, "note: {note}")?;
@@ -71,7 +80,7 @@ pub fn report(
     }
     let mut text = String::new();
     let r = report;
-    if r.compactions == 0 {
+    if r.compactions == 0 && r.level_changes == 0 {
         writeln!(
             text,
             "nothing was compacted of {}",
@@ -102,21 +111,28 @@ pub fn report(
             ByteSize((r.uncompressed_bytes_read as f64 / r.elapsed_s.max(1e-9)) as u64)
         )?;
     }
+    if r.level_changes > 0 {
+        writeln!(
+            text,
+            "  levels      {} changed without a merge",
+            sstables(r.level_changes)
+        )?;
+    }
     if r.passes > 1 {
         writeln!(text, "  passes      {}, at most", r.passes)?;
     }
     for output in &r.outputs {
         writeln!(
             text,
-            "{}, {} {}, replaces {}:",
+            "{}, {} {}, level {}",
             output.sstable.data_path.display(),
             ByteSize(output.sstable.bytes),
             output.repair,
-            sstables(output.replaces.len())
+            output.level
         )?;
-        for input in &output.replaces {
-            writeln!(text, "  {}", input.display())?;
-        }
+    }
+    for replacement in &r.replacements {
+        write_replacement(&mut text, replacement)?;
     }
     if !r.gone.is_empty() {
         writeln!(
@@ -140,6 +156,27 @@ pub fn report(
     }
     show_next_steps(next_steps, &mut text)?;
     Ok(text)
+}
+
+fn write_replacement(text: &mut String, replacement: &Replacement) -> std::fmt::Result {
+    let (outputs, inputs) = (&replacement.outputs, &replacement.replaces);
+    match &outputs[..] {
+        [one] => write!(text, "{} replaces", name(one))?,
+        several => {
+            let names: Vec<String> = several.iter().map(|path| name(path)).collect();
+            write!(text, "{} replace together", names.join(", "))?;
+        }
+    }
+    writeln!(text, " {}:", sstables(inputs.len()))?;
+    for input in inputs {
+        writeln!(text, "  {}", input.display())?;
+    }
+    Ok(())
+}
+
+fn name(path: &Path) -> String {
+    let name = path.file_name().map(Path::new).unwrap_or(path);
+    name.display().to_string()
 }
 
 fn sstables(number: usize) -> String {

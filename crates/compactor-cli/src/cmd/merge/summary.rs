@@ -248,7 +248,7 @@ fn plan_of(job: &MergeJob, notes: &[&str], format: Format) -> anyhow::Result<Str
             "inputs": inputs,
             "fully_expired": job.fully_expired().iter().map(|i| i.data_path().display().to_string()).collect::<Vec<_>>(),
             "output": settings.descriptor.path(compactor_sstable::Component::Data).display().to_string(),
-            "max_sstable_size": options.max_sstable_size,
+            "max_sstable_size": options.split.max_bytes(),
             "output_compression": settings.compression.as_ref().map(CompressionReport::from),
             "input_uncompressed_bytes": job.uncompressed_bytes(),
             "expected_partitions": settings.expected_keys,
@@ -296,7 +296,7 @@ fn plan_of(job: &MergeJob, notes: &[&str], format: Format) -> anyhow::Result<Str
         "  output      version {}, {compression}",
         settings.descriptor.version
     )?;
-    if let Some(max) = options.max_sstable_size {
+    if let Some(max) = options.split.max_bytes() {
         writeln!(
             text,
             "  size        at most {} and a partition each; more SSTables if need be",

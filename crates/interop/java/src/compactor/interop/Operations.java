@@ -56,6 +56,8 @@ final class Operations
                 return Strategy.buckets(request);
             case "size_tiered_next":
                 return Strategy.next(Node.table(request), request);
+            case "strategy_of_files":
+                return Strategy.ofFiles(Node.table(request), request);
             case "strategy_options":
                 return Strategy.options(request);
             case "plan_open":

@@ -41,15 +41,21 @@ final class Planning
     {
         close();
         PinnedClock.setSeconds(request.get("now_s").longValue());
+        open = new Planning(cfs, strategy(cfs, request));
+        open.add(request.get("sstables"));
+        open.strategy.startup();
+    }
+
+    /** The strategy that the request names, with its options. */
+    static AbstractCompactionStrategy strategy(ColumnFamilyStore cfs, JsonNode request) throws Exception
+    {
         Map<String, String> options = new HashMap<>();
         request.get("options").fields().forEachRemaining(field -> options.put(field.getKey(), field.getValue().textValue()));
         Class<? extends AbstractCompactionStrategy> type = CompactionParams.classFromName(Operations.text(request, "class"));
         CompactionParams params = CompactionParams.create(type, options);
         params.validate();
         cfs.setCompactionThresholds(params.minCompactionThreshold(), params.maxCompactionThreshold());
-        open = new Planning(cfs, type.getConstructor(ColumnFamilyStore.class, Map.class).newInstance(cfs, options));
-        open.add(request.get("sstables"));
-        open.strategy.startup();
+        return type.getConstructor(ColumnFamilyStore.class, Map.class).newInstance(cfs, options);
     }
 
     /** Forgets the strategy and its SSTables. */

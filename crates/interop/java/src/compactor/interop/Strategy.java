@@ -12,13 +12,16 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 
 import org.apache.cassandra.db.ColumnFamilyStore;
 import org.apache.cassandra.db.compaction.AbstractCompactionStrategy;
+import org.apache.cassandra.db.compaction.AbstractCompactionTask;
+import org.apache.cassandra.db.compaction.LeveledCompactionStrategy;
 import org.apache.cassandra.db.compaction.SizeTieredCompactionStrategy;
+import org.apache.cassandra.db.compaction.Tasks;
 import org.apache.cassandra.exceptions.ConfigurationException;
 import org.apache.cassandra.io.sstable.format.SSTableReader;
 import org.apache.cassandra.schema.CompactionParams;
 import org.apache.cassandra.utils.Pair;
 
-/** What SizeTieredCompactionStrategy would compact. */
+/** What strategies would compact. */
 final class Strategy
 {
     private Strategy()
@@ -67,6 +70,31 @@ final class Strategy
         ArrayNode sizes = result.putArray("sizes");
         for (SSTableReader reader : readers)
             sizes.addObject().put("data", reader.onDiskLength()).put("all", reader.bytesOnDisk());
+        Node.empty(cfs);
+        return result;
+    }
+
+    /** What a strategy that starts with these SSTables selects, as places in the list, and its SSTables by level. */
+    static ObjectNode ofFiles(ColumnFamilyStore cfs, JsonNode request) throws Exception
+    {
+        Node.empty(cfs);
+        PinnedClock.setSeconds(request.get("now_s").longValue());
+        List<SSTableReader> readers = Stage.open(cfs, Stage.dataFiles(Operations.strings(request, "inputs")));
+        cfs.addSSTables(readers);
+        AbstractCompactionStrategy strategy = Planning.strategy(cfs, request);
+        strategy.addSSTables(readers);
+        strategy.startup();
+        ObjectNode result = Server.JSON.createObjectNode();
+        ArrayNode selected = result.putArray("selected");
+        for (AbstractCompactionTask task : Release.nextTasks(strategy, request.get("gc_before_s").longValue()))
+        {
+            Tasks.inputs(task).forEach(input -> selected.add(readers.indexOf(input)));
+            Tasks.end(task);
+        }
+        ArrayNode levels = result.putArray("levels");
+        if (strategy instanceof LeveledCompactionStrategy)
+            for (int sstables : ((LeveledCompactionStrategy) strategy).getAllLevelSize())
+                levels.add(sstables);
         Node.empty(cfs);
         return result;
     }

@@ -7,23 +7,39 @@ use compactor_io::{Io, ReadMode};
 use compactor_sstable::Format;
 use compactor_sstable::big::Summary;
 use compactor_sstable::big::summary::BASE_SAMPLING_LEVEL;
-use compactor_sstable::partitioner::Partitioner;
+use compactor_sstable::partitioner::{Partitioner, Position as RingPosition};
 use compactor_sstable::statistics::StatsMetadata;
 use compactor_strategy::droppable::DroppableTombstones;
 use compactor_strategy::keys::{KeyEstimate, KeySamples};
 use compactor_strategy::sstable::{RepairState, Session, Sstable};
 use compactor_strategy::token::{Position, Token};
+use compactor_strategy::{CompactionParams, StrategyOptions};
 
 use crate::{Error, Result};
 
-/// Describes an SSTable, without an id, whose tokens are those of `Murmur3Partitioner`.
+/// Describes an SSTable, without an id, for a strategy.
 ///
 /// # Errors
-/// An index summary or first key that cannot be read.
-pub(super) fn describe(io: &Io, input: &InputSstable, mode: ReadMode) -> Result<Sstable> {
+/// An index summary or first key that cannot be read, or a partitioner that the strategy is not supported with.
+pub(crate) fn describe(
+    params: &CompactionParams,
+    io: &Io,
+    input: &InputSstable,
+    mode: ReadMode,
+) -> Result<Sstable> {
+    let is_sharded = matches!(params.strategy, StrategyOptions::Unified(_));
+    if is_sharded && input.partitioner != Partitioner::Murmur3 {
+        return Err(Error::invalid(format!(
+            "{}: {} is supported with Murmur3Partitioner, this SSTable is of {:?}Partitioner",
+            input.data_path().display(),
+            params.class(),
+            input.partitioner
+        )));
+    }
     let stats = &input.statistics.stats;
     let keys = KeyRange::of(io, input, mode)?;
-    let position = |(_, key): (_, &[u8])| Position::new(token(key), key);
+    let position =
+        |(at, key): (RingPosition, &[u8])| Position::new(token(input.partitioner, at), key);
     Ok(Sstable {
         data_bytes: input.data.len(),
         bytes_on_disk: input.disk_len(),
@@ -43,8 +59,12 @@ pub(super) fn describe(io: &Io, input: &InputSstable, mode: ReadMode) -> Result<
     })
 }
 
-fn token(key: &[u8]) -> Token {
-    Token(Partitioner::Murmur3.token(key).into())
+/// Murmur3Partitioner: the token. Others: a number that orders partitions as their tokens do.
+fn token(partitioner: Partitioner, (high, low): RingPosition) -> Token {
+    match partitioner {
+        Partitioner::Murmur3 => Token(high.into()),
+        _ => Token((i128::from(high) << 64) | i128::from(low)),
+    }
 }
 
 fn repair_state(stats: &StatsMetadata) -> RepairState {
@@ -77,11 +97,14 @@ fn tombstones(stats: &StatsMetadata) -> DroppableTombstones {
 
 /// Source: `BigTableReader.estimatedKeys`, `BtiTableReader.estimatedKeys`.
 fn key_estimate(io: &Io, input: &InputSstable, mode: ReadMode) -> Result<KeyEstimate> {
-    let partitions = input.statistics.stats.cells_per_partition.count();
+    let stats = &input.statistics.stats;
+    let partitions = stats.cells_per_partition.count();
     let partitions = u64::try_from(partitions).unwrap_or(0);
+    // Only a compaction for tombstones depends on it.
+    let is_needed = !stats.tombstone_drop_times.bins().is_empty();
     let summary = match input.descriptor.version.format() {
-        Format::Big => input.summary(io, mode)?,
-        Format::Bti => None,
+        Format::Big if is_needed => input.summary(io, mode)?,
+        _ => None,
     };
     let Some(summary) = summary else {
         return Ok(KeyEstimate {
@@ -94,14 +117,16 @@ fn key_estimate(io: &Io, input: &InputSstable, mode: ReadMode) -> Result<KeyEsti
         keys: (u64::from(summary.size_at_full_sampling) + 1)
             * u64::from(summary.min_index_interval),
         partitions,
-        samples: Some(samples(&summary)),
+        samples: Some(samples(input.partitioner, &summary)),
     })
 }
 
-fn samples(summary: &Summary) -> KeySamples {
+fn samples(partitioner: Partitioner, summary: &Summary) -> KeySamples {
     let at_full_sampling = u64::from(BASE_SAMPLING_LEVEL) * u64::from(summary.min_index_interval);
     KeySamples {
-        tokens: summary.entries().map(|(key, _)| token(key)).collect(),
+        tokens: (summary.entries())
+            .map(|(key, _)| token(partitioner, partitioner.position(key)))
+            .collect(),
         keys_per_sample: at_full_sampling / u64::from(summary.sampling_level.max(1)),
     }
 }

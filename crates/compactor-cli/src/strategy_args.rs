@@ -1,0 +1,135 @@
+//! Options that choose a compaction strategy.
+
+use compactor::table::Release;
+
+use crate::flags::ByteSize;
+
+/// The strategy and its options.
+#[derive(Debug, Default, clap::Args)]
+#[command(next_help_heading = "Strategy")]
+pub struct StrategyArgs {
+    /// The strategy: size-tiered, leveled, time-window, unified, level-count, or the name of its class. Default:
+    /// schema.cql's, otherwise size-tiered. level-count, which Cassandra does not have, keeps a fixed number of
+    /// levels.
+    #[arg(long, value_name = "NAME|CLASS")]
+    strategy: Option<String>,
+
+    /// An option of the strategy by Cassandra's name; may be repeated. Those of schema.cql apply too if the
+    /// strategy is the same.
+    #[arg(long, value_name = "NAME=VALUE", value_parser = name_and_value)]
+    strategy_option: Vec<(String, String)>,
+
+    /// Release of Cassandra whose rules and defaults apply. Default: the one that wrote the newest SSTable.
+    #[arg(long, value_enum, value_name = "RELEASE")]
+    release: Option<ReleaseArg>,
+
+    /// Minimum number of SSTables in a compaction. Default: schema.cql's, otherwise 4.
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    min_threshold: Option<String>,
+
+    /// Maximum number of SSTables in a compaction. Default: schema.cql's, otherwise 32.
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    max_threshold: Option<String>,
+
+    /// Lower size bound of a bucket of size-tiered, as a fraction of its average. Default: schema.cql's, otherwise
+    /// 0.5.
+    #[arg(long, value_name = "FACTOR", allow_hyphen_values = true)]
+    bucket_low: Option<String>,
+
+    /// Upper size bound of a bucket of size-tiered, as a multiple of its average. Default: schema.cql's, otherwise
+    /// 1.5.
+    #[arg(long, value_name = "FACTOR", allow_hyphen_values = true)]
+    bucket_high: Option<String>,
+
+    /// Size below which size-tiered puts all SSTables into one bucket. Default: schema.cql's, otherwise 50MiB.
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
+    min_sstable_size: Option<ByteSize>,
+
+    /// Size of the SSTables of leveled, in whole MiB. Default: schema.cql's, otherwise 160MiB.
+    #[arg(long, value_name = "SIZE", value_parser = mebibytes, allow_hyphen_values = true)]
+    sstable_size: Option<u64>,
+
+    /// Number of times that a level of leveled is larger than the one below. Default: schema.cql's, otherwise 10.
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    fanout_size: Option<String>,
+
+    /// Scaling parameters of unified, such as T4,L10. Default: schema.cql's, otherwise T4.
+    #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
+    scaling_parameters: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum ReleaseArg {
+    #[value(name = "5.0")]
+    V5_0,
+    #[value(name = "6.0")]
+    V6_0,
+}
+
+impl StrategyArgs {
+    /// Class of the strategy, if one is chosen.
+    pub fn class(&self) -> Option<&str> {
+        self.strategy.as_deref().map(class_of)
+    }
+
+    /// Options by Cassandra's names.
+    pub fn options(&self) -> Vec<(String, String)> {
+        let text = |value: &Option<String>| value.clone();
+        let flags = [
+            ("min_threshold", text(&self.min_threshold)),
+            ("max_threshold", text(&self.max_threshold)),
+            ("bucket_low", text(&self.bucket_low)),
+            ("bucket_high", text(&self.bucket_high)),
+            (
+                "min_sstable_size",
+                self.min_sstable_size.map(|size| size.0.to_string()),
+            ),
+            (
+                "sstable_size_in_mb",
+                self.sstable_size.map(|size| size.to_string()),
+            ),
+            ("fanout_size", text(&self.fanout_size)),
+            ("scaling_parameters", text(&self.scaling_parameters)),
+        ];
+        let flags = flags
+            .into_iter()
+            .filter_map(|(name, value)| Some((name.to_owned(), value?)));
+        self.strategy_option.iter().cloned().chain(flags).collect()
+    }
+
+    /// Release, if one is chosen.
+    pub fn release(&self) -> Option<Release> {
+        self.release.map(|release| match release {
+            ReleaseArg::V5_0 => Release::V5_0,
+            ReleaseArg::V6_0 => Release::V6_0,
+        })
+    }
+}
+
+/// Class of a strategy by its short name; any other name is that of a class.
+fn class_of(name: &str) -> &str {
+    match name {
+        "size-tiered" => "SizeTieredCompactionStrategy",
+        "leveled" => "LeveledCompactionStrategy",
+        "time-window" => "TimeWindowCompactionStrategy",
+        "unified" => "UnifiedCompactionStrategy",
+        "level-count" => "LevelCountCompactionStrategy",
+        class => class,
+    }
+}
+
+fn name_and_value(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text
+        .split_once('=')
+        .ok_or("write it as NAME=VALUE, such as fanout_size=4")?;
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+/// Cassandra's option is a number of MiB.
+fn mebibytes(text: &str) -> Result<u64, String> {
+    let size: ByteSize = text.parse()?;
+    match size.0 % (1 << 20) {
+        0 => Ok(size.0 >> 20),
+        _ => Err("sstable_size_in_mb is a whole number of MiB, such as 160MiB".to_owned()),
+    }
+}

@@ -1,0 +1,255 @@
+//! `compactor compact` by each strategy.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::compact::{compactor, data_files, json, merged, paths};
+
+const SSTABLES: usize = 9;
+
+const NOW: [&str; 1] = ["--now=2000000000"];
+
+/// Options of a strategy by which there are several outputs, and levels or shards.
+const STRATEGIES: [(&str, &[&str]); 5] = [
+    (
+        "size-tiered",
+        &["--min-threshold", "2", "--max-threshold", "3"],
+    ),
+    ("leveled", &["--sstable-size", "1MiB", "--fanout-size", "2"]),
+    (
+        "time-window",
+        &[
+            "--strategy-option",
+            "compaction_window_unit=HOURS",
+            "--strategy-option",
+            "compaction_window_size=4",
+            "--max-threshold",
+            "4",
+        ],
+    ),
+    (
+        "unified",
+        &[
+            "--scaling-parameters",
+            "T2",
+            "--strategy-option",
+            "base_shard_count=4",
+            "--strategy-option",
+            "min_sstable_size=0B",
+        ],
+    ),
+    (
+        "level-count",
+        &[
+            "--strategy-option",
+            "level_count=2",
+            "--strategy-option",
+            "min_sstable_size_in_mb=1",
+        ],
+    ),
+];
+
+/// SSTables of a table whose partitions are each in several of them.
+fn generated(directory: &Path) -> PathBuf {
+    let sstables = SSTABLES.to_string();
+    let arguments = [
+        "generate",
+        "--size",
+        "600KiB",
+        "--sstables",
+        &sstables,
+        "--compression",
+        "none",
+        "--output",
+        "data",
+        "--format",
+        "json",
+    ];
+    let report = json(&compactor(directory, &arguments));
+    directory.join(report["table_directory"].as_str().unwrap())
+}
+
+fn files(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let files = fs::read_dir(directory).unwrap().map(|entry| {
+        let path = entry.unwrap().path();
+        let name = PathBuf::from(path.file_name().unwrap());
+        // Directories and times of a run are in its record.
+        let is_record = path.extension().is_some_and(|e| e == "json");
+        let bytes = if is_record {
+            Vec::new()
+        } else {
+            fs::read(&path).unwrap()
+        };
+        (name, bytes)
+    });
+    files.collect()
+}
+
+struct Compacted {
+    report: Value,
+    output: PathBuf,
+    /// SSTables of the table afterwards.
+    left: Vec<PathBuf>,
+}
+
+fn compact(
+    directory: &Path,
+    table: &Path,
+    strategy: usize,
+    name: &str,
+    more: &[&str],
+) -> Compacted {
+    let (class, options) = STRATEGIES[strategy];
+    let mut arguments = vec!["compact", "--flat", table.to_str().unwrap()];
+    arguments.extend(["--output", name, "--strategy", class, "--now=2000000000"]);
+    arguments.extend(["--verify", "--format", "json"]);
+    arguments.extend(options);
+    arguments.extend(more);
+    let report = json(&compactor(directory, &arguments));
+    let output = directory.join(name);
+    let mut left = data_files(&output);
+    assert_eq!(left.len(), report["outputs"].as_array().unwrap().len());
+    left.extend(paths(&report["untouched"]));
+    Compacted {
+        report,
+        output,
+        left,
+    }
+}
+
+fn plan(directory: &Path, sstables: &[PathBuf], strategy: usize) -> Value {
+    let (class, options) = STRATEGIES[strategy];
+    let mut arguments = vec!["plan"];
+    arguments.extend(sstables.iter().map(|path| path.to_str().unwrap()));
+    arguments.extend(["--strategy", class, "--now=2000000000", "--format", "json"]);
+    arguments.extend(options);
+    json(&compactor(directory, &arguments))
+}
+
+#[test]
+fn nothing_is_left_to_do_and_no_row_is_lost_whatever_runs_at_once() {
+    let temp = TempDir::new().unwrap();
+    let table = generated(temp.path());
+    let inputs = data_files(&table);
+    let expected = merged(temp.path(), &inputs, "expected", &NOW);
+    for (number, (class, _)) in STRATEGIES.iter().enumerate() {
+        let run = |name: &str, concurrent: &str| {
+            let name = format!("{class}-{name}");
+            let more = ["--concurrent-compactors", concurrent, "--threads", "4"];
+            compact(temp.path(), &table, number, &name, &more)
+        };
+        let compacted = run("one", "1");
+        let report = &compacted.report;
+        assert!(report["compactions"].as_u64().unwrap() > 0, "{report}");
+        assert_eq!(report["sstables_after"], compacted.left.len());
+        // Each input is untouched or replaced once.
+        let mut known = paths(&report["untouched"]);
+        let mut published = Vec::new();
+        for replacement in report["replacements"].as_array().unwrap() {
+            known.extend(paths(&replacement["replaces"]));
+            published.extend(paths(&replacement["outputs"]));
+        }
+        assert_eq!(known.len(), SSTABLES, "{class}");
+        let known: BTreeSet<PathBuf> = known.into_iter().collect();
+        assert_eq!(known, inputs.iter().cloned().collect(), "{class}");
+        assert_eq!(published.len(), data_files(&compacted.output).len());
+
+        let left = plan(temp.path(), &compacted.left, number);
+        assert_eq!(left["tasks"].as_array().unwrap().len(), 0, "{left}");
+        let all = format!("{class}-all");
+        let found = merged(temp.path(), &compacted.left, &all, &NOW);
+        assert!(found == expected, "{class}");
+        // To the byte, with the same names.
+        let other = run("other", "4");
+        assert!(
+            files(&compacted.output) == files(&other.output),
+            "{class}: {:?}, {:?}",
+            files(&compacted.output).keys(),
+            files(&other.output).keys()
+        );
+    }
+}
+
+#[test]
+fn levels_and_shards_are_those_of_the_strategy() {
+    let temp = TempDir::new().unwrap();
+    let table = generated(temp.path());
+    let leveled = compact(temp.path(), &table, 1, "leveled", &[]);
+    let mut by_level: BTreeMap<i64, u64> = BTreeMap::new();
+    for output in leveled.report["outputs"].as_array().unwrap() {
+        *by_level
+            .entry(output["level"].as_i64().unwrap())
+            .or_default() += 1;
+    }
+    assert!(!by_level.contains_key(&0), "{by_level:?}");
+    assert!(by_level.len() > 1, "{by_level:?}");
+    // As its statistics have it.
+    for output in leveled.report["outputs"].as_array().unwrap() {
+        let path = output["data_path"].as_str().unwrap();
+        let shown = compactor(temp.path(), &["metadata", path, "--format", "json"]);
+        let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+        let level = output["level"].as_i64().unwrap();
+        assert!(
+            shown.contains(&format!("\"sstable_level\": {level},"))
+                || shown.contains(&format!("\"level\": {level},")),
+            "{shown}"
+        );
+    }
+    let unified = compact(temp.path(), &table, 3, "unified", &[]);
+    let outputs = unified.report["outputs"].as_array().unwrap().len();
+    assert!(
+        outputs >= 4 && outputs.is_multiple_of(4),
+        "{}",
+        unified.report
+    );
+    // All inputs went into all shards: they replace them together.
+    let sets = unified.report["replacements"].as_array().unwrap().len();
+    assert_eq!(sets, 1, "{}", unified.report);
+}
+
+#[test]
+fn a_number_of_compactions_is_a_limit() {
+    let temp = TempDir::new().unwrap();
+    let table = generated(temp.path());
+    let compacted = compact(temp.path(), &table, 0, "one", &["--max-compactions", "1"]);
+    assert_eq!(compacted.report["compactions"], 1);
+    let warnings = compacted.report["warnings"].to_string();
+    assert!(warnings.contains("--max-compactions"), "{warnings}");
+    let all = compact(
+        temp.path(),
+        &table,
+        0,
+        "all",
+        &["--max-compactions", "1000"],
+    );
+    let warnings = all.report["warnings"].to_string();
+    assert!(!warnings.contains("--max-compactions"), "{warnings}");
+}
+
+/// The first round of a dry run is what `plan` shows.
+#[test]
+fn a_dry_run_forecasts_all_rounds() {
+    let temp = TempDir::new().unwrap();
+    let table = generated(temp.path());
+    for (number, (class, options)) in STRATEGIES.iter().enumerate() {
+        let mut arguments = vec!["compact", table.to_str().unwrap(), "--output", "out"];
+        arguments.extend(["--strategy", class, "--now=2000000000", "--dry-run"]);
+        arguments.extend(["--format", "json"]);
+        arguments.extend(*options);
+        let forecast = json(&compactor(temp.path(), &arguments));
+        let forecast = forecast["compactions"].as_array().unwrap();
+        let first: Vec<&Value> = forecast.iter().filter(|c| c["round"] == 1).collect();
+        let planned = plan(temp.path(), &data_files(&table), number);
+        let planned = planned["tasks"].as_array().unwrap();
+        assert_eq!(first.len(), planned.len(), "{class}");
+        for (first, planned) in first.iter().zip(planned) {
+            assert_eq!(first["reason"], planned["reason"], "{class}");
+            assert_eq!(first["data_bytes"], planned["bytes"], "{class}");
+        }
+        assert!(!temp.path().join("out").exists());
+    }
+}
