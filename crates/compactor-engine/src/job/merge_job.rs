@@ -189,6 +189,11 @@ impl MergeJob {
                     .to_owned(),
             ));
         }
+        if options.strip_ttl && inputs.iter().any(|input| input.layout.has_counters()) {
+            return Err(Error::InvalidInput(
+                "the table has counters, which never have a TTL: there is none to strip".to_owned(),
+            ));
+        }
         let mut inherited = inherited_settings(&inputs)?;
         if is_divided {
             inherited.level = 0;
@@ -213,7 +218,8 @@ impl MergeJob {
         outside.refuse_other_table(&header_sources(&inputs, &paths))?;
         let (expired, inputs) = match options.gc_before_s {
             Some(gc_before_s) => {
-                split_off_fully_expired(&io, options.read_mode, inputs, gc_before_s, &outside)?
+                let (mode, strips_ttl) = (options.read_mode, options.strip_ttl);
+                split_off_fully_expired(&io, mode, strips_ttl, inputs, gc_before_s, &outside)?
             }
             None => (Vec::new(), inputs),
         };
