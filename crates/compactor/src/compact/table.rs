@@ -20,7 +20,7 @@ use super::report::{
     CompactReport, CompactedSstable, FailedCompaction, PlannedCompaction, PlannedInput,
 };
 use crate::merge::MergeRequest;
-use crate::report::{MergeReport, SstableReport};
+use crate::report::{MergeReport, SstableReport, TtlRemovedReport};
 use crate::{Error, ErrorKind, Result};
 
 /// An SSTable of the table.
@@ -38,6 +38,8 @@ struct Live {
     output: Option<SstableReport>,
     /// It is damaged, or cannot be read by this release: nothing is made of it.
     is_suspect: bool,
+    /// It may have data with a TTL.
+    may_have_ttl: bool,
 }
 
 /// SSTables to be merged into one, as indices into the table.
@@ -53,6 +55,8 @@ pub(super) struct TableState {
     /// Outputs that were merged on, to be removed.
     consumed: Vec<PathBuf>,
     error: Option<Error>,
+    /// Cells and rows lose their TTL.
+    strips_ttl: bool,
     report: CompactReport,
 }
 
@@ -91,6 +95,7 @@ impl TableState {
                     live.push(Live {
                         data_path: path.clone(),
                         is_suspect: true,
+                        may_have_ttl: true,
                         ..Live::default()
                     });
                 }
@@ -98,10 +103,12 @@ impl TableState {
             }
         }
         report.sstables_before = live.len();
+        report.ttl_removed = merges.strip_ttl.then(TtlRemovedReport::default);
         Ok(TableState {
             live,
             consumed: Vec::new(),
             error: first,
+            strips_ttl: merges.strip_ttl,
             report,
         })
     }
@@ -129,7 +136,8 @@ impl TableState {
         self.report.rounds += 1;
     }
 
-    /// All that can be merged now, each repair state apart.
+    /// All that can be merged now, each repair state apart. If TTLs are to be removed and the strategy has
+    /// nothing to do, each SSTable that it has left alone and that may have some is rewritten.
     pub(super) fn next_round(&self, plan: &Plan) -> Vec<Job> {
         let mut groups: BTreeMap<RepairGroup, Vec<usize>> = BTreeMap::new();
         for (place, sstable) in self.live.iter().enumerate() {
@@ -148,6 +156,14 @@ impl TableState {
                 }
                 Plan::SizeTiered(options) => jobs.extend(self.concurrent_jobs(*options, &members)),
             }
+        }
+        if jobs.is_empty() && self.strips_ttl {
+            let with_ttl =
+                |(_, sstable): &(usize, &Live)| sstable.may_have_ttl && !sstable.is_suspect;
+            let places = self.live.iter().enumerate().filter(with_ttl);
+            jobs.extend(places.map(|(place, _)| Job {
+                members: vec![place],
+            }));
         }
         jobs
     }
@@ -224,6 +240,7 @@ impl TableState {
                     replaces,
                     output: Some(output),
                     is_suspect: false,
+                    may_have_ttl: false,
                 });
             }
         }
@@ -320,6 +337,7 @@ impl TableState {
             live: self.live.clone(),
             consumed: Vec::new(),
             error: None,
+            strips_ttl: self.strips_ttl,
             report: CompactReport::default(),
         };
         let mut planned: Vec<PlannedCompaction> = Vec::new();
@@ -365,6 +383,7 @@ impl TableState {
                     replaces: vec![PathBuf::new()],
                     output: None,
                     is_suspect: false,
+                    may_have_ttl: false,
                 });
             }
         }
@@ -389,6 +408,14 @@ impl TableState {
             }
         }
         report.untouched = self.untouched();
+        let with_ttl = (self.live.iter()).filter(|live| live.output.is_none() && live.may_have_ttl);
+        let with_ttl = with_ttl.count();
+        if self.strips_ttl && with_ttl > 0 {
+            report.warnings.insert(format!(
+                "{with_ttl} of the SSTables that stay as they are may have data with a TTL, which wins over \
+                 copies without"
+            ));
+        }
         report.sstables_after = self.live.len();
         report.output_bytes = report.outputs.iter().map(|o| o.sstable.bytes).sum();
         report.elapsed_s = elapsed.as_secs_f64();
@@ -404,6 +431,7 @@ impl Live {
             data_bytes: input.data.len(),
             bytes_on_disk: input.disk_len(),
             uncompressed_bytes: input.data_len(),
+            may_have_ttl: input.may_have_ttl(),
             ..Live::default()
         }
     }
