@@ -19,6 +19,7 @@ mod purge_args;
 mod result_file;
 mod rewrite_summary;
 mod stalled;
+mod ttl_removed;
 
 use std::process::ExitCode;
 

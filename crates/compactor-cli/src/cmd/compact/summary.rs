@@ -8,6 +8,7 @@ use compactor::table::{NextSteps, OpenedCompaction};
 use crate::flags::{ByteSize, Format};
 use crate::output_args::{json, show_next_steps};
 use crate::text_table::counted;
+use crate::ttl_removed;
 
 /// Planned compactions.
 pub fn plan(opened: &OpenedCompaction, format: Format) -> anyhow::Result<String> {
@@ -101,6 +102,9 @@ pub fn report(
             "  throughput  {}/s of uncompressed input",
             ByteSize((r.uncompressed_bytes_read as f64 / r.elapsed_s.max(1e-9)) as u64)
         )?;
+    }
+    if let Some(removed) = &r.ttl_removed {
+        writeln!(text, "{}", ttl_removed::line(removed))?;
     }
     if r.passes > 1 {
         writeln!(text, "  passes      {}, at most", r.passes)?;
