@@ -20,6 +20,7 @@ mod result_file;
 mod rewrite_summary;
 mod stalled;
 mod strategy_args;
+mod ttl_removed;
 
 use std::process::ExitCode;
 

@@ -57,6 +57,12 @@ pub struct PurgeArgs {
         allow_negative_numbers = true
     )]
     now: Option<i64>,
+
+    /// Remove the TTL of cells and rows before anything is reconciled or judged expired: a restored backup has
+    /// all of its data again, and it never expires. Tombstones stay, also those that a compaction has made of
+    /// expired cells.
+    #[arg(long, help_heading = "Purging")]
+    strip_ttl: bool,
 }
 
 impl PurgeArgs {
@@ -73,6 +79,7 @@ impl PurgeArgs {
         purging.gc_before_s = self.gc_before;
         purging.only_repaired = self.only_purge_repaired_tombstones;
         purging.now_s = self.now;
+        purging.strip_ttl = self.strip_ttl;
         purging
     }
 }

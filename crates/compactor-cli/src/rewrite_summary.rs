@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
-use compactor::report::lossy;
+use compactor::report::{TtlRemovedReport, lossy};
 use compactor::table::RewriteOutcome;
 use serde::Serialize;
 
@@ -13,6 +13,7 @@ use crate::exit_code::{self, Writes};
 use crate::flags::ByteSize;
 use crate::output::say;
 use crate::text_table::counted;
+use crate::ttl_removed;
 
 /// An SSTable of which nothing was written.
 #[derive(Debug, Serialize)]
@@ -30,6 +31,8 @@ pub struct Totals<'a> {
     input_bytes: u64,
     output_bytes: u64,
     rows: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ttl_removed: Option<TtlRemovedReport>,
     elapsed_s: f64,
     warnings: BTreeSet<&'a str>,
 }
@@ -41,6 +44,10 @@ impl<'a> Totals<'a> {
         let notes = reports
             .iter()
             .flat_map(|r| r.io.fallbacks.iter().chain(&r.warnings));
+        let mut ttl_removed: Option<TtlRemovedReport> = None;
+        for removed in reports.iter().filter_map(|report| report.ttl_removed) {
+            *ttl_removed.get_or_insert_default() += removed;
+        }
         let failed = outcome.failures.iter().map(|failure| Failed {
             input: &failure.data_path,
             error: failure.error.to_string(),
@@ -51,6 +58,7 @@ impl<'a> Totals<'a> {
             input_bytes: reports.iter().map(|r| r.input_bytes).sum(),
             output_bytes: reports.iter().map(|r| r.output_bytes).sum(),
             rows: reports.iter().map(|r| r.rows_written).sum(),
+            ttl_removed,
             elapsed_s: outcome.elapsed_s,
             // Each once.
             warnings: notes.map(String::as_str).collect(),
@@ -76,6 +84,9 @@ impl<'a> Totals<'a> {
             ByteSize(self.input_bytes),
             ByteSize(self.output_bytes)
         )?;
+        if let Some(removed) = &self.ttl_removed {
+            writeln!(text, "{}", ttl_removed::line(removed))?;
+        }
         for note in &self.warnings {
             writeln!(text, "note: {note}")?;
         }

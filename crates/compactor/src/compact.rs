@@ -163,7 +163,7 @@ impl Compaction {
         };
         let mut jobs = self.table.next_round(self.max_compactions())?;
         let mut error = self.table.take_error();
-        if jobs.is_empty() && self.table.copies_with_level().is_empty() {
+        if jobs.is_empty() && self.table.copies().is_empty() {
             if error.is_none() {
                 claim.commit()?;
             }
@@ -190,7 +190,7 @@ impl Compaction {
                 break;
             }
         }
-        let copies = self.table.copies_with_level();
+        let copies = self.table.copies();
         if goes_on && !copies.is_empty() {
             self.round(&inside, &copies, &mut next, observer, &mut error)?;
         }

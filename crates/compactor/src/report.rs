@@ -1,6 +1,7 @@
 //! Measured results of a merge.
 
 use std::collections::BTreeMap;
+use std::ops::AddAssign;
 use std::time::Duration;
 
 pub use compactor_check::sstable_report::{SstableReport, lossy};
@@ -55,6 +56,9 @@ pub struct MergeReport {
     pub merge_counts: Option<Vec<u64>>,
     /// Data purged after its grace period.
     pub purged: PurgedReport,
+    /// What lost its TTL; absent unless TTLs were to be removed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ttl_removed: Option<TtlRemovedReport>,
     /// Passes that the inputs went through: one, unless there were more than memory or descriptors
     /// allow.
     pub passes: usize,
@@ -129,6 +133,23 @@ pub struct PurgedReport {
     pub of_dropped_columns: u64,
     /// Cells, row livenesses and deletions that overlapping SSTables shadow; not in `total`.
     pub shadowed: u64,
+}
+
+/// Counts of what lost its TTL, in the inputs: copies of a cell in several of them count separately.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct TtlRemovedReport {
+    /// Cells.
+    pub cells: u64,
+    /// Rows, by their own liveness (`INSERT ... USING TTL`).
+    pub rows: u64,
+}
+
+impl AddAssign for TtlRemovedReport {
+    fn add_assign(&mut self, other: TtlRemovedReport) {
+        self.cells += other.cells;
+        self.rows += other.rows;
+    }
 }
 
 /// I/O modes.
@@ -254,6 +275,7 @@ impl MergeReport {
             range_tombstone_markers_read: 0,
             merge_counts: None,
             purged: PurgedReport::default(),
+            ttl_removed: job.options().strip_ttl.then(TtlRemovedReport::default),
             passes: 1,
             ranges: 1,
             serial: SerialReport::default(),
@@ -304,6 +326,10 @@ impl MergeReport {
             of_dropped_columns: purged.of_dropped_columns,
             shadowed: purged.shadowed,
         };
+        if let Some(removed) = &mut self.ttl_removed {
+            removed.cells = purged.stripped_cells;
+            removed.rows = purged.stripped_rows;
+        }
         self.passes = outcome.passes;
         self.ranges = outcome.ranges;
         self.serial = SerialReport {

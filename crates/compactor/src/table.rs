@@ -22,6 +22,7 @@ mod schema_file;
 mod scrub;
 mod strategy_choice;
 mod strategy_warning;
+mod strip_ttl;
 mod verified;
 
 use std::collections::BTreeSet;

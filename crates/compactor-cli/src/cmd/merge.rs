@@ -47,6 +47,9 @@ use crate::purge_args::PurgeArgs;
     compactor merge snapshot --output out --sstable-version nb --read-io direct \\
         --write-io direct --verify
 
+  A backup of a table with TTLs, whose data has expired meanwhile:
+    compactor merge /backup/ks/t-1c6a... --output /scratch/t --strip-ttl
+
   On 16 processors, six ranges at a time, into one output:
     compactor merge snapshot --output out --threads 16 --memory 256MiB")]
 pub struct Args {

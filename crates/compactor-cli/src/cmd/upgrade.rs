@@ -24,7 +24,7 @@ use crate::rewrite_summary::{self, Totals};
 ///
 /// What `nodetool upgradesstables -a` and `sstableupgrade` do, outside the node: rows, tombstones,
 /// repair state, level and id stay as they are; nothing is purged, and what has expired becomes a
-/// tombstone. Inputs are only read. Each output appears whole or not at all, in a directory that must
+/// tombstone, unless --strip-ttl removes its TTL. Inputs are only read. Each output appears whole or not at all, in a directory that must
 /// not hold SSTables yet.
 ///
 /// An SSTable that is damaged is named and left out; the others are written, and the exit code is 3.
@@ -52,6 +52,11 @@ pub struct Args {
     #[command(flatten)]
     output_form: OutputFormArgs,
 
+    /// Remove the TTL of cells and rows before any is judged expired: a restored backup has all of its data
+    /// again, and it never expires. Tombstones stay, also those that a compaction has made of expired cells.
+    #[arg(long)]
+    strip_ttl: bool,
+
     #[command(flatten)]
     io: IoArgs,
 
@@ -74,12 +79,15 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let interrupted = interrupt::flag().context("install signal handlers")?;
     args.io.check()?;
     let form = args.output_form.form()?;
-    form.refuse_no_change()?;
+    if !args.strip_ttl {
+        form.refuse_no_change()?;
+    }
     let table = Table::open_all(&args.inputs, None)?;
     say_notes(table.notes());
     let mut upgrade = table
         .upgrade(form)
         .resources(args.io.resources())
+        .strip_ttl(args.strip_ttl)
         .verify(args.verify);
     if let Some(sstables) = args.concurrent {
         upgrade = upgrade.concurrent(sstables);

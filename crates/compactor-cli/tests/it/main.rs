@@ -28,6 +28,7 @@ mod schema;
 mod scrub;
 mod split;
 mod statements;
+mod strip_ttl;
 mod support;
 mod swap;
 mod upgrade;

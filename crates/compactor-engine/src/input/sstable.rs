@@ -320,6 +320,13 @@ impl InputSstable {
         self.statistics.stats.compression_ratio.to_bits() == ratio.to_bits()
     }
 
+    /// Whether it may have cells or rows with a TTL. If the statistics exclude them, reading one is an error.
+    pub fn may_have_ttl(&self) -> bool {
+        let stats = &self.statistics.stats;
+        // The extremes of writers before 4.0 are not validated.
+        !self.descriptor.version.has_metadata_checksum() || (stats.min_ttl, stats.max_ttl) != (0, 0)
+    }
+
     /// Its header as stored.
     pub fn header(&self) -> &SerializationHeader {
         &self.statistics.header

@@ -10,10 +10,12 @@ use crate::input::sstable::InputSstable;
 use crate::job::overlapping::OutsideSstables;
 
 /// Splits off the inputs that need not be read: all their data is past its grace period, and none of it is
-/// newer than any data that is not.
+/// newer than any data that is not. With `strips_ttl`, an SSTable that may have data with a TTL counts as live,
+/// whether it is an input or not.
 pub(crate) fn split_off_fully_expired(
     io: &Io,
     mode: ReadMode,
+    strips_ttl: bool,
     inputs: Vec<InputSstable>,
     gc_before_s: i64,
     outside: &OutsideSstables,
@@ -23,22 +25,27 @@ pub(crate) fn split_off_fully_expired(
         OutsideSstables::None => &[],
         OutsideSstables::Overlapping(sstables) => sstables,
     };
+    let has_expired = |input: &InputSstable| {
+        input.statistics.stats.max_local_deletion_time < gc_before_s
+            && !(strips_ttl && input.may_have_ttl())
+    };
     let is_candidate = |input: &InputSstable, min_timestamp: i64| {
-        let stats = &input.statistics.stats;
         // The data is not read, so the statistics must be shown to belong to it.
         input.matches_compression_ratio()
-            && stats.max_local_deletion_time < gc_before_s
-            && stats.max_timestamp < min_timestamp
+            && has_expired(input)
+            && input.statistics.stats.max_timestamp < min_timestamp
     };
-    let all_stats = inputs.iter().map(|input| &input.statistics.stats);
-    let mut min_timestamp = all_stats
-        .filter(|stats| stats.max_local_deletion_time >= gc_before_s)
-        .map(|stats| stats.min_timestamp)
+    let mut min_timestamp = inputs
+        .iter()
+        .filter(|input| !has_expired(input))
+        .map(|input| input.statistics.stats.min_timestamp)
         .min()
         .unwrap_or(i64::MAX);
     let mut asked: Vec<_> = overlapping
         .iter()
-        .filter(|s| s.max_local_deletion_time_s() >= gc_before_s)
+        .filter(|s| {
+            s.max_local_deletion_time_s() >= gc_before_s || (strips_ttl && s.may_have_ttl())
+        })
         .collect();
     if !asked.is_empty()
         && inputs

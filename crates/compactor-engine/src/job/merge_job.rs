@@ -177,6 +177,11 @@ impl MergeJob {
         taken: ReservedMemory,
         source_paths: &[PathBuf],
     ) -> Result<MergeJob> {
+        if options.strip_ttl && inputs.iter().any(|input| input.layout.has_counters()) {
+            return Err(Error::InvalidInput(
+                "the table has counters, which never have a TTL: there is none to strip".to_owned(),
+            ));
+        }
         let mut inherited = inherited_settings(&inputs)?;
         match options.level {
             Some(level) => inherited.level = level,
@@ -204,7 +209,8 @@ impl MergeJob {
         outside.refuse_other_table(&header_sources(&inputs, &paths))?;
         let (expired, inputs) = match options.gc_before_s {
             Some(gc_before_s) => {
-                split_off_fully_expired(&io, options.read_mode, inputs, gc_before_s, &outside)?
+                let (mode, strips_ttl) = (options.read_mode, options.strip_ttl);
+                split_off_fully_expired(&io, mode, strips_ttl, inputs, gc_before_s, &outside)?
             }
             None => (Vec::new(), inputs),
         };

@@ -13,6 +13,8 @@ pub(crate) struct MergedInput {
     pub(crate) map: ColumnMap,
     pub(crate) min_local_deletion_time_s: i64,
     pub(crate) may_have_dropped: bool,
+    /// Whether it may have data whose TTL is to be removed.
+    pub(crate) has_ttl_to_strip: bool,
     /// Whether an earlier pass wrote it.
     pub(crate) is_intermediate: bool,
     /// Listener for its content; `None` after its end.

@@ -73,6 +73,8 @@ pub struct MergeOptions {
     pub gc_before_s: Option<i64>,
     /// Purge only if all inputs are repaired (`only_purge_repaired_tombstones`).
     pub only_purge_repaired: bool,
+    /// Cells and rows lose their TTL before anything is reconciled or judged expired. Tombstones stay.
+    pub strip_ttl: bool,
     /// Data of the inputs that is removed because the overlapping SSTables of `scope` shadow it; they are
     /// read along with the merge then.
     pub overlapping_tombstones: TombstoneOption,
@@ -139,6 +141,7 @@ impl MergeOptions {
             now_s: unix_now().as_secs() as i64,
             gc_before_s: None,
             only_purge_repaired: false,
+            strip_ttl: false,
             overlapping_tombstones: TombstoneOption::None,
             table: None,
             version: None,

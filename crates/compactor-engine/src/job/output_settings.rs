@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use compactor_sstable::data::cell::NO_TTL;
 use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::sstable_id::SstableId;
 use compactor_sstable::statistics::{
@@ -86,6 +87,9 @@ pub(crate) fn output_header(
     inputs: &[InputSstable],
 ) -> Result<SerializationHeader> {
     let mut header = union_of(inputs)?;
+    if options.strip_ttl {
+        header.encoding_stats.min_ttl = NO_TTL;
+    }
     if let Some(table) = &options.table {
         for input in inputs {
             let path = input.descriptor.path(Component::Statistics);

@@ -44,6 +44,7 @@ pub struct OverlappingSstable {
     filter: Option<BloomFilter>,
     min_timestamp: i64,
     max_local_deletion_time_s: i64,
+    may_have_ttl: bool,
     header: SerializationHeader,
     descriptor: Descriptor,
     data_len: u64,
@@ -154,6 +155,7 @@ impl OverlappingSstable {
             filter,
             min_timestamp: input.statistics.stats.min_timestamp,
             max_local_deletion_time_s: input.statistics.stats.max_local_deletion_time,
+            may_have_ttl: input.may_have_ttl(),
             header: input.statistics.header,
             descriptor: input.descriptor,
             data_len,
@@ -203,6 +205,11 @@ impl OverlappingSstable {
     /// Maximum local deletion time, seconds since 1970; the largest possible value if there is live data.
     pub fn max_local_deletion_time_s(&self) -> i64 {
         self.max_local_deletion_time_s
+    }
+
+    /// Whether it may have cells or rows with a TTL.
+    pub fn may_have_ttl(&self) -> bool {
+        self.may_have_ttl
     }
 
     /// First and last partition.

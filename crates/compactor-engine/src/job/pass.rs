@@ -222,6 +222,7 @@ impl MergeJob {
                 map: column_map(&input.layout, &layout)?,
                 min_local_deletion_time_s: stats.min_local_deletion_time,
                 may_have_dropped: self.drops.may_cover(stats.min_timestamp),
+                has_ttl_to_strip: self.options.strip_ttl && input.may_have_ttl(),
                 is_intermediate: is_intermediate(&path),
                 trace: Mutex::new(observer.trace(&path)),
             });

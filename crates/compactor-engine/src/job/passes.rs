@@ -4,10 +4,10 @@
 //! The result is that of a single pass. An intermediate SSTable contains all that its inputs contain: nothing
 //! is purged, no cell counts as expired (of two cells with equal timestamps the one that expires later wins,
 //! and a tombstone wins over both), and its version can represent all data of its inputs. Data of dropped
-//! columns is removed in every pass, since a single pass removes it before reconciliation. Reconciliation
-//! takes the maximum or minimum of several versions, so that the order in which they are merged does not
-//! matter. Header, id, key estimate and inherited statistics of the output are decided from the original
-//! inputs, before the first pass.
+//! columns, and TTLs that are to be removed, are removed in every pass, since a single pass removes them
+//! before reconciliation. Reconciliation takes the maximum or minimum of several versions, so that the order
+//! in which they are merged does not matter. Header, id, key estimate and inherited statistics of the output
+//! are decided from the original inputs, before the first pass.
 //!
 //! Of clusterings and paths that compare equal but differ in their bytes, each pass keeps the least, so that
 //! neither the number of passes nor their order matters. A single pass keeps those that Cassandra keeps,

@@ -324,6 +324,9 @@ impl RangeMerge {
             if input.may_have_dropped {
                 merge_input = merge_input.with_dropped_cells();
             }
+            if input.has_ttl_to_strip {
+                merge_input = merge_input.with_ttl_to_strip();
+            }
             if input.is_intermediate {
                 merge_input = merge_input.of_an_earlier_pass();
             }
@@ -340,6 +343,7 @@ impl RangeMerge {
             self.options.gc_before_s.unwrap_or(i64::MIN),
         )
         .with_drops(self.drops.clone())
+        .stripping_ttl(self.options.strip_ttl)
         .with_scanner_order(self.scanner_order.clone())
         .with_shadow(shadow.map(|shadow| {
             let mode = self.options.read_mode;

@@ -232,6 +232,7 @@ fn layout(
         drops,
         removed,
         by_cell,
+        strips_ttl: options.strip_ttl,
     })
 }
 

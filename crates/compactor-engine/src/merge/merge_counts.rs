@@ -19,7 +19,8 @@ pub struct MergeCounts {
 }
 
 impl MergeCounts {
-    /// Adds the counts of an earlier pass over some of the inputs, which purges only data of dropped columns.
+    /// Adds the counts of an earlier pass over some of the inputs, which purges only data of dropped columns,
+    /// and removes TTLs.
     pub(crate) fn add(&mut self, other: &MergeCounts) {
         let len = self.partitions_by_inputs.len();
         let longer = len.max(other.partitions_by_inputs.len());
@@ -34,6 +35,8 @@ impl MergeCounts {
         self.rows_read += other.rows_read;
         self.markers_read += other.markers_read;
         self.purged.of_dropped_columns += other.purged.of_dropped_columns;
+        self.purged.stripped_cells += other.purged.stripped_cells;
+        self.purged.stripped_rows += other.purged.stripped_rows;
     }
 
     /// Adds the counts of another range of the same inputs.
@@ -48,6 +51,8 @@ impl MergeCounts {
             range_bounds,
             of_dropped_columns: _,
             shadowed,
+            stripped_cells: _,
+            stripped_rows: _,
         } = range.purged;
         self.purged.partition_deletions += partition_deletions;
         self.purged.row_deletions += row_deletions;

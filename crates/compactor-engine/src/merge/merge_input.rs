@@ -25,6 +25,8 @@ pub struct MergeInput<S> {
     pub(crate) nothing_to_purge: bool,
     /// Whether, according to its statistics, it contains no data of dropped columns.
     pub(crate) nothing_dropped: bool,
+    /// Whether rows have no TTL that is to be removed.
+    pub(crate) nothing_to_strip: bool,
     /// Range tombstone open in this input at the merge's position.
     pub(crate) open: DeletionTime,
     /// Whether an earlier pass wrote it: its markers have been counted.
@@ -58,6 +60,7 @@ impl<S: BlockSource> MergeInput<S> {
             min_local_deletion_time_s,
             nothing_to_purge: min_local_deletion_time_s > now_s,
             nothing_dropped: true,
+            nothing_to_strip: true,
             open: DeletionTime::LIVE,
             is_intermediate: false,
         }
@@ -78,10 +81,19 @@ impl<S: BlockSource> MergeInput<S> {
         self
     }
 
+    /// Marks the input as possibly containing data whose TTL is to be removed. Its plain rows are not copied,
+    /// nor passed over as older than others, so that every TTL is counted.
+    #[must_use]
+    pub fn with_ttl_to_strip(mut self) -> MergeInput<S> {
+        self.nothing_to_strip = false;
+        self.cursor.detect_plain_rows(false);
+        self
+    }
+
     /// Whether the bytes of its plain rows can be copied after new times.
     #[inline]
     pub(crate) fn may_copy_rows(&self) -> bool {
-        self.nothing_dropped && self.same_clustering && self.same_columns
+        self.nothing_dropped && self.nothing_to_strip && self.same_clustering && self.same_columns
     }
 
     /// The cursor, for counters.

@@ -110,7 +110,7 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
                 gc_before_s,
                 limit: PurgeLimit::KeepAll,
             },
-            rows: RowMerger::new(Arc::clone(&output), &DropTimes::default()),
+            rows: RowMerger::new(Arc::clone(&output)),
             output,
             counts,
             steps: 0,
@@ -131,7 +131,15 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
     /// columns.
     #[must_use]
     pub fn with_drops(mut self, drops: DropTimes) -> Self {
-        self.rows = RowMerger::new(Arc::clone(&self.output), &drops);
+        self.rows = self.rows.with_drops(&drops);
+        self
+    }
+
+    /// Sets whether cells and rows lose their TTL before they are reconciled. Inputs that may have some must
+    /// be marked ([`MergeInput::with_ttl_to_strip`]).
+    #[must_use]
+    pub fn stripping_ttl(mut self, strips_ttl: bool) -> Self {
+        self.rows = self.rows.stripping_ttl(strips_ttl);
         self
     }
 

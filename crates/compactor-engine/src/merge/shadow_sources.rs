@@ -57,6 +57,9 @@ pub struct ShadowLayout {
     pub removed: RemovedColumns,
     /// Whether cells are compared as well, and not only deletions of partitions, ranges and rows.
     pub by_cell: bool,
+    /// Whether cells are compared as if they had no TTL, because those of the merge lose theirs. A copy of a
+    /// cell of the merge would otherwise win over it.
+    pub strips_ttl: bool,
 }
 
 /// All sources of a merge.
@@ -102,7 +105,9 @@ impl<S: BlockSource> ShadowSources<S> {
         ranges: impl Into<Arc<[SourceRange]>>,
         open_source: OpenSource<S>,
     ) -> ShadowSources<S> {
-        let rows = RowMerger::new(Arc::clone(&layout.layout), &layout.drops);
+        let rows = RowMerger::new(Arc::clone(&layout.layout))
+            .with_drops(&layout.drops)
+            .stripping_ttl(layout.strips_ttl);
         ShadowSources {
             layout,
             ranges: ranges.into(),

@@ -11,6 +11,7 @@ pub(crate) mod row_merge;
 pub(crate) mod row_shadow;
 pub(crate) mod row_version;
 pub(crate) mod source_heap;
+pub(crate) mod strip_ttl;
 
 pub use dropped_columns::DropTimes;
 pub use merged_row::MergedRow;

@@ -21,6 +21,11 @@ pub struct PurgeCounts {
     /// Cells, row livenesses and deletions shadowed by SSTables that are not merged; bounds of range
     /// tombstones are not counted. Not included in [`total`](PurgeCounts::total).
     pub shadowed: u64,
+    /// Cells whose TTL was removed, in the inputs: versions of one cell count separately. Not included in
+    /// [`total`](PurgeCounts::total).
+    pub stripped_cells: u64,
+    /// Row livenesses whose TTL was removed, counted likewise.
+    pub stripped_rows: u64,
 }
 
 impl PurgeCounts {

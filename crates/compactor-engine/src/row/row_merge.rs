@@ -1,6 +1,7 @@
 //! Merge of the versions of one row from any number of inputs: shadowing, reconciliation and purging.
 //!
-//! The order matters: shadowing uses deletions as they were read, and purging comes last.
+//! The order matters: shadowing uses deletions as they were read, and purging comes last. TTLs are removed
+//! as versions are read, if at all ([`strip_ttl`](crate::row::strip_ttl)).
 //!
 //! 1. The newest liveness and the newest row deletion of all versions are chosen.
 //! 2. A shadowable deletion is removed if the liveness is newer.
@@ -34,6 +35,7 @@ use crate::row::purge_counts::PurgeCounts;
 use crate::row::reconcile::left_wins;
 use crate::row::row_shadow::RowShadow;
 use crate::row::row_version::{Version, VersionError, row_bytes};
+use crate::row::strip_ttl::{strip_cell, strip_liveness};
 
 mod column_parts;
 mod visits;
@@ -83,6 +85,7 @@ pub struct RowMerger {
     row: MergedRow,
     starts: Vec<RowStart>,
     parts: ColumnParts,
+    strips_ttl: bool,
 }
 
 /// Properties of the static or the regular columns, known before any row is read.
@@ -120,16 +123,33 @@ impl ColumnKind {
 }
 
 impl RowMerger {
-    /// Creates a merger of rows of this layout, whose columns were dropped at these times.
-    pub fn new(output: Arc<Layout>, drops: &DropTimes) -> RowMerger {
+    /// Creates a merger of rows of this layout, none of whose columns was dropped.
+    pub fn new(output: Arc<Layout>) -> RowMerger {
+        let drops = DropTimes::default();
         RowMerger {
-            static_columns: ColumnKind::of(&output, drops, true),
-            regular_columns: ColumnKind::of(&output, drops, false),
+            static_columns: ColumnKind::of(&output, &drops, true),
+            regular_columns: ColumnKind::of(&output, &drops, false),
             output,
             row: MergedRow::default(),
             starts: Vec::new(),
             parts: ColumnParts::default(),
+            strips_ttl: false,
         }
+    }
+
+    /// Sets the times at which columns were dropped.
+    #[must_use]
+    pub fn with_drops(mut self, drops: &DropTimes) -> RowMerger {
+        self.static_columns = ColumnKind::of(&self.output, drops, true);
+        self.regular_columns = ColumnKind::of(&self.output, drops, false);
+        self
+    }
+
+    /// Sets whether cells and rows lose their TTL before they are reconciled.
+    #[must_use]
+    pub fn stripping_ttl(mut self, strips_ttl: bool) -> RowMerger {
+        self.strips_ttl = strips_ttl;
+        self
     }
 
     /// Merges the versions of a row (at least one). The result may be empty.
@@ -150,6 +170,7 @@ impl RowMerger {
             row,
             starts,
             parts,
+            strips_ttl,
         } = self;
         let columns = output.columns(context.is_static);
         let kind = if context.is_static {
@@ -163,10 +184,17 @@ impl RowMerger {
         let is_single = context.inputs == 1 && context.active.is_live();
         let active = match (is_single, versions) {
             (true, [only]) => {
-                read_only(only, kind, row, parts, counts)?;
+                if *strips_ttl {
+                    read_only::<true>(only, kind, row, parts, counts)?;
+                } else {
+                    read_only::<false>(only, kind, row, parts, counts)?;
+                }
                 DeletionTime::LIVE
             }
-            _ => read_all(versions, context, kind, starts, row, parts, counts)?,
+            _ if *strips_ttl => {
+                read_all::<true>(versions, context, kind, starts, row, parts, counts)?
+            }
+            _ => read_all::<false>(versions, context, kind, starts, row, parts, counts)?,
         };
         if !parts.is_empty() {
             let visits = kind.visits(context);
@@ -189,7 +217,7 @@ impl RowMerger {
 
 /// Reads a single version.
 #[inline(always)]
-fn read_only(
+fn read_only<const STRIPS_TTL: bool>(
     only: &Version<'_>,
     kind: &ColumnKind,
     row: &mut MergedRow,
@@ -202,9 +230,13 @@ fn read_only(
     row.liveness = start.liveness;
     row.deletion = start.deletion;
     row.is_shadowable = start.is_shadowable;
+    if STRIPS_TTL {
+        strip_liveness(&mut row.liveness, counts);
+    }
     let versions = std::slice::from_ref(only);
     let active = DeletionTime::LIVE;
-    let mut sink = VersionSink::<true>::new(row, parts, versions, kind, active, false, counts);
+    let mut sink =
+        VersionSink::<true, STRIPS_TTL>::new(row, parts, versions, kind, active, false, counts);
     sink.map = only.map;
     let read = only.row.read_cells(&start, 0, &mut sink);
     let (present, has_ttl_or_tombstones) = (sink.present, sink.has_ttl_or_tombstones);
@@ -213,7 +245,7 @@ fn read_only(
 }
 
 /// Reads all versions and returns the active deletion for their cells.
-fn read_all(
+fn read_all<const STRIPS_TTL: bool>(
     versions: &[Version<'_>],
     context: &RowContext<'_>,
     kind: &ColumnKind,
@@ -228,11 +260,15 @@ fn read_all(
     for (number, (start, version)) in starts.iter_mut().zip(versions).enumerate() {
         let read = version.row.read_start(start);
         read.map_err(|fault| describe(number, version, fault))?;
+        if STRIPS_TTL {
+            strip_liveness(&mut start.liveness, counts);
+        }
     }
     let active = newest(&starts[..versions.len()], context.active, row);
     let has_visits = kind.visits(context).is_some();
-    let mut sink =
-        VersionSink::<false>::new(row, parts, versions, kind, active, has_visits, counts);
+    let mut sink = VersionSink::<false, STRIPS_TTL>::new(
+        row, parts, versions, kind, active, has_visits, counts,
+    );
     for (number, (start, version)) in starts.iter().zip(versions).enumerate() {
         sink.version = number as u32;
         sink.map = version.map;
@@ -292,7 +328,7 @@ fn describe(number: usize, version: &Version<'_>, fault: RowFault) -> VersionErr
 
 /// Receiver of the versions' cells. Fields that change with each cell are stored in the struct itself, and no
 /// function that is not inlined gets a reference to it, so that they stay in registers.
-struct VersionSink<'m, const IS_SINGLE: bool> {
+struct VersionSink<'m, const IS_SINGLE: bool, const STRIPS_TTL: bool> {
     /// Slots of simple columns, and the set of columns with a cell beyond those in `present`.
     slots: &'m mut [Cell],
     further: &'m mut ColumnSet,
@@ -315,7 +351,7 @@ struct VersionSink<'m, const IS_SINGLE: bool> {
     counts: &'m mut PurgeCounts,
 }
 
-impl<'m, const IS_SINGLE: bool> VersionSink<'m, IS_SINGLE> {
+impl<'m, const IS_SINGLE: bool, const STRIPS_TTL: bool> VersionSink<'m, IS_SINGLE, STRIPS_TTL> {
     #[inline(always)]
     fn new(
         row: &'m mut MergedRow,
@@ -325,7 +361,7 @@ impl<'m, const IS_SINGLE: bool> VersionSink<'m, IS_SINGLE> {
         active: DeletionTime,
         has_visits: bool,
         counts: &'m mut PurgeCounts,
-    ) -> VersionSink<'m, IS_SINGLE> {
+    ) -> VersionSink<'m, IS_SINGLE, STRIPS_TTL> {
         let (slots, further) = row.slots_and_present();
         VersionSink {
             slots,
@@ -355,11 +391,18 @@ impl<'m, const IS_SINGLE: bool> VersionSink<'m, IS_SINGLE> {
     }
 }
 
-impl<const IS_SINGLE: bool> CellSink for VersionSink<'_, IS_SINGLE> {
+impl<const IS_SINGLE: bool, const STRIPS_TTL: bool> CellSink
+    for VersionSink<'_, IS_SINGLE, STRIPS_TTL>
+{
     #[inline(always)]
     fn simple(&mut self, column: usize, cell: Cell) {
         let Some(&index) = self.map.get(column) else {
             return;
+        };
+        let cell = if STRIPS_TTL {
+            strip_cell(cell, self.counts)
+        } else {
+            cell
         };
         self.has_ttl_or_tombstones |= cell.local_deletion_time != NO_DELETION_TIME;
         if self.needs_care
@@ -418,6 +461,11 @@ impl<const IS_SINGLE: bool> CellSink for VersionSink<'_, IS_SINGLE> {
             self.counts.of_dropped_columns += 1;
             return;
         }
+        let cell = if STRIPS_TTL {
+            strip_cell(cell, self.counts)
+        } else {
+            cell
+        };
         self.has_ttl_or_tombstones |= cell.local_deletion_time != NO_DELETION_TIME;
         self.parts.push(cell);
     }

@@ -2,7 +2,7 @@
 //! change a byte.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use compactor_engine::input::Scan;
 use compactor_engine::job::{OutputCompression, Scope, TombstoneOption};
@@ -23,7 +23,7 @@ use compactor_testkit::model::case::{Case, PurgePlan, Source};
 use compactor_testkit::model::choices::{Choices, check};
 use compactor_testkit::model::decode::decode;
 use compactor_testkit::model::naive;
-use compactor_testkit::model::table::hex;
+use compactor_testkit::model::table::{Base, Column, ColumnType, hex};
 
 fn compression(choices: &mut Choices) -> Option<CompressionParams> {
     let codec = choices.pick(&[Codec::Lz4, Codec::Snappy, Codec::Deflate, Codec::Noop]);
@@ -68,18 +68,19 @@ fn jobs_equal_the_model() {
             None => OutputCompression::None,
         };
         options.version = Some(case.settings.output.version);
+        options.strip_ttl = case.settings.strips_ttl;
         if let PurgePlan::All = case.purge {
             options.scope = Scope::Complete;
             options.gc_before_s = Some(case.settings.gc_before_s);
         }
         let outcome = merge_files(&io, options).map_err(|e| e.to_string())?;
+        let read = |path: &Path| {
+            let mut scan = Scan::open(&io, path, ReadMode::Buffered).unwrap();
+            decode(&case.schema, scan.cursor()).map_err(|e| e.to_string())
+        };
         let found = match outcome.outputs.first() {
             None => BTreeMap::new(),
-            Some(written) => {
-                let path = written.descriptor.path(compactor_sstable::Component::Data);
-                let mut scan = Scan::open(&io, &path, ReadMode::Buffered).unwrap();
-                decode(&case.schema, scan.cursor()).map_err(|e| e.to_string())?
-            }
+            Some(written) => read(&written.descriptor.path(compactor_sstable::Component::Data))?,
         };
         // The deltas of the output are relative to its inputs' minima, which the model does not know.
         let expected = case.expected();
@@ -96,6 +97,18 @@ fn jobs_equal_the_model() {
                 }
             }
         }
+        if case.settings.strips_ttl {
+            let mut with_ttl = (0, 0);
+            for path in &paths {
+                let (cells, rows) = naive::count_ttl(&case.schema, &read(path)?);
+                with_ttl = (with_ttl.0 + cells, with_ttl.1 + rows);
+            }
+            let purged = outcome.counts.purged;
+            let stripped = (purged.stripped_cells, purged.stripped_rows);
+            if stripped != with_ttl {
+                return Err(format!("stripped {stripped:?} of {with_ttl:?}"));
+            }
+        }
         if found.len() != expected.len() {
             return Err(format!("{} partitions but {}", found.len(), expected.len()));
         }
@@ -106,6 +119,9 @@ fn jobs_equal_the_model() {
         if let PurgePlan::EvenBefore(_) = case.purge {
             case.purge = PurgePlan::Nothing;
         }
+        // A job refuses to strip tables with counters.
+        let is_counter = |column: &Column| column.column_type == ColumnType::Simple(Base::Counter);
+        case.settings.strips_ttl &= !case.schema.columns.iter().any(is_counter);
         case
     };
     check("jobs", 60, generate, verify, Case::simpler);
@@ -182,6 +198,7 @@ fn jobs_purge_nothing_that_is_visible() {
         let merge = |inputs: &[PathBuf], output: &str, scope: Scope, provided| {
             let mut options = options(inputs, &place.path().join(output));
             options.overlapping_tombstones = provided;
+            options.strip_ttl = case.settings.strips_ttl;
             options.now_s = case.settings.now_s;
             options.gc_before_s = match scope {
                 Scope::Unknown => None,

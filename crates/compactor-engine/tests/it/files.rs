@@ -79,6 +79,7 @@ pub fn write_sstable(
         output: source.header.clone(),
         now_s: 0,
         gc_before_s: i64::MIN,
+        strips_ttl: false,
         output_block_len: 0,
         column_index_size: 0,
     };

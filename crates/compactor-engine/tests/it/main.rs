@@ -19,4 +19,5 @@ mod ranges;
 mod regressions;
 mod simple_rows;
 mod split;
+mod strip_ttl;
 mod visible;

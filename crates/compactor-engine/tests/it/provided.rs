@@ -172,6 +172,7 @@ fn settings_do_not_matter() {
                 (options.threads, options.memory_bytes) = (threads, memory_bytes);
                 options.open_files = open_files;
                 options.now_s = case.settings.now_s;
+                options.strip_ttl = case.settings.strips_ttl;
                 options.gc_before_s = Some(case.settings.gc_before_s.min(options.now_s));
                 merge_files(&io, options).map_err(|e| e.to_string())?;
                 let files = contents(&output);

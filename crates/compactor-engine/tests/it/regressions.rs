@@ -114,6 +114,7 @@ pub fn case(schema: Schema, sources: Vec<Source>) -> Case {
             output: header(&[]),
             now_s: NOW_S,
             gc_before_s: i64::MIN,
+            strips_ttl: false,
             output_block_len: 4096,
             column_index_size: 65_536,
         },

@@ -62,12 +62,13 @@ impl PurgePlan {
 impl Source {
     pub fn input(&self, schema: &Schema) -> Input {
         let mut liberties = self.liberties.map(Choices::from_seed);
+        let statistics = ExpectedStatistics::of(schema, &self.stored());
         Input {
             header: self.header.clone(),
             bytes: encode(schema, &self.header, &self.table, liberties.as_mut()).bytes,
             block_len: self.block_len,
-            min_local_deletion_time: ExpectedStatistics::of(schema, &self.stored())
-                .min_local_deletion_time,
+            min_local_deletion_time: statistics.min_local_deletion_time,
+            may_have_ttl: (statistics.min_ttl, statistics.max_ttl) != (0, 0),
         }
     }
 
@@ -122,6 +123,7 @@ fn case_within(choices: &mut Choices, max_inputs: usize, limits: Limits) -> Case
         gc_before_s: choices.pick(&[GC_BEFORE_S, NOW_S, NOW_S + 50, i64::MIN, 0]),
         output_block_len: choices.pick(&[16, 100, 4096, 1 << 20]),
         column_index_size: choices.pick(&[1, 60, 65_536]),
+        strips_ttl: choices.chance(25),
     };
     let mut case = Case {
         schema,
@@ -177,7 +179,10 @@ impl Case {
     }
 
     pub fn expected(&self) -> Table {
-        let tables: Vec<Table> = self.sources.iter().map(Source::stored).collect();
+        let mut tables: Vec<Table> = self.sources.iter().map(Source::stored).collect();
+        if self.settings.strips_ttl {
+            tables.iter_mut().for_each(naive::strip_ttl);
+        }
         naive::merge(&self.schema, &tables, |key| Purge {
             now_s: self.settings.now_s,
             gc_before_s: match self.purge {
@@ -200,6 +205,7 @@ impl Case {
             bytes: bytes.to_vec(),
             block_len,
             min_local_deletion_time: 0,
+            may_have_ttl: true,
         };
         decode(&self.schema, &mut cursor(&input, layout)).map_err(|e| format!("reading fails: {e}"))
     }

@@ -101,6 +101,20 @@ fn check_counts(case: &Case, output: &Output) -> Result<(), String> {
     if matches!(case.purge, PurgePlan::Nothing) && output.counts.purged.total() != 0 {
         return Err(format!("purged {:?}", output.counts.purged));
     }
+    let mut with_ttl = (0, 0);
+    if case.settings.strips_ttl {
+        for source in &case.sources {
+            let (cells, rows) = naive::count_ttl(&case.schema, &source.stored());
+            with_ttl = (with_ttl.0 + cells, with_ttl.1 + rows);
+        }
+    }
+    let purged = &output.counts.purged;
+    let stripped = (purged.stripped_cells, purged.stripped_rows);
+    if stripped != with_ttl {
+        return Err(format!(
+            "stripped {stripped:?} (cells, rows) of {with_ttl:?}"
+        ));
+    }
     let partitions = || tables().flat_map(|table| table.values());
     let rows = |p: &Partition| p.rows().count() + usize::from(!p.static_row.is_empty());
     let rows: usize = partitions().map(rows).sum();

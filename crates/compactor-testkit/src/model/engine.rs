@@ -30,6 +30,7 @@ pub struct Input {
     pub bytes: Vec<u8>,
     pub block_len: usize,
     pub min_local_deletion_time: i64,
+    pub may_have_ttl: bool,
 }
 
 /// The output of a merge in memory.
@@ -65,6 +66,8 @@ pub struct Settings {
     pub output: Header,
     pub now_s: i64,
     pub gc_before_s: i64,
+    /// Whether cells and rows lose their TTL.
+    pub strips_ttl: bool,
     pub output_block_len: usize,
     pub column_index_size: u64,
 }
@@ -153,13 +156,17 @@ pub fn merge_into<B: BlockOutput, I: SstableIndex>(
         let layout_in = layout_of(&header, input.header.version)?;
         let map = column_map(&layout_in, &layout)?;
         let cursor = cursor(input, layout_in);
-        merge_inputs.push(MergeInput::new(
+        let mut merge_input = MergeInput::new(
             cursor,
             map,
             &layout,
             input.min_local_deletion_time,
             settings.now_s,
-        ));
+        );
+        if settings.strips_ttl && input.may_have_ttl {
+            merge_input = merge_input.with_ttl_to_strip();
+        }
+        merge_inputs.push(merge_input);
     }
     PartitionMerger::new(
         merge_inputs,
@@ -168,6 +175,7 @@ pub fn merge_into<B: BlockOutput, I: SstableIndex>(
         settings.now_s,
         settings.gc_before_s,
     )
+    .stripping_ttl(settings.strips_ttl)
     .run(&Limits(limits), &mut Unobserved)
 }
 

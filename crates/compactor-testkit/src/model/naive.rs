@@ -405,6 +405,47 @@ fn liveness_supersedes(a: Liveness, b: Liveness) -> bool {
     key(a) > key(b)
 }
 
+/// Removes the TTLs of all cells and rows. A liveness that a view has marked as expired is a tombstone.
+pub fn strip_ttl(table: &mut Table) {
+    for row in table.values_mut().flat_map(rows_mut) {
+        if has_ttl(&row.liveness) {
+            row.liveness = Liveness::new(row.liveness.timestamp, 0, 0);
+        }
+        for cell in row.columns.values_mut().flat_map(|data| &mut data.cells) {
+            if cell.ttl != 0 {
+                (cell.ttl, cell.local_deletion_time) = (0, NO_DELETION_TIME);
+            }
+        }
+    }
+}
+
+/// Number of cells and of row livenesses with a TTL that are read from a table.
+pub fn count_ttl(schema: &Schema, table: &Table) -> (u64, u64) {
+    let (mut cells, mut rows) = (0, 0);
+    for partition in table.values() {
+        for row in rows_mut(&mut as_read(schema, partition)) {
+            rows += u64::from(has_ttl(&row.liveness));
+            let of_row = row.columns.values().flat_map(|data| &data.cells);
+            cells += of_row.filter(|cell| cell.ttl != 0).count() as u64;
+        }
+    }
+    (cells, rows)
+}
+
+fn has_ttl(liveness: &Liveness) -> bool {
+    liveness.ttl != 0 && liveness.ttl != EXPIRED_LIVENESS_TTL
+}
+
+/// The static row and all others.
+fn rows_mut(partition: &mut Partition) -> impl Iterator<Item = &mut Row> {
+    let unfiltereds = partition.unfiltereds.iter_mut();
+    let rows = unfiltereds.filter_map(|unfiltered| match unfiltered {
+        Unfiltered::Row { row, .. } => Some(row),
+        Unfiltered::Marker { .. } => None,
+    });
+    std::iter::once(&mut partition.static_row).chain(rows)
+}
+
 /// Returns a partition as Cassandra's reader returns it: data that its own deletions cover is dropped.
 pub fn as_read(schema: &Schema, partition: &Partition) -> Partition {
     let mut read = partition.clone();

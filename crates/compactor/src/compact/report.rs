@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use crate::report::{MergeReport, SstableReport};
+use crate::report::{MergeReport, SstableReport, TtlRemovedReport};
 use crate::table::plan::PlannedKind;
 
 /// Report of a compaction.
@@ -54,6 +54,9 @@ pub struct CompactReport {
     pub rows_read: u64,
     /// Deletions and expired values that were left out.
     pub purged: u64,
+    /// What lost its TTL; absent unless TTLs were to be removed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ttl_removed: Option<TtlRemovedReport>,
     /// Seconds from the first read to the last sync.
     pub elapsed_s: f64,
     /// Warnings for the operator.
@@ -141,6 +144,9 @@ impl CompactReport {
         self.partitions_read += merged.partitions_read;
         self.rows_read += merged.rows_read;
         self.purged += merged.purged.total;
+        if let Some(removed) = merged.ttl_removed {
+            *self.ttl_removed.get_or_insert_default() += removed;
+        }
         let warnings = merged.io.fallbacks.iter().chain(&merged.warnings);
         self.warnings.extend(warnings.cloned());
     }

@@ -23,7 +23,7 @@ use super::report::{
 };
 use crate::described::describe;
 use crate::merge::MergeRequest;
-use crate::report::{MergeReport, SstableReport};
+use crate::report::{MergeReport, SstableReport, TtlRemovedReport};
 use crate::table::plan::PlannedKind;
 use crate::{Error, ErrorKind, Result};
 
@@ -41,6 +41,8 @@ struct Live {
     output: Option<SstableReport>,
     /// `level` differs from that in its statistics.
     is_level_changed: bool,
+    /// It may have data with a TTL.
+    may_have_ttl: bool,
     /// It is damaged, or cannot be read by this release: nothing is made of it.
     is_suspect: bool,
 }
@@ -49,7 +51,7 @@ struct Live {
 #[derive(Clone, Debug)]
 pub(super) struct Job {
     members: Vec<SstableId>,
-    /// Task of the strategy; `None` for a major compaction, or the copy of an SSTable whose level changed.
+    /// Task of the strategy; `None` for a major compaction, or the copy of an SSTable that it leaves alone.
     task: Option<Task>,
     pub(super) split: OutputSplit,
     pub(super) level: Option<i32>,
@@ -65,6 +67,8 @@ pub(super) struct TableState {
     node: Node,
     now_ms: i64,
     next_id: u64,
+    /// Cells and rows lose their TTL.
+    strips_ttl: bool,
     replacements: Replacements,
     /// Outputs that were merged on, to be removed.
     consumed: Vec<PathBuf>,
@@ -90,12 +94,13 @@ impl TableState {
             node: Node {
                 gc_grace_s: (merges.gc_before_s)
                     .map_or(0, |gc_before_s| merges.now_s.saturating_sub(gc_before_s)),
-                // Then nothing is gained by a compaction for tombstones.
-                never_purges_tombstones: !merges.may_purge(),
+                // Then nothing is gained by a compaction for tombstones. Without its TTL nothing has expired.
+                never_purges_tombstones: !merges.may_purge() || merges.strip_ttl,
                 ..Node::default()
             },
             now_ms: merges.now_s.saturating_mul(MS),
             next_id: merges.inputs.len() as u64,
+            strips_ttl: merges.strip_ttl,
             replacements: Replacements::default(),
             consumed: Vec::new(),
             error: None,
@@ -121,6 +126,7 @@ impl TableState {
             state.live.insert(id, live);
         }
         state.report.sstables_before = state.live.len();
+        state.report.ttl_removed = merges.strip_ttl.then(TtlRemovedReport::default);
         state.planner = state.planner_of(sstables);
         Ok(state)
     }
@@ -136,6 +142,7 @@ impl TableState {
         Live {
             data_path: path.to_owned(),
             is_suspect: true,
+            may_have_ttl: true,
             ..Live::default()
         }
     }
@@ -216,10 +223,13 @@ impl TableState {
             .collect()
     }
 
-    /// Copies of the inputs whose level changed: inputs themselves are not modified.
-    pub(super) fn copies_with_level(&self) -> Vec<Job> {
+    /// Copies of the inputs that the strategy leaves alone, but whose level changed or that may have TTLs to be removed:
+    /// inputs themselves are not modified.
+    pub(super) fn copies(&self) -> Vec<Job> {
+        let has_ttl = |sstable: &Live| self.strips_ttl && sstable.may_have_ttl;
         let changed = self.live.iter().filter(|(_, sstable)| {
-            sstable.is_input() && sstable.is_level_changed && !sstable.is_suspect
+            let is_changed = sstable.is_level_changed || has_ttl(sstable);
+            sstable.is_input() && is_changed && !sstable.is_suspect
         });
         let copy = changed.map(|(&id, sstable)| Job {
             level: Some(sstable.level),
@@ -430,30 +440,52 @@ impl TableState {
             next_id: self.next_id,
             now_ms: self.now_ms,
         };
-        forecast.run(max_compactions)
+        let mut planned = forecast.run(max_compactions);
+        self.add_copies(&mut planned);
+        planned
+    }
+
+    /// Adds the copies of the SSTables that no planned compaction merges.
+    fn add_copies(&self, planned: &mut Vec<PlannedCompaction>) {
+        let merged: BTreeSet<PathBuf> = (planned.iter())
+            .flat_map(|planned| &planned.inputs)
+            .filter_map(|input| match input {
+                PlannedInput::Sstable(path) => Some(path.clone()),
+                PlannedInput::OutputOf(_) => None,
+            })
+            .collect();
+        let round = planned.last().map_or(1, |last| last.round + 1);
+        for copy in self.copies() {
+            if !self.paths(&copy).iter().any(|path| merged.contains(path)) {
+                let number = planned.len() + 1;
+                planned.push(self.planned(&copy, number, round, "its TTLs are removed"));
+            }
+        }
     }
 
     fn major_forecast(&self) -> Vec<PlannedCompaction> {
         let jobs = self.major_jobs().into_iter().enumerate();
-        let planned = jobs.map(|(before, job)| {
-            let sum = |of: fn(&Live) -> u64| self.members(&job).map(of).sum();
-            let inputs = self.members(&job).map(|s| s.data_path.clone());
-            PlannedCompaction {
-                number: before + 1,
-                round: 1,
-                kind: PlannedKind::Compact,
-                reason: "major compaction".to_owned(),
-                repair: self
-                    .members(&job)
-                    .next()
-                    .map_or_else(String::new, |s| s.group.to_string()),
-                level: 0,
-                inputs: inputs.map(PlannedInput::Sstable).collect(),
-                data_bytes: sum(|s| s.data_bytes),
-                uncompressed_bytes: sum(|s| s.uncompressed_bytes),
-            }
-        });
+        let planned =
+            jobs.map(|(before, job)| self.planned(&job, before + 1, 1, "major compaction"));
         planned.collect()
+    }
+
+    /// A job without a task of the strategy.
+    fn planned(&self, job: &Job, number: usize, round: usize, reason: &str) -> PlannedCompaction {
+        let sum = |of: fn(&Live) -> u64| self.members(job).map(of).sum();
+        let inputs = self.members(job).map(|s| s.data_path.clone());
+        let any = self.members(job).next();
+        PlannedCompaction {
+            number,
+            round,
+            kind: PlannedKind::Compact,
+            reason: reason.to_owned(),
+            repair: any.map_or_else(String::new, |sstable| sstable.group.to_string()),
+            level: job.level.unwrap_or(0).try_into().unwrap_or(0),
+            inputs: inputs.map(PlannedInput::Sstable).collect(),
+            data_bytes: sum(|s| s.data_bytes),
+            uncompressed_bytes: sum(|s| s.uncompressed_bytes),
+        }
     }
 
     /// Creates the report.
@@ -485,6 +517,15 @@ impl TableState {
             }
         }
         report.untouched = self.untouched();
+        let with_ttl = self.live.values();
+        let with_ttl = with_ttl.filter(|live| live.is_input() && live.may_have_ttl);
+        let with_ttl = with_ttl.count();
+        if self.strips_ttl && with_ttl > 0 {
+            report.warnings.insert(format!(
+                "{with_ttl} of the SSTables that stay as they are may have data with a TTL, which wins over \
+                 copies without"
+            ));
+        }
         report.sstables_after = self.live.len();
         report.output_bytes = report.outputs.iter().map(|o| o.sstable.bytes).sum();
         report.elapsed_s = elapsed.as_secs_f64();
@@ -547,6 +588,7 @@ impl Live {
             data_bytes: input.data.len(),
             uncompressed_bytes: input.data_len(),
             level: stats.level,
+            may_have_ttl: input.may_have_ttl(),
             ..Live::default()
         };
         let sstable = params.map(|params| describe(params, io, input, mode));

@@ -49,8 +49,8 @@ impl OutputForm {
             && self.chunk_length.is_none()
         {
             return Err(Error::invalid(
-                "say what is to change: --sstable-version, --sstable-format, --compression or \
-                 --chunk-length",
+                "say what is to change: --sstable-version, --sstable-format, --compression, \
+                 --chunk-length or --strip-ttl",
             ));
         }
         Ok(())

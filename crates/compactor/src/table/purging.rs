@@ -9,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use compactor_engine::job::{Scope, TombstoneOption};
 
-use super::{Table, live_directory};
+use super::{Table, live_directory, strip_ttl};
 use crate::merge::MergeRequest;
 use crate::{Error, Result};
 
@@ -36,6 +36,9 @@ pub struct Purging {
     pub overlapping_tombstones: Option<TombstoneOption>,
     /// Time at which TTL expiry is evaluated, seconds since 1970; `None` for the clock.
     pub now_s: Option<i64>,
+    /// Cells and rows lose their TTL before anything is reconciled or judged expired, so that data which has
+    /// expired is there again. Tombstones stay, also those that expired cells have become.
+    pub strip_ttl: bool,
 }
 
 impl Purging {
@@ -64,6 +67,10 @@ impl Purging {
             schema.is_some_and(|schema| schema.only_purge_repaired_tombstones())
         };
         request.only_purge_repaired = self.only_repaired.unwrap_or_else(of_schema);
+        request.strip_ttl = self.strip_ttl;
+        if self.strip_ttl {
+            notes.extend(strip_ttl::notes(table));
+        }
         Ok(notes)
     }
 

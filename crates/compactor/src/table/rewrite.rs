@@ -10,7 +10,7 @@ use compactor_sstable::descriptor::Descriptor;
 
 use super::output_directory::{self, ExistingOutput, OutputClaim};
 use super::verified::OutputCheck;
-use super::{OutputForm, Resources, Table, roughly_uncompressed_bytes};
+use super::{OutputForm, Resources, Table, roughly_uncompressed_bytes, strip_ttl};
 use compactor_engine::merge::Observer;
 
 use crate::concurrent::{ConcurrentMerges, SharedObserver, files_of_each, merges_at_once};
@@ -20,7 +20,7 @@ use crate::{Error, ErrorKind, Result};
 use compactor_check::input_check::InputCheck;
 
 /// Rewrites each SSTable in another form (`nodetool upgradesstables -a`). Rows, tombstones, repair state,
-/// level and id are kept; expired cells become tombstones, and nothing is purged.
+/// level and id are kept; expired cells become tombstones, unless TTLs are removed, and nothing is purged.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Upgrade<'t> {
@@ -28,6 +28,7 @@ pub struct Upgrade<'t> {
     form: OutputForm,
     resources: Resources,
     concurrent: Option<usize>,
+    strips_ttl: bool,
     verifies: bool,
 }
 
@@ -38,8 +39,16 @@ impl<'t> Upgrade<'t> {
             form,
             resources: Resources::default(),
             concurrent: None,
+            strips_ttl: false,
             verifies: false,
         }
+    }
+
+    /// Removes the TTL of cells and rows before any is judged expired, so that expired ones are there again.
+    /// Tombstones stay, also those that expired cells have become. The form need not change then.
+    pub fn strip_ttl(mut self, strips_ttl: bool) -> Upgrade<'t> {
+        self.strips_ttl = strips_ttl;
+        self
     }
 
     /// I/O modes, threads and memory, which concurrent rewrites share.
@@ -76,7 +85,9 @@ impl<'t> Upgrade<'t> {
         observer: &mut (dyn Observer + Send),
     ) -> Result<RewriteOutcome> {
         let output = output.as_ref();
-        self.form.refuse_no_change()?;
+        if !self.strips_ttl {
+            self.form.refuse_no_change()?;
+        }
         output_directory::check(output, self.table)?;
         let (resources, open_files) = (&self.resources, free_files());
         let concurrent = merges_at_once(
@@ -105,10 +116,17 @@ impl<'t> Upgrade<'t> {
             }
             let mut request = self.table.rewrite_of(path, output, &self.form, &share)?;
             request.id = Some(id);
+            request.strip_ttl = self.strips_ttl;
             request.open_files = Some(files_of_each(open_files, concurrent));
             requests.push(request);
         }
-        run(requests, resources, concurrent, self.verifies, observer)
+        let mut outcome = run(requests, resources, concurrent, self.verifies, observer)?;
+        if let Some(first) = outcome.reports.first_mut()
+            && self.strips_ttl
+        {
+            first.warnings.extend(strip_ttl::notes(self.table));
+        }
+        Ok(outcome)
     }
 }
 

@@ -21,6 +21,7 @@ mod shared_files;
 mod shared_list;
 mod size_tiered;
 mod split;
+mod strip_ttl;
 mod support;
 mod swap;
 mod transaction_log;

@@ -10,6 +10,7 @@ use compactor::table::{NextSteps, OpenedCompaction};
 use crate::flags::{ByteSize, Format};
 use crate::output_args::{json, show_next_steps};
 use crate::text_table::counted;
+use crate::ttl_removed;
 
 /// Planned compactions.
 pub fn plan(opened: &OpenedCompaction, format: Format) -> anyhow::Result<String> {
@@ -117,6 +118,9 @@ pub fn report(
             "  levels      {} changed without a merge",
             sstables(r.level_changes)
         )?;
+    }
+    if let Some(removed) = &r.ttl_removed {
+        writeln!(text, "{}", ttl_removed::line(removed))?;
     }
     if r.passes > 1 {
         writeln!(text, "  passes      {}, at most", r.passes)?;

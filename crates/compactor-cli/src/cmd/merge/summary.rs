@@ -8,6 +8,7 @@ use compactor::{CompressionReport, MergeJob, MergeReport, Merged, Scope};
 use crate::flags::{ByteSize, Format};
 use crate::output_args::{json, show_next_steps};
 use crate::text_table::{count, counted, known};
+use crate::ttl_removed;
 
 /// Width of the labels.
 const LABEL: usize = 12;
@@ -67,6 +68,9 @@ fn report(report: &MergeReport) -> anyhow::Result<String> {
             sstables(r.inputs.len() + r.fully_expired.len()),
             r.elapsed_s
         )?,
+    }
+    if let Some(removed) = &r.ttl_removed {
+        writeln!(text, "{}", ttl_removed::line(removed))?;
     }
     let mut line = |label: &str, value: String| writeln!(text, "  {label:<LABEL$}{value}");
     line(
@@ -254,6 +258,7 @@ fn plan_of(job: &MergeJob, notes: &[&str], format: Format) -> anyhow::Result<Str
             "expected_partitions": settings.expected_keys,
             "now_s": options.now_s,
             "gc_before_s": gc_before_s,
+            "strip_ttl": options.strip_ttl,
             "scope": scope,
             "shadow_sources": job.shadow_sources(),
             "notes": notes,
@@ -315,6 +320,12 @@ fn plan_of(job: &MergeJob, notes: &[&str], format: Format) -> anyhow::Result<Str
             "  shadow      {} beside the merge, by {}",
             sstables(job.shadow_sources()),
             options.overlapping_tombstones.name()
+        )?;
+    }
+    if options.strip_ttl {
+        writeln!(
+            text,
+            "  TTL         removed from all cells and rows: they never expire"
         )?;
     }
     match gc_before_s {

@@ -1,0 +1,316 @@
+//! `--strip-ttl` as a person uses it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::support::{stderr, stdout};
+
+fn compactor(directory: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_compactor"))
+        .args(arguments)
+        .current_dir(directory)
+        .output()
+        .unwrap()
+}
+
+fn json(out: &Output) -> Value {
+    assert!(out.status.success(), "{}", stderr(out));
+    serde_json::from_slice(&out.stdout).unwrap()
+}
+
+/// Long after all that is generated has expired, and its grace period.
+const LATER: [&str; 2] = ["--now", "1900000000"];
+
+/// Generates a table; returns its directory.
+fn generated(directory: &Path, options: &[&str]) -> PathBuf {
+    let mut arguments = vec!["generate", "--size", "100KiB", "--sstables", "3"];
+    arguments.extend(["--output", "data", "--format", "json"]);
+    arguments.extend(options);
+    let report = json(&compactor(directory, &arguments));
+    directory.join(report["table_directory"].as_str().unwrap())
+}
+
+/// A time series of rows with a TTL, half of which have expired already.
+fn time_series(directory: &Path) -> PathBuf {
+    let options = ["--shape", "timeseries", "--ttl", "1d", "--expired", "0.5"];
+    generated(
+        directory,
+        &[&options[..], &["--now", "1800000000"]].concat(),
+    )
+}
+
+fn files(directory: &Path, suffix: &str) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = fs::read_dir(directory)
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .filter(|p| p.to_str().unwrap().ends_with(suffix))
+        .collect();
+    files.sort();
+    files
+}
+
+/// Number of rows of all SSTables of a directory, and of mentions of TTLs.
+fn rows_and_ttls(directory: &Path) -> (usize, usize) {
+    let (mut rows, mut ttls) = (0, 0);
+    for data in files(directory, "-Data.db") {
+        let mut arguments = vec!["dump", data.to_str().unwrap()];
+        arguments.extend(LATER);
+        let out = compactor(directory, &arguments);
+        assert!(out.status.success(), "{}", stderr(&out));
+        let text = stdout(&out);
+        rows += text.matches("\"type\":\"row\"").count();
+        let of_ttl = [
+            "\"ttl\"",
+            "\"expires_at\"",
+            "\"expired\"",
+            "\"deletion_info\"",
+        ];
+        ttls += of_ttl
+            .map(|word| text.matches(word).count())
+            .iter()
+            .sum::<usize>();
+    }
+    (rows, ttls)
+}
+
+fn merge<'a>(table: &'a Path, output: &'a str, options: &[&'a str]) -> Vec<&'a str> {
+    let table = table.to_str().unwrap();
+    let mut arguments = vec!["merge", table, "--complete", "--flat", "--output", output];
+    arguments.extend(LATER);
+    arguments.extend(options);
+    arguments
+}
+
+#[test]
+fn a_backup_has_all_of_its_data_again() {
+    let temp = TempDir::new().unwrap();
+    let table = time_series(temp.path());
+    let (rows, ttls) = rows_and_ttls(&table);
+    assert!(rows > 100 && ttls >= rows, "{rows} {ttls}");
+    let out = compactor(temp.path(), &merge(&table, "purged", &[]));
+    assert!(
+        stdout(&out).contains("everything was purged"),
+        "{}",
+        stdout(&out)
+    );
+    assert!(!stdout(&out).contains("TTL removed"));
+
+    let out = compactor(
+        temp.path(),
+        &merge(&table, "planned", &["--strip-ttl", "--dry-run"]),
+    );
+    assert!(
+        stdout(&out).contains("TTL         removed"),
+        "{}",
+        stdout(&out)
+    );
+    assert!(!stdout(&out).contains("drop unread"), "{}", stdout(&out));
+
+    let out = compactor(
+        temp.path(),
+        &merge(&table, "text", &["--strip-ttl", "--verify"]),
+    );
+    let text = stdout(&out);
+    let line = text.lines().nth(1).unwrap();
+    assert!(line.starts_with("TTL removed from "), "{text}");
+    assert!(line.ends_with(" rows: they never expire"), "{text}");
+    assert!(text.contains("purged      nothing"), "{text}");
+    assert!(text.contains("strip the table on every replica"), "{text}");
+    assert!(text.contains("default_time_to_live"), "{text}");
+    let (rows_written, ttls) = rows_and_ttls(&temp.path().join("text"));
+    assert_eq!(ttls, 0);
+
+    // The same to the byte for any number of threads.
+    let expected = fs::read(&files(&temp.path().join("text"), "-Data.db")[0]).unwrap();
+    for threads in ["1", "2", "3", "8"] {
+        let options = ["--strip-ttl", "--threads", threads, "--format", "json"];
+        let report = json(&compactor(temp.path(), &merge(&table, threads, &options)));
+        assert_eq!(
+            report["rows_written"].as_u64().unwrap(),
+            rows_written as u64
+        );
+        let removed = &report["ttl_removed"];
+        assert_eq!(removed["rows"].as_u64().unwrap(), rows as u64);
+        assert!(removed["cells"].as_u64().unwrap() >= rows as u64);
+        let found = fs::read(&files(&temp.path().join(threads), "-Data.db")[0]).unwrap();
+        assert!(found == expected, "{threads} threads");
+    }
+    let options = ["--strip-ttl", "--format", "json", "--no-purge"];
+    let again = temp.path().join("text");
+    let report = json(&compactor(temp.path(), &merge(&again, "again", &options)));
+    assert_eq!(
+        report["ttl_removed"],
+        serde_json::json!({"cells": 0, "rows": 0})
+    );
+    let out = compactor(
+        temp.path(),
+        &merge(&again, "again-text", &["--strip-ttl", "--no-purge"]),
+    );
+    assert!(
+        stdout(&out).contains("TTL removed from nothing"),
+        "{}",
+        stdout(&out)
+    );
+    assert!(
+        json(&compactor(
+            temp.path(),
+            &merge(&again, "not", &options[1..])
+        ))["ttl_removed"]
+            .is_null()
+    );
+}
+
+/// Also where the strategy finds nothing to do: an SSTable that keeps its TTLs would win over copies.
+#[test]
+fn a_compaction_leaves_no_ttl() {
+    let temp = TempDir::new().unwrap();
+    let table = time_series(temp.path());
+    let (rows, _) = rows_and_ttls(&table);
+    for (output, options, outputs) in [
+        ("major", &["--major"][..], 1),
+        (
+            "tiered",
+            &["--min-threshold", "2", "--max-threshold", "2"],
+            1,
+        ),
+        ("alone", &["--min-threshold", "4"], 3),
+    ] {
+        let mut arguments = vec![
+            "compact",
+            table.to_str().unwrap(),
+            "--flat",
+            "--output",
+            output,
+        ];
+        arguments.extend([
+            "--strip-ttl",
+            "--complete",
+            "--strategy",
+            "SizeTieredCompactionStrategy",
+        ]);
+        if output == "major" {
+            arguments.truncate(arguments.len() - 2);
+        }
+        arguments.extend(LATER);
+        arguments.extend(options);
+        let planned = compactor(temp.path(), &[&arguments[..], &["--dry-run"]].concat());
+        assert!(planned.status.success(), "{}", stderr(&planned));
+        let planned = stdout(&planned);
+        assert!(!planned.contains("nothing to compact"), "{planned}");
+        let report = json(&compactor(
+            temp.path(),
+            &[&arguments[..], &["--format", "json"]].concat(),
+        ));
+        assert_eq!(report["untouched"], serde_json::json!([]), "{output}");
+        assert_eq!(report["ttl_removed"]["rows"].as_u64().unwrap(), rows as u64);
+        assert_eq!(
+            report["outputs"].as_array().unwrap().len(),
+            outputs,
+            "{output}"
+        );
+        let (left, ttls) = rows_and_ttls(&temp.path().join(output));
+        assert_eq!(ttls, 0, "{output}");
+        // SSTables that are not merged have versions of the same rows.
+        assert_eq!(
+            left == rows,
+            output == "alone",
+            "{output}: {left} of {rows}"
+        );
+    }
+    let mut arguments = vec![
+        "compact",
+        table.to_str().unwrap(),
+        "--flat",
+        "--output",
+        "text",
+    ];
+    arguments.extend(["--strip-ttl", "--major"]);
+    let out = compactor(temp.path(), &arguments);
+    assert!(
+        stdout(&out).contains(" rows: they never expire\n"),
+        "{}",
+        stdout(&out)
+    );
+}
+
+#[test]
+fn an_upgrade_may_change_nothing_but_ttls() {
+    let temp = TempDir::new().unwrap();
+    let table = time_series(temp.path());
+    let (rows, _) = rows_and_ttls(&table);
+    let upgrade = |output: &str, options: &[&str]| {
+        let arguments = ["upgrade", table.to_str().unwrap(), "--output", output];
+        compactor(temp.path(), &[&arguments[..], options].concat())
+    };
+    let refused = upgrade("out", &[]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(
+        stderr(&refused).contains("--strip-ttl"),
+        "{}",
+        stderr(&refused)
+    );
+    let out = upgrade("out", &["--strip-ttl"]);
+    assert!(
+        stdout(&out).contains(" rows: they never expire\n"),
+        "{}",
+        stdout(&out)
+    );
+    assert!(
+        stdout(&out).contains("strip the table on every replica"),
+        "{}",
+        stdout(&out)
+    );
+    assert_eq!(rows_and_ttls(&temp.path().join("out")), (rows, 0));
+    let names = |directory: &Path| -> Vec<_> {
+        let files = files(directory, "-Data.db").into_iter();
+        files
+            .map(|path| path.file_name().unwrap().to_owned())
+            .collect()
+    };
+    assert_eq!(names(&temp.path().join("out")), names(&table));
+    let options = ["--strip-ttl", "--sstable-version", "nb", "--format", "json"];
+    let report = json(&upgrade("nb", &options));
+    assert_eq!(report["ttl_removed"]["rows"].as_u64().unwrap(), rows as u64);
+}
+
+#[test]
+fn where_it_makes_no_sense_it_is_refused() {
+    let temp = TempDir::new().unwrap();
+    let table = generated(temp.path(), &["--shape", "counters"]);
+    let table = table.to_str().unwrap();
+    for command in ["merge", "compact", "upgrade"] {
+        let mut arguments = vec![command, table, "--output", command, "--strip-ttl"];
+        if command == "compact" {
+            arguments.push("--major");
+        }
+        let out = compactor(temp.path(), &arguments);
+        assert_eq!(out.status.code(), Some(2), "{command}");
+        assert!(stderr(&out).contains("counters"), "{}", stderr(&out));
+        let written = temp.path().join(command);
+        assert!(!written.exists() || files(&written, "-Data.db").is_empty());
+    }
+    for arguments in [
+        &[
+            "split",
+            table,
+            "--output",
+            "out",
+            "--size",
+            "50MiB",
+            "--strip-ttl",
+        ][..],
+        &["scrub", table, "--output", "out", "--strip-ttl"],
+    ] {
+        let out = compactor(temp.path(), arguments);
+        assert_eq!(out.status.code(), Some(2));
+        assert!(
+            stderr(&out).contains("unexpected argument '--strip-ttl'"),
+            "{}",
+            stderr(&out)
+        );
+    }
+}

@@ -1,0 +1,21 @@
+//! Notes for the report of a run that removes TTLs.
+
+use super::Table;
+
+/// Returns sentences on what hides the data, or gives it a TTL again.
+pub(super) fn notes(table: &Table) -> Vec<String> {
+    let mut notes = vec![
+        "a copy of a cell or row that still has its TTL, even an expired one, wins over the one without: take \
+         the inputs out of the table before the output is loaded, and strip the table on every replica"
+            .to_owned(),
+    ];
+    let schema = table.schema();
+    if let Some(seconds) = schema.and_then(|schema| schema.options.default_time_to_live)
+        && seconds > 0
+    {
+        notes.push(format!(
+            "the table has default_time_to_live {seconds}: data that is written from now on expires"
+        ));
+    }
+    notes
+}
