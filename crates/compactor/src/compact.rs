@@ -77,7 +77,7 @@ pub struct Compaction {
     io: Io,
     request: CompactRequest,
     table: TableState,
-    at_open: InputsAtOpen,
+    at_open: Arc<InputsAtOpen>,
     output_check: OutputCheck,
 }
 
@@ -102,6 +102,7 @@ impl Compaction {
             ));
         }
         let at_open = InputsAtOpen::look(&request.merges.inputs, request.merges.may_purge())?;
+        let at_open = Arc::new(at_open);
         let table = TableState::open(&io, &request.merges, &request.plan)
             .map_err(|error| at_open.reason_for(error))?;
         let output_check = OutputCheck::new(request.verify_outputs, &io, request.merges.read_mode);
@@ -287,6 +288,7 @@ impl Compaction {
             inputs: self.table.paths(&jobs[number]),
             output_directory: work.directory().to_owned(),
             claim: Some(Arc::clone(work)),
+            inputs_at_open: Some(Arc::clone(&self.at_open)),
             scope: self.scope(&jobs[number]),
             id: ids[number],
             split: jobs[number].split.clone(),

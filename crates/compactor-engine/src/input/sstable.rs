@@ -247,9 +247,19 @@ impl InputSstable {
         mode: ReadMode,
         made: impl Fn(InputSstable) -> T + Sync,
     ) -> Vec<Result<T>> {
-        let names = ForeignNames::default();
+        InputSstable::open_all_listed(io, paths, mode, &ForeignNames::default(), made)
+    }
+
+    /// As [`InputSstable::open_all_with`], with a cache of directory listings.
+    pub(crate) fn open_all_listed<T: Send>(
+        io: &Io,
+        paths: &[PathBuf],
+        mode: ReadMode,
+        names: &ForeignNames,
+        made: impl Fn(InputSstable) -> T + Sync,
+    ) -> Vec<Result<T>> {
         parallel_map(paths, OPENED_AT_ONCE, |path| {
-            InputSstable::open_listed(io, path, mode, &names).map(&made)
+            InputSstable::open_listed(io, path, mode, names).map(&made)
         })
     }
 

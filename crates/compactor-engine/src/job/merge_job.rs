@@ -91,8 +91,8 @@ impl MergeJob {
         check(&inputs)?;
         let source_paths = tombstone_source_paths(&io, &options, &inputs)?;
         let taken = ReservedMemory::by_inputs(&inputs);
+        let at_open = options.inputs_at_open.is_none().then_some(at_open);
         let job = MergeJob::decide(io, options, inputs, taken, &source_paths)?;
-        let at_open = Some(at_open);
         Ok(MergeJob { at_open, ..job })
     }
 
@@ -112,7 +112,7 @@ impl MergeJob {
         let at_open = look_at_inputs(&options)?;
         let mut inputs =
             open_inputs(&io, &mut options).map_err(|error| at_open.reason_for(error))?;
-        let at_open = Some(at_open);
+        let at_open = options.inputs_at_open.is_none().then_some(at_open);
         newest_first(&mut inputs);
         let source_paths = tombstone_source_paths(&io, &options, &inputs)?;
         // All must be of one table.
@@ -385,7 +385,10 @@ impl MergeJob {
 }
 
 fn look_at_inputs(options: &MergeOptions) -> Result<Arc<InputsAtOpen>> {
-    InputsAtOpen::look(&options.inputs, options.may_purge()).map(Arc::new)
+    match &options.inputs_at_open {
+        Some(known) => Ok(Arc::clone(known)),
+        None => InputsAtOpen::look(&options.inputs, options.may_purge()).map(Arc::new),
+    }
 }
 
 /// Opens the inputs and removes their paths from the options: each input has its own.
@@ -399,7 +402,8 @@ fn open_inputs(io: &Io, options: &mut MergeOptions) -> Result<Vec<InputSstable>>
         }
         input
     };
-    InputSstable::open_all_with(io, &paths, options.read_mode, opened)
+    let names = options.overlapping.names();
+    InputSstable::open_all_listed(io, &paths, options.read_mode, names, opened)
         .into_iter()
         .collect()
 }

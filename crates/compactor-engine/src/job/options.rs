@@ -14,6 +14,7 @@ use compactor_sstable::{Format, Version};
 use crate::job::output_split::OutputSplit;
 use crate::job::overlapping::OverlappingSet;
 use crate::job::tombstone_option::TombstoneOption;
+use crate::publish::inputs_at_open::InputsAtOpen;
 use crate::publish::output_claim::{ExistingOutput, OutputClaim};
 use crate::read::rate_limiter::RateLimiter;
 
@@ -63,9 +64,12 @@ pub struct MergeOptions {
     /// Claim on that directory, if the caller merges into it more than once or writes to it before the first
     /// merge. `None`: the merge claims it.
     pub claim: Option<Arc<OutputClaim>>,
+    /// State of the inputs before the run, if the caller recorded it: it then compares them with it before anything is
+    /// published. `None`: the merge does both.
+    pub inputs_at_open: Option<Arc<InputsAtOpen>>,
     /// SSTables that the table has besides the inputs.
     pub scope: Scope,
-    /// Cache of opened SSTables of `scope`, to be shared by merges of one table.
+    /// Cache of opened SSTables of `scope` and of directory listings, to be shared by merges of one table.
     pub overlapping: OverlappingSet,
     /// Time at which TTL expiry is evaluated, seconds since 1970.
     pub now_s: i64,
@@ -136,6 +140,7 @@ impl MergeOptions {
             output_directory: output_directory.into(),
             existing_output: ExistingOutput::Refuse,
             claim: None,
+            inputs_at_open: None,
             scope: Scope::Unknown,
             overlapping: OverlappingSet::default(),
             now_s: unix_now().as_secs() as i64,

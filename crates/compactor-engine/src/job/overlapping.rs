@@ -59,8 +59,8 @@ pub(crate) struct TombstoneSource {
     pub(crate) sstable: InputSstable,
 }
 
-/// Cache of opened overlapping SSTables, shared by the merges of one table: each is opened and validated
-/// once.
+/// Cache of opened overlapping SSTables and of directory listings, shared by the merges of one table: each SSTable is
+/// opened and validated once, and each directory listed once.
 #[derive(Clone, Debug, Default)]
 pub struct OverlappingSet {
     opened: Arc<Opened>,
@@ -94,6 +94,11 @@ impl OverlappingSet {
                 .entry(path.to_owned())
                 .or_insert_with(|| Arc::new(opened)),
         ))
+    }
+
+    /// Listings of directories.
+    pub(crate) fn names(&self) -> &ForeignNames {
+        &self.opened.names
     }
 
     /// Removes an SSTable that no longer exists.
