@@ -8,7 +8,7 @@ mod options;
 mod sizes;
 mod starvation;
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub use options::LeveledOptions;
@@ -38,8 +38,9 @@ pub struct Leveled {
     /// the next compaction of the level begins.
     last_compacted: [Option<Position>; LEVELS],
     starvation: Starvation,
-    /// SSTables whose tombstones may be worth a compaction.
-    with_tombstones: BTreeSet<SstableId>,
+    /// SSTables whose tombstones may be worth a compaction, and the time up to which they are not, seconds since
+    /// 1970.
+    with_tombstones: BTreeMap<SstableId, i64>,
 }
 
 impl Leveled {
@@ -50,7 +51,7 @@ impl Leveled {
             generations: Generations::default(),
             last_compacted: Default::default(),
             starvation: Starvation::default(),
-            with_tombstones: BTreeSet::new(),
+            with_tombstones: BTreeMap::new(),
         }
     }
 
@@ -223,8 +224,10 @@ impl Leveled {
     fn next_for_tombstones(&self, context: &Context<'_>) -> Option<Task> {
         let gc_before_s = context.gc_before_s();
         let mut by_ratio: Vec<(usize, f64, &Arc<Sstable>)> = Vec::new();
-        for &id in &self.with_tombstones {
-            if let Some((level, sstable)) = self.generations.get(id) {
+        for (&id, &after_s) in &self.with_tombstones {
+            if gc_before_s >= after_s
+                && let Some((level, sstable)) = self.generations.get(id)
+            {
                 by_ratio.push((level, sstable.tombstones.ratio(gc_before_s), sstable));
             }
         }
@@ -247,8 +250,8 @@ impl Leveled {
 impl Strategy for Leveled {
     fn add(&mut self, sstable: &Arc<Sstable>) {
         self.generations.add(sstable);
-        if self.options.tombstones.may_apply(sstable) {
-            self.with_tombstones.insert(sstable.id);
+        if let Some(after_s) = self.options.tombstones.applies_after_s(sstable) {
+            self.with_tombstones.insert(sstable.id, after_s);
         }
     }
 

@@ -93,6 +93,13 @@ impl TombstoneOptions {
         sstable.tombstones.greatest_ratio() > f64::from(self.threshold)
     }
 
+    /// Deletion time up to which the tombstones of an SSTable are too few, seconds since 1970; `None` if they always
+    /// are.
+    pub(crate) fn applies_after_s(&self, sstable: &Sstable) -> Option<i64> {
+        let threshold = f64::from(self.threshold);
+        sstable.tombstones.exceeds_after_s(threshold)
+    }
+
     /// Estimated ratio of droppable tombstones, if the SSTable is old enough and full enough of them to be
     /// compacted alone.
     pub(crate) fn ratio_worth_dropping(
