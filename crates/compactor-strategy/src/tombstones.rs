@@ -119,6 +119,12 @@ impl TombstoneOptions {
     }
 
     fn overlaps_allow_it(&self, sstable: &Sstable, ratio: f64, context: &Context<'_>) -> bool {
+        // No key remains that no other SSTable may have. With samples of keys it is an estimate that may differ.
+        let may_be_expired = sstable.max_local_deletion_time < context.gc_before_s();
+        let is_sampled = sstable.keys.samples.is_some();
+        if !may_be_expired && !is_sampled && context.live.is_covered(sstable) {
+            return false;
+        }
         let overlapping = context.live.overlapping(&[sstable]);
         if overlapping.is_empty() {
             return true;
