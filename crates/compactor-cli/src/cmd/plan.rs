@@ -70,15 +70,26 @@ pub struct Args {
     pub format: Format,
 }
 
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum ReleaseArg {
+/// A release of Cassandra.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum ReleaseArg {
     #[value(name = "5.0")]
     V5_0,
     #[value(name = "6.0")]
     V6_0,
 }
 
-fn name_and_value(text: &str) -> Result<(String, String), String> {
+impl From<ReleaseArg> for Release {
+    fn from(release: ReleaseArg) -> Release {
+        match release {
+            ReleaseArg::V5_0 => Release::V5_0,
+            ReleaseArg::V6_0 => Release::V6_0,
+        }
+    }
+}
+
+/// Parses an option of a strategy.
+pub(super) fn name_and_value(text: &str) -> Result<(String, String), String> {
     let (name, value) = text
         .split_once('=')
         .ok_or("write it as NAME=VALUE, such as fanout_size=4")?;
@@ -98,10 +109,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         planning = planning.strategy_option(name, value);
     }
     if let Some(release) = args.release {
-        planning = planning.release(match release {
-            ReleaseArg::V5_0 => Release::V5_0,
-            ReleaseArg::V6_0 => Release::V6_0,
-        });
+        planning = planning.release(release.into());
     }
     if let Some(seconds) = args.gc_grace_seconds {
         planning = planning.gc_grace_s(seconds.into());

@@ -11,7 +11,8 @@ use compactor_sstable::partitioner::Partitioner;
 use compactor_strategy::context::Node;
 use compactor_strategy::random::TieBreak;
 pub use compactor_strategy::release::Release;
-use compactor_strategy::sstable::{RepairState, Sstable, SstableId};
+pub use compactor_strategy::sstable::Sstable;
+use compactor_strategy::sstable::{RepairState, SstableId};
 use compactor_strategy::task::{Split, Task, TaskKind};
 use compactor_strategy::{CompactionParams, CompactionStrategyManager};
 use serde::Serialize;
@@ -135,6 +136,15 @@ impl<'t> Planning<'t> {
             }
         };
         Ok(plan)
+    }
+
+    /// Sizes, bounds and statistics of the SSTables, by which strategies select, and those that are damaged.
+    ///
+    /// # Errors
+    /// Another partitioner than Murmur3Partitioner, or a failed read.
+    pub fn sstables(&self) -> Result<(Vec<Sstable>, Vec<UnreadableSstable>)> {
+        let read = self.read_sstables(&self.resources.io()?)?;
+        Ok((read.sstables, read.unreadable))
     }
 
     fn read_sstables(&self, io: &Io) -> Result<ReadSstables> {
