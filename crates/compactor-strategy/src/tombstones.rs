@@ -118,11 +118,16 @@ impl TombstoneOptions {
         is_worth.then_some(ratio)
     }
 
+    /// Whether an SSTable is not compacted if another one has all of its tokens: no key remains that the other
+    /// cannot have. With samples of keys that is an estimate, which may differ.
+    pub(crate) fn is_refused_if_covered(&self, sstable: &Sstable, gc_before_s: i64) -> bool {
+        let may_be_expired = sstable.max_local_deletion_time < gc_before_s;
+        !self.unchecked && !may_be_expired && sstable.keys.samples.is_none()
+    }
+
     fn overlaps_allow_it(&self, sstable: &Sstable, ratio: f64, context: &Context<'_>) -> bool {
-        // No key remains that no other SSTable may have. With samples of keys it is an estimate that may differ.
-        let may_be_expired = sstable.max_local_deletion_time < context.gc_before_s();
-        let is_sampled = sstable.keys.samples.is_some();
-        if !may_be_expired && !is_sampled && context.live.is_covered(sstable) {
+        let is_refused = self.is_refused_if_covered(sstable, context.gc_before_s());
+        if is_refused && context.live.is_covered(sstable) {
             return false;
         }
         let overlapping = context.live.overlapping(&[sstable]);
