@@ -60,7 +60,10 @@ impl Cohort {
     pub(crate) fn split_at(self, time_us: i64) -> [Option<Cohort>; 2] {
         let part = self.part_before(time_us);
         let older = Cohort {
-            newest_us: self.newest_us.min(time_us.saturating_sub(1)).max(self.oldest_us),
+            newest_us: self
+                .newest_us
+                .min(time_us.saturating_sub(1))
+                .max(self.oldest_us),
             ..self.scaled(part, part)
         };
         let newer = Cohort {

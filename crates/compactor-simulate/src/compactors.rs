@@ -108,7 +108,11 @@ impl Compactors {
 
     /// Bytes of outputs whose inputs are still there.
     pub(crate) fn temporary_bytes(&self) -> f64 {
-        self.running.iter().map(Running::output_so_far).sum()
+        let bytes = |running: &Running| match self.bytes_per_s {
+            Some(_) => running.output_so_far(),
+            None => running.written_bytes,
+        };
+        self.running.iter().map(bytes).sum()
     }
 }
 
@@ -151,5 +155,6 @@ mod tests {
         assert_eq!(compactors.next_end_s(), f64::INFINITY);
         compactors.start(running(2e6));
         assert_eq!(compactors.next_end_s(), 0.0);
+        assert_eq!(compactors.temporary_bytes(), 1e6);
     }
 }

@@ -25,6 +25,7 @@ mod ranges;
 mod repair;
 mod schema;
 mod scrub;
+mod simulate;
 mod split;
 mod statements;
 mod support;
