@@ -13,6 +13,7 @@ mod merge;
 mod metadata;
 mod plan;
 mod scrub;
+mod simulate;
 mod split;
 mod swap;
 mod upgrade;
@@ -31,6 +32,7 @@ pub enum Command {
     Merge(merge::Args),
     Compact(Box<compact::Args>),
     Plan(plan::Args),
+    Simulate(Box<simulate::Args>),
     Upgrade(upgrade::Args),
     Split(split::Args),
     Swap(swap::Args),
@@ -65,6 +67,7 @@ impl Command {
             Command::Dump(_)
             | Command::Metadata(_)
             | Command::Plan(_)
+            | Command::Simulate(_)
             | Command::Verify(_)
             | Command::Doctor(_)
             | Command::Guide(_)
@@ -88,6 +91,7 @@ impl Command {
             Command::Demo(args) => args.format,
             Command::Doctor(args) => args.format,
             Command::Lab(args) => return args.prints_json(),
+            Command::Simulate(args) => return args.prints_json(),
             Command::Bench(args) => return args.prints_json(),
             // A line for each partition or none, and another process of this program that reads it.
             Command::Dump(_) | Command::Guide(_) | Command::BenchArm(_) => return false,
@@ -101,6 +105,7 @@ impl Command {
             Command::Merge(args) => merge::run(args),
             Command::Compact(args) => compact::run(*args),
             Command::Plan(args) => plan::run(args),
+            Command::Simulate(args) => simulate::run(*args),
             Command::Upgrade(args) => upgrade::run(args),
             Command::Split(args) => split::run(args),
             Command::Swap(args) => swap::run(args),

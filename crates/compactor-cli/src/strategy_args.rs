@@ -1,6 +1,7 @@
 //! Options that choose a compaction strategy.
 
 use compactor::table::Release;
+use compactor_strategy::params::CLASSES;
 
 use crate::flags::ByteSize;
 
@@ -58,8 +59,9 @@ pub struct StrategyArgs {
     scaling_parameters: Option<String>,
 }
 
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum ReleaseArg {
+/// A release of Cassandra.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum ReleaseArg {
     #[value(name = "5.0")]
     V5_0,
     #[value(name = "6.0")]
@@ -69,7 +71,9 @@ enum ReleaseArg {
 impl StrategyArgs {
     /// Class of the strategy, if one is chosen.
     pub fn class(&self) -> Option<&str> {
-        self.strategy.as_deref().map(class_of)
+        let name = self.strategy.as_deref()?;
+        // Another name is one that the strategies refuse.
+        Some(class_of(name).unwrap_or(name))
     }
 
     /// Options by Cassandra's names.
@@ -99,26 +103,21 @@ impl StrategyArgs {
 
     /// Release, if one is chosen.
     pub fn release(&self) -> Option<Release> {
-        self.release.map(|release| match release {
+        self.release.map(Release::from)
+    }
+}
+
+impl From<ReleaseArg> for Release {
+    fn from(release: ReleaseArg) -> Release {
+        match release {
             ReleaseArg::V5_0 => Release::V5_0,
             ReleaseArg::V6_0 => Release::V6_0,
-        })
+        }
     }
 }
 
-/// Class of a strategy by its short name; any other name is that of a class.
-fn class_of(name: &str) -> &str {
-    match name {
-        "size-tiered" => "SizeTieredCompactionStrategy",
-        "leveled" => "LeveledCompactionStrategy",
-        "time-window" => "TimeWindowCompactionStrategy",
-        "unified" => "UnifiedCompactionStrategy",
-        "level-count" => "LevelCountCompactionStrategy",
-        class => class,
-    }
-}
-
-fn name_and_value(text: &str) -> Result<(String, String), String> {
+/// Parses an option of a strategy.
+pub fn name_and_value(text: &str) -> Result<(String, String), String> {
     let (name, value) = text
         .split_once('=')
         .ok_or("write it as NAME=VALUE, such as fanout_size=4")?;
@@ -132,4 +131,20 @@ fn mebibytes(text: &str) -> Result<u64, String> {
         0 => Ok(size.0 >> 20),
         _ => Err("sstable_size_in_mb is a whole number of MiB, such as 160MiB".to_owned()),
     }
+}
+
+/// Names of the command, in the order of [`CLASSES`].
+pub const NAMES: [&str; 5] = [
+    "size-tiered",
+    "leveled",
+    "time-window",
+    "unified",
+    "level-count",
+];
+
+/// Class of a strategy that is named as in the command or as in Cassandra.
+pub fn class_of(name: &str) -> Option<&'static str> {
+    let unqualified = name.rsplit('.').next().unwrap_or(name);
+    let mut known = NAMES.iter().zip(CLASSES);
+    known.find_map(|(short, class)| (*short == name || class == unqualified).then_some(class))
 }

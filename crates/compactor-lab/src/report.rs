@@ -22,6 +22,7 @@ pub mod document;
 pub(crate) mod facts;
 pub mod fio;
 pub mod interference;
+pub mod simulation;
 pub mod units;
 
 pub use document::Document;

@@ -37,6 +37,24 @@ impl DroppableTombstones {
         }
     }
 
+    /// Time up to which the ratio is at most `threshold`; `None` if it always is.
+    pub(crate) fn exceeds_after_s(&self, threshold: f64) -> Option<i64> {
+        if self.cells <= 0 {
+            return None;
+        }
+        let mut sum = 0.0;
+        let mut before_s = i64::MIN;
+        for &(point, count) in self.points.iter() {
+            sum += f64::from(count);
+            // Up to the point before, at most the tombstones of this one are added to those before it.
+            if sum / self.cells as f64 > threshold {
+                return Some(before_s);
+            }
+            before_s = point;
+        }
+        None
+    }
+
     /// Estimated ratio of tombstones with a deletion time up to `gc_before_s` to cells.
     pub fn ratio(&self, gc_before_s: i64) -> f64 {
         match self.cells {
@@ -89,6 +107,8 @@ mod tests {
         assert_eq!(tombstones.ratio(15), 4.5 / 24.0);
         assert_eq!(tombstones.ratio(20), 12.0 / 24.0);
         assert!(tombstones.ratio(19) < tombstones.greatest_ratio());
+        let after = |threshold| tombstones.exceeds_after_s(threshold);
+        assert_eq!([0.1, 0.2, 0.6].map(after), [Some(i64::MIN), Some(10), None]);
         assert_eq!(DroppableTombstones::default().ratio(100), 0.0);
     }
 }

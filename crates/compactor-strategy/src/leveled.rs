@@ -8,7 +8,7 @@ mod options;
 mod sizes;
 mod starvation;
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub use options::LeveledOptions;
@@ -38,8 +38,9 @@ pub struct Leveled {
     /// the next compaction of the level begins.
     last_compacted: [Option<Position>; LEVELS],
     starvation: Starvation,
-    /// SSTables whose tombstones may be worth a compaction.
-    with_tombstones: BTreeSet<SstableId>,
+    /// SSTables whose tombstones may be worth a compaction, with their level, by the time up to which they are not,
+    /// seconds since 1970.
+    with_tombstones: BTreeMap<(i64, SstableId), (usize, Arc<Sstable>)>,
 }
 
 impl Leveled {
@@ -50,7 +51,7 @@ impl Leveled {
             generations: Generations::default(),
             last_compacted: Default::default(),
             starvation: Starvation::default(),
-            with_tombstones: BTreeSet::new(),
+            with_tombstones: BTreeMap::new(),
         }
     }
 
@@ -222,11 +223,16 @@ impl Leveled {
     /// compacting (`findDroppableSSTable`).
     fn next_for_tombstones(&self, context: &Context<'_>) -> Option<Task> {
         let gc_before_s = context.gc_before_s();
+        let options = &self.options.tombstones;
         let mut by_ratio: Vec<(usize, f64, &Arc<Sstable>)> = Vec::new();
-        for &id in &self.with_tombstones {
-            if let Some((level, sstable)) = self.generations.get(id) {
-                by_ratio.push((level, sstable.tombstones.ratio(gc_before_s), sstable));
+        let old_enough = ..=(gc_before_s, SstableId(u64::MAX));
+        for (level, sstable) in self.with_tombstones.range(old_enough).map(|(_, at)| at) {
+            // With these there may be thousands to look at again and again.
+            let is_covered = || self.generations.covers_below(*level, sstable);
+            if options.is_refused_if_covered(sstable, gc_before_s) && is_covered() {
+                continue;
             }
+            by_ratio.push((*level, sstable.tombstones.ratio(gc_before_s), sstable));
         }
         by_ratio.sort_by(|a, b| {
             let by_level = b.0.cmp(&a.0);
@@ -234,7 +240,6 @@ impl Leveled {
             let by_first = a.2.first.cmp(&b.2.first);
             by_level.then(by_ratio).then(by_first)
         });
-        let options = &self.options.tombstones;
         let is_free = |s: &Sstable| !s.is_suspect && !context.live.is_compacting(s.id);
         by_ratio.iter().find_map(|(level, _, sstable)| {
             let is_free = is_free(sstable);
@@ -247,14 +252,20 @@ impl Leveled {
 impl Strategy for Leveled {
     fn add(&mut self, sstable: &Arc<Sstable>) {
         self.generations.add(sstable);
-        if self.options.tombstones.may_apply(sstable) {
-            self.with_tombstones.insert(sstable.id);
+        let added = self.generations.get(sstable.id);
+        if let Some(after_s) = self.options.tombstones.applies_after_s(sstable)
+            && let Some((level, added)) = added
+        {
+            let added = (level, Arc::clone(added));
+            self.with_tombstones.insert((after_s, sstable.id), added);
         }
     }
 
     fn remove(&mut self, sstable: &Sstable) {
         self.generations.remove(sstable.id);
-        self.with_tombstones.remove(&sstable.id);
+        if let Some(after_s) = self.options.tombstones.applies_after_s(sstable) {
+            self.with_tombstones.remove(&(after_s, sstable.id));
+        }
     }
 
     fn replace(&mut self, removed: &[Arc<Sstable>], added: &[Arc<Sstable>]) {

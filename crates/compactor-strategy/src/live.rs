@@ -68,10 +68,21 @@ impl Live {
         self.compacting.iter().copied()
     }
 
+    /// Whether all tokens of an SSTable are between those of another. The newest are tried first, since a flushed one
+    /// has almost all tokens.
+    pub(crate) fn is_covered(&self, sstable: &Sstable) -> bool {
+        let (first, last) = (sstable.first.token, sstable.last.token);
+        let mut others = self.sstables.values().rev();
+        others.any(|other| {
+            other.first.token <= first && last <= other.last.token && other.id != sstable.id
+        })
+    }
+
     /// SSTables other than these that cover a partition between the bounds of one of them.
     pub(crate) fn overlapping<'a>(&'a self, sstables: &[&Sstable]) -> Vec<&'a Sstable> {
         let bounds = joined_bounds(sstables);
-        let own: HashSet<SstableId> = sstables.iter().map(|sstable| sstable.id).collect();
+        let mut own: Vec<SstableId> = sstables.iter().map(|sstable| sstable.id).collect();
+        own.sort_unstable();
         let others = self.sstables.values().map(Arc::as_ref);
         let overlaps = |other: &&Sstable| {
             // The first bound that does not end before the SSTable.
@@ -81,7 +92,7 @@ impl Live {
                 .is_some_and(|(first, _)| *first <= &other.last)
         };
         others
-            .filter(|other| !own.contains(&other.id))
+            .filter(|other| own.binary_search(&other.id).is_err())
             .filter(overlaps)
             .collect()
     }
@@ -125,5 +136,18 @@ mod tests {
         let found = live.overlapping(&[&two, &one]);
         let ids: Vec<u64> = found.iter().map(|sstable| sstable.id.0).collect();
         assert_eq!(ids, [3, 5]);
+        let covered = |id| live.is_covered(live.get(SstableId(id)).expect("it is live"));
+        assert_eq!([1, 2, 3, 4, 5].map(covered), [false; 5]);
+        live.insert(Arc::new(Sstable::new(
+            SstableId(6),
+            1,
+            Token(10),
+            Token(19),
+        )));
+        let covered = |id| live.is_covered(live.get(SstableId(id)).expect("it is live"));
+        assert_eq!(
+            [1, 2, 3, 4, 5].map(covered),
+            [false, false, true, true, false]
+        );
     }
 }

@@ -93,6 +93,13 @@ impl TombstoneOptions {
         sstable.tombstones.greatest_ratio() > f64::from(self.threshold)
     }
 
+    /// Deletion time up to which the tombstones of an SSTable are too few, seconds since 1970; `None` if they always
+    /// are.
+    pub(crate) fn applies_after_s(&self, sstable: &Sstable) -> Option<i64> {
+        let threshold = f64::from(self.threshold);
+        sstable.tombstones.exceeds_after_s(threshold)
+    }
+
     /// Estimated ratio of droppable tombstones, if the SSTable is old enough and full enough of them to be
     /// compacted alone.
     pub(crate) fn ratio_worth_dropping(
@@ -111,7 +118,18 @@ impl TombstoneOptions {
         is_worth.then_some(ratio)
     }
 
+    /// Whether an SSTable is not compacted if another one has all of its tokens: no key remains that the other
+    /// cannot have. With samples of keys that is an estimate, which may differ.
+    pub(crate) fn is_refused_if_covered(&self, sstable: &Sstable, gc_before_s: i64) -> bool {
+        let may_be_expired = sstable.max_local_deletion_time < gc_before_s;
+        !self.unchecked && !may_be_expired && sstable.keys.samples.is_none()
+    }
+
     fn overlaps_allow_it(&self, sstable: &Sstable, ratio: f64, context: &Context<'_>) -> bool {
+        let is_refused = self.is_refused_if_covered(sstable, context.gc_before_s());
+        if is_refused && context.live.is_covered(sstable) {
+            return false;
+        }
         let overlapping = context.live.overlapping(&[sstable]);
         if overlapping.is_empty() {
             return true;

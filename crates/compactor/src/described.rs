@@ -17,22 +17,29 @@ use compactor_strategy::{CompactionParams, StrategyOptions};
 
 use crate::{Error, Result};
 
-/// Describes an SSTable, without an id, for a strategy.
+/// Name of a strategy that divides the ring, which is supported with Murmur3Partitioner only.
+pub(crate) fn needs_tokens(params: &CompactionParams) -> Option<&'static str> {
+    let is_sharded = matches!(params.strategy, StrategyOptions::Unified(_));
+    is_sharded.then(|| params.class())
+}
+
+/// Describes an SSTable, without an id. It must be of Murmur3Partitioner if `needs_tokens` names something that needs
+/// it.
 ///
 /// # Errors
-/// An index summary or first key that cannot be read, or a partitioner that the strategy is not supported with.
+/// An index summary or first key that cannot be read, or another partitioner.
 pub(crate) fn describe(
-    params: &CompactionParams,
+    needs_tokens: Option<&str>,
     io: &Io,
     input: &InputSstable,
     mode: ReadMode,
 ) -> Result<Sstable> {
-    let is_sharded = matches!(params.strategy, StrategyOptions::Unified(_));
-    if is_sharded && input.partitioner != Partitioner::Murmur3 {
+    if let Some(name) = needs_tokens
+        && input.partitioner != Partitioner::Murmur3
+    {
         return Err(Error::invalid(format!(
-            "{}: {} is supported with Murmur3Partitioner, this SSTable is of {:?}Partitioner",
+            "{}: {name} is supported with Murmur3Partitioner, this SSTable is of {:?}Partitioner",
             input.data_path().display(),
-            params.class(),
             input.partitioner
         )));
     }

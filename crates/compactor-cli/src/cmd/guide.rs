@@ -30,6 +30,8 @@ enum Chapter {
     Formats,
     /// Direct, buffered and other modes, and their effect on reads.
     IoModes,
+    /// Choosing a compaction strategy: plans and simulations.
+    Strategies,
     /// Experiments on your disk, with recorded results.
     Lab,
     /// The library: tables, rows, writing SSTables.
@@ -43,6 +45,7 @@ impl Chapter {
             Chapter::Purging => include_str!("../../docs/purging.md"),
             Chapter::Formats => include_str!("../../docs/formats.md"),
             Chapter::IoModes => include_str!("../../docs/io-modes.md"),
+            Chapter::Strategies => include_str!("../../docs/strategies.md"),
             Chapter::Lab => include_str!("../../docs/lab.md"),
             Chapter::Library => include_str!("../../docs/library.md"),
         }

@@ -1,7 +1,7 @@
 //! `compactor lab`: experiments on the effect of a compaction on reads, and on how data is stored.
 
 mod chunk_length;
-pub(super) mod common;
+pub(in crate::cmd) mod common;
 mod fio;
 mod interference;
 mod progress;

@@ -26,6 +26,7 @@ mod ranges;
 mod repair;
 mod schema;
 mod scrub;
+mod simulate;
 mod split;
 mod statements;
 mod strip_ttl;

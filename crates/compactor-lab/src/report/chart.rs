@@ -49,7 +49,7 @@ impl Stroke {
     }
 
     /// Stroke of the n-th series: eight colours, then the same with dashes.
-    fn numbered(at: usize) -> Stroke {
+    pub(super) fn numbered(at: usize) -> Stroke {
         Stroke {
             class: CLASSES[at % CLASSES.len()],
             dashes: DASHES[at / CLASSES.len() % DASHES.len()],

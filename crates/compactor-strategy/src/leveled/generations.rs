@@ -98,6 +98,17 @@ impl Generations {
         members.get(start..end).unwrap_or_default()
     }
 
+    /// Whether an SSTable of a lower level has all tokens of an SSTable.
+    pub(super) fn covers_below(&self, level: usize, sstable: &Sstable) -> bool {
+        let (first, last) = (sstable.first.token, sstable.last.token);
+        let covers = |other: &Arc<Sstable>| other.first.token <= first && last <= other.last.token;
+        (1..level).any(|below| {
+            self.overlapping(below, first, last)
+                .first()
+                .is_some_and(covers)
+        }) || (level > 0 && self.level(0).iter().any(covers))
+    }
+
     /// SSTables of a level above L0 from the first one that begins after a position, and then the others
     /// from the start (`wrappingIterator`).
     pub(super) fn wrapping(

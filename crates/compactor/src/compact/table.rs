@@ -21,7 +21,7 @@ use super::replacements::{ReplacementId, Replacements};
 use super::report::{
     CompactReport, CompactedSstable, FailedCompaction, PlannedCompaction, PlannedInput, Replacement,
 };
-use crate::described::describe;
+use crate::described::{describe, needs_tokens};
 use crate::merge::MergeRequest;
 use crate::report::{MergeReport, SstableReport, TtlRemovedReport};
 use crate::table::plan::PlannedKind;
@@ -591,7 +591,7 @@ impl Live {
             may_have_ttl: input.may_have_ttl(),
             ..Live::default()
         };
-        let sstable = params.map(|params| describe(params, io, input, mode));
+        let sstable = params.map(|params| describe(needs_tokens(params), io, input, mode));
         Ok((live, sstable.transpose()?))
     }
 

@@ -6,14 +6,15 @@ use compactor_engine::input::{InputSstable, RepairGroup};
 use compactor_io::Io;
 use compactor_strategy::context::Node;
 use compactor_strategy::random::TieBreak;
-use compactor_strategy::sstable::{RepairState, Sstable, SstableId};
+pub use compactor_strategy::sstable::Sstable;
+use compactor_strategy::sstable::{RepairState, SstableId};
 use compactor_strategy::task::{Split, Task, TaskKind};
 use compactor_strategy::{CompactionParams, CompactionStrategyManager};
 use serde::Serialize;
 
 use super::strategy_choice::{Release, StrategyChoice};
 use super::{Resources, Table};
-use crate::described::describe;
+use crate::described::{describe, needs_tokens};
 use crate::report::lossy;
 use crate::{ErrorKind, Result};
 
@@ -83,7 +84,7 @@ impl<'t> Planning<'t> {
     pub fn run(self, now_ms: i64) -> Result<TablePlan> {
         let io = self.resources.io()?;
         let (params, release) = self.strategy.resolve(self.table)?;
-        let read = self.read_sstables(&params, &io)?;
+        let read = self.read_sstables(needs_tokens(&params), &io)?;
         let schema = self.table.schema();
         let of_schema = schema.and_then(|schema| schema.options.gc_grace_seconds);
         let node = Node {
@@ -128,7 +129,22 @@ impl<'t> Planning<'t> {
         Ok(plan)
     }
 
-    fn read_sstables(&self, params: &CompactionParams, io: &Io) -> Result<ReadSstables> {
+    /// Sizes, bounds and statistics of the SSTables, by which strategies select, and those that are damaged.
+    ///
+    /// # Errors
+    /// Another partitioner than Murmur3Partitioner, or a failed read.
+    pub fn sstables(&self) -> Result<(Vec<Sstable>, Vec<UnreadableSstable>)> {
+        let read = self.read_sstables("a simulation", &self.resources.io()?)?;
+        Ok((read.sstables, read.unreadable))
+    }
+
+    /// Describes the SSTables. They must be of Murmur3Partitioner if `needs_tokens` names something that needs it.
+    fn read_sstables<'a>(
+        &self,
+        needs_tokens: impl Into<Option<&'a str>>,
+        io: &Io,
+    ) -> Result<ReadSstables> {
+        let needs_tokens = needs_tokens.into();
         let mode = self.resources.read_mode;
         let mut read = ReadSstables {
             sstables: Vec::new(),
@@ -137,7 +153,7 @@ impl<'t> Planning<'t> {
         let paths = self.table.sstables();
         // There may be tens of thousands: what is needed of each is taken before the next one is opened.
         let inputs = InputSstable::open_all_with(io, paths, mode, |input| {
-            describe(params, io, &input, mode)
+            describe(needs_tokens, io, &input, mode)
         });
         for (place, (path, input)) in paths.iter().zip(inputs).enumerate() {
             let described = input.and_then(|described| described);

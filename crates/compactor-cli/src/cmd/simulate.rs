@@ -1,0 +1,195 @@
+//! `compactor simulate`: compactions of a table over time.
+
+mod options;
+mod strategies;
+mod sweep;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use compactor::{Error, Table};
+use compactor_io::raise_open_files_limit;
+use compactor_lab::report::simulation::{Run, document};
+use compactor_simulate::{Setup, simulate};
+use compactor_strategy::sstable::Sstable;
+use serde::Serialize;
+
+use super::lab::common::ReportFormat;
+use crate::output::{print, say};
+use crate::result_file::ResultFile;
+use options::{StrategyFlags, TableFlags};
+use strategies::{Choice, Choices};
+use sweep::Sweep;
+
+/// Simulate the compactions of a table over time: writes, SSTables per read, and room.
+///
+/// Flushes arrive as --ingest and --flush-size specify, the strategy selects as a node of Cassandra does, and
+/// compactions share --compaction-throughput. SSTables have no rows: a merge computes the expected number of rows that
+/// remain after updates, deletions, expiry and purging. A day or a year takes seconds, and nothing is written.
+///
+/// The node is taken to own the whole ring with one data directory; partitions are spread over all tokens. Results are
+/// for one node: --ingest is what it stores, replicas included.
+///
+/// `compactor guide strategies` explains the figures, and how to choose a strategy with them.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  The experiment of CASSANDRA-7871:
+    compactor simulate leveled --ingest 1MiB/s --ttl 2d --gc-grace-seconds 60 \\
+        --sstable-size 160MiB --fanout-size 10 --duration 88h --format json
+
+  Three strategies for the same workload, as a page with charts:
+    compactor simulate --compare size-tiered,leveled,unified --ingest 2MiB/s --updates 0.3 \\
+        --html compare.html
+
+  The fan-out that writes least:
+    compactor simulate leveled --sweep fanout-size=2..16 --duration 60d
+
+  What unified compaction would make of a table of a node:
+    compactor simulate unified --scaling-parameters L10 --from /data/ks/t-1c6a... --ingest 1MiB/s")]
+pub struct Args {
+    /// Strategy: size-tiered, leveled, time-window, unified, level-count, or a class of Cassandra; with options after
+    /// colons, such as leveled:fanout_size=4.
+    #[arg(value_name = "STRATEGY", value_parser = strategies::choice, required_unless_present = "compare")]
+    strategy: Option<Choice>,
+
+    /// More strategies for the same workload, with commas between them. Options for strategies apply to those that
+    /// have them.
+    #[arg(long, value_name = "STRATEGY,...", value_parser = strategies::choices)]
+    compare: Vec<Choices>,
+
+    /// Several values of an option: --sweep fanout-size=2..16, --sweep flush-size=64MiB,256MiB. Any option of the
+    /// strategy, or one of ingest, updates, deletes, ttl, gc-grace-seconds, flush-size, compression-ratio,
+    /// compaction-throughput and concurrent-compactors.
+    #[arg(long, value_name = "NAME=FROM..TO|A,B,C", conflicts_with = "compare")]
+    sweep: Option<Sweep>,
+
+    #[command(flatten)]
+    flags: StrategyFlags,
+
+    #[command(flatten)]
+    table: TableFlags,
+
+    /// A table whose SSTables are there at the start, with their sizes, levels, ranges and times: its directory, a
+    /// snapshot, or Data.db files. Their rows are estimated. It is only read.
+    #[arg(long, value_name = "TABLE_DIR|SNAPSHOT_DIR|Data.db")]
+    from: Vec<PathBuf>,
+
+    /// Writes a report with charts to a file, for any browser.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+
+    /// Form of the output on stdout.
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: ReportFormat,
+}
+
+impl Args {
+    /// Form of an error on stdout.
+    pub fn prints_json(&self) -> bool {
+        self.format == ReportFormat::Json
+    }
+}
+
+/// Several simulations.
+#[derive(Serialize)]
+struct Runs<'a> {
+    runs: &'a [Run],
+}
+
+/// Runs the command.
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let page = args.html.as_deref().map(ResultFile::create).transpose()?;
+    let initial = initial(&args)?;
+    let choices: Vec<Choice> = args
+        .strategy
+        .iter()
+        .chain(args.compare.iter().flat_map(|choices| &choices.0))
+        .cloned()
+        .collect();
+    let plans = match &args.sweep {
+        None => compared(&args, choices)?,
+        Some(sweep) => swept(&args, &choices, sweep)?,
+    };
+    let mut runs = Vec::new();
+    for plan in plans {
+        let setup = Setup {
+            initial: initial.clone(),
+            ..plan.setup
+        };
+        let outcome = simulate(&setup).map_err(|error| Error::invalid(error.to_string()))?;
+        runs.push(Run {
+            name: plan.name,
+            value: plan.value,
+            outcome,
+        });
+    }
+    let varied = args.sweep.as_ref().map(|sweep| sweep.name.as_str());
+    let document = document(&runs, varied, args.table.facts());
+    if let (Some(file), Some(path)) = (page, &args.html) {
+        file.write(&document.to_html())?;
+        say(format_args!("report with charts: {}", path.display()));
+    }
+    print(&match (args.format, &runs[..]) {
+        (ReportFormat::Text, _) => document.to_text(),
+        (ReportFormat::Markdown, _) => document.to_markdown(),
+        (ReportFormat::Json, [only]) => serde_json::to_string_pretty(only)?,
+        (ReportFormat::Json, runs) => serde_json::to_string_pretty(&Runs { runs })?,
+    })
+}
+
+/// A simulation to run.
+struct Plan {
+    name: String,
+    value: Option<f64>,
+    setup: Setup,
+}
+
+/// Each strategy with the options that it has.
+fn compared(args: &Args, mut choices: Vec<Choice>) -> Result<Vec<Plan>, Error> {
+    args.flags.apply(&mut choices)?;
+    let plans = choices.iter().map(|choice| {
+        let strategy = strategies::params(choice, args.flags.release())?;
+        Ok(Plan {
+            name: strategies::name(choice),
+            value: None,
+            setup: args.table.setup(strategy)?,
+        })
+    });
+    plans.collect()
+}
+
+/// A strategy with each value of an option.
+fn swept(args: &Args, choices: &[Choice], sweep: &Sweep) -> Result<Vec<Plan>, Error> {
+    let plans = sweep.values.iter().map(|value| {
+        let mut choices = choices.to_vec();
+        args.flags.apply(&mut choices)?;
+        let [choice] = &mut choices[..] else {
+            return Err(Error::invalid("--sweep needs one strategy"));
+        };
+        let mut table = args.table.clone();
+        if !table.set(&sweep.name, value)? {
+            strategies::set(choice, &sweep.name, value)?;
+        }
+        let strategy = strategies::params(choice, args.flags.release())?;
+        Ok(Plan {
+            name: format!("{} {value}", sweep.name),
+            value: value.parse().ok(),
+            setup: table.setup(strategy)?,
+        })
+    });
+    plans.collect()
+}
+
+/// SSTables of --from.
+fn initial(args: &Args) -> anyhow::Result<Vec<Sstable>> {
+    if args.from.is_empty() {
+        return Ok(Vec::new());
+    }
+    let _ = raise_open_files_limit();
+    let table = Table::open_all(&args.from, None)?;
+    let (sstables, unreadable) = table.plan().sstables()?;
+    for sstable in &unreadable {
+        say(format_args!("warning: left out: {}", sstable.error));
+    }
+    Ok(sstables)
+}

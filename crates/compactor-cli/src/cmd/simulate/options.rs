@@ -1,0 +1,334 @@
+//! Options of the strategies, and of the table and its node.
+
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
+use compactor::Error;
+use compactor_lab::report::document::Facts;
+use compactor_simulate::{Distribution, Setup, Workload};
+use compactor_strategy::CompactionParams;
+use compactor_strategy::release::Release;
+
+use super::strategies::{Choice, has, set};
+use crate::duration::Seconds;
+use crate::flags::{ByteRate, ByteSize};
+use crate::numbers::{GC_GRACE_SECONDS, within};
+use crate::strategy_args::{ReleaseArg, name_and_value};
+
+const SIZE: RangeInclusive<ByteSize> = ByteSize(1)..=ByteSize(1 << 50);
+const RATE: RangeInclusive<ByteRate> = ByteRate(1)..=ByteRate(1 << 40);
+const FLUSH: RangeInclusive<ByteSize> = ByteSize(1 << 20)..=ByteSize(1 << 40);
+const PART: RangeInclusive<f64> = 0.0..=1.0;
+const RATIO: RangeInclusive<f64> = 0.001..=100.0;
+const EXPONENT: RangeInclusive<f64> = 0.0..=5.0;
+/// Twenty years, as `default_time_to_live` at most.
+const TTL: RangeInclusive<Seconds> = Seconds(1)..=Seconds(630_720_000);
+const DURATION: RangeInclusive<Seconds> = Seconds(1)..=Seconds(100 * 366 * 86_400);
+const COMPACTORS: RangeInclusive<usize> = 1..=256;
+const ROWS: RangeInclusive<u64> = 1..=1_000_000_000_000_000;
+
+/// Options of the strategies. Each is refused with Cassandra's message.
+#[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Strategy")]
+pub(super) struct StrategyFlags {
+    /// Size of SSTables: sstable_size_in_mb of leveled, target_sstable_size of unified.
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
+    sstable_size: Option<String>,
+
+    /// fanout_size of leveled and level-count.
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    fanout_size: Option<String>,
+
+    /// min_threshold of all but unified.
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    min_threshold: Option<String>,
+
+    /// max_threshold of all but unified.
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    max_threshold: Option<String>,
+
+    /// scaling_parameters of unified, such as T4 or L10.
+    #[arg(long, value_name = "W,...", allow_hyphen_values = true)]
+    scaling_parameters: Option<String>,
+
+    /// Window of time-window, such as 1d or 6h: compaction_window_size and compaction_window_unit.
+    #[arg(long, value_name = "SPAN", allow_hyphen_values = true)]
+    window: Option<String>,
+
+    /// Number of levels of level-count.
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    levels: Option<String>,
+
+    /// Another option of the strategy by Cassandra's name; may be repeated.
+    #[arg(long, value_name = "NAME=VALUE", value_parser = name_and_value)]
+    strategy_option: Vec<(String, String)>,
+
+    /// Release of Cassandra whose rules and defaults apply.
+    #[arg(long, value_enum, value_name = "RELEASE", default_value = "6.0")]
+    release: ReleaseArg,
+}
+
+impl StrategyFlags {
+    pub(super) fn release(&self) -> Release {
+        self.release.into()
+    }
+
+    /// Sets the options of the strategies that have them.
+    ///
+    /// # Errors
+    /// An option that none of them has, and values that cannot be converted.
+    pub(super) fn apply(&self, choices: &mut [Choice]) -> Result<(), Error> {
+        let flags = [
+            ("sstable-size", &self.sstable_size),
+            ("fanout-size", &self.fanout_size),
+            ("min-threshold", &self.min_threshold),
+            ("max-threshold", &self.max_threshold),
+            ("scaling-parameters", &self.scaling_parameters),
+            ("window", &self.window),
+            ("levels", &self.levels),
+        ];
+        for (name, value) in flags {
+            let Some(value) = value else { continue };
+            let mut users = choices
+                .iter_mut()
+                .filter(|choice| has(choice, name))
+                .peekable();
+            if users.peek().is_none() {
+                let classes: Vec<&str> = choices.iter().map(|choice| choice.class).collect();
+                let classes = classes.join(", ");
+                return Err(Error::invalid(format!(
+                    "--{name} is no option of {classes}"
+                )));
+            }
+            for choice in users {
+                set(choice, name, value)?;
+            }
+        }
+        for choice in choices {
+            choice.options.extend(self.strategy_option.iter().cloned());
+        }
+        Ok(())
+    }
+}
+
+/// Which rows are updated, deleted and read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum DistributionName {
+    /// All rows equally.
+    Uniform,
+    /// A few rows get most of the updates and reads.
+    Zipf,
+    /// Every row is written once, and those of a partition at about the same time.
+    TimeOrdered,
+}
+
+/// The table, its writes, and the node.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct TableFlags {
+    /// Bytes that are written per second, uncompressed.
+    #[arg(long, help_heading = "Writes", value_name = "RATE", default_value = "1MiB/s",
+        value_parser = within(RATE), allow_hyphen_values = true)]
+    ingest: ByteRate,
+
+    /// Bytes of a row.
+    #[arg(long, help_heading = "Writes", value_name = "SIZE", default_value = "1KiB",
+        value_parser = within(SIZE), allow_hyphen_values = true)]
+    row_size: ByteSize,
+
+    /// Bytes of all rows of a partition. Default: that of a row.
+    #[arg(long, help_heading = "Writes", value_name = "SIZE", value_parser = within(SIZE),
+        allow_hyphen_values = true)]
+    partition_size: Option<ByteSize>,
+
+    /// Which rows are updated, deleted and read.
+    #[arg(long, help_heading = "Writes", value_enum, default_value = "uniform")]
+    distribution: DistributionName,
+
+    /// With zipf: the k-th most popular row is drawn in proportion to 1/k^N. Default: 0.99.
+    #[arg(long, help_heading = "Writes", value_name = "N", value_parser = within(EXPONENT),
+        allow_negative_numbers = true)]
+    zipf_exponent: Option<f64>,
+
+    /// Part of the writes that overwrite an existing row, 0 to 1. Others insert rows.
+    #[arg(long, help_heading = "Writes", value_name = "PART", default_value = "0",
+        value_parser = within(PART), allow_negative_numbers = true)]
+    updates: f64,
+
+    /// Part of the writes that delete an existing row, 0 to 1.
+    #[arg(long, help_heading = "Writes", value_name = "PART", default_value = "0",
+        value_parser = within(PART), allow_negative_numbers = true)]
+    deletes: f64,
+
+    /// Number of rows that updates and deletes may find from the start, although none is stored yet.
+    #[arg(long, help_heading = "Writes", value_name = "N", value_parser = within(ROWS),
+        allow_negative_numbers = true)]
+    rows: Option<u64>,
+
+    /// Time to live of all rows. Default: none.
+    #[arg(long, help_heading = "Table", value_name = "SPAN", value_parser = within(TTL),
+        allow_hyphen_values = true)]
+    ttl: Option<Seconds>,
+
+    /// gc_grace_seconds of the table.
+    #[arg(long, help_heading = "Table", value_name = "N", default_value = "864000",
+        value_parser = within(GC_GRACE_SECONDS), allow_negative_numbers = true)]
+    gc_grace_seconds: u32,
+
+    /// Stored bytes of a flushed SSTable.
+    #[arg(long, help_heading = "Table", value_name = "SIZE", default_value = "128MiB",
+        value_parser = within(FLUSH), allow_hyphen_values = true)]
+    flush_size: ByteSize,
+
+    /// Stored bytes per byte of --ingest: below 1 by compression, above by what the format adds to small cells.
+    #[arg(long, help_heading = "Table", value_name = "RATIO", default_value = "1",
+        value_parser = within(RATIO), allow_negative_numbers = true)]
+    compression_ratio: f64,
+
+    /// bloom_filter_fp_chance of the table. Default: 0.1 for leveled and level-count, otherwise 0.01.
+    #[arg(
+        long,
+        help_heading = "Table",
+        value_name = "PART",
+        allow_negative_numbers = true
+    )]
+    bloom_filter_fp_chance: Option<f64>,
+
+    /// Stored bytes that all compactions together read per second, or none for no limit.
+    #[arg(long, help_heading = "Node", value_name = "RATE|none", default_value = "64MiB/s",
+        value_parser = throughput, allow_hyphen_values = true)]
+    compaction_throughput: Throughput,
+
+    /// Compactions that run at once.
+    #[arg(long, help_heading = "Node", value_name = "N", default_value = "2",
+        value_parser = within(COMPACTORS), allow_negative_numbers = true)]
+    concurrent_compactors: usize,
+
+    /// Time to simulate.
+    #[arg(long, value_name = "SPAN", default_value = "30d", value_parser = within(DURATION),
+        allow_hyphen_values = true)]
+    duration: Seconds,
+
+    /// Random seed.
+    #[arg(long, value_name = "N", default_value = "1", allow_negative_numbers = true,
+        value_parser = within(0..=u64::MAX))]
+    seed: u64,
+}
+
+/// A rate, or no limit.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Throughput(Option<ByteRate>);
+
+fn throughput(text: &str) -> Result<Throughput, String> {
+    match text {
+        // 0 is no limit in cassandra.yaml.
+        "none" | "0" => Ok(Throughput(None)),
+        _ => {
+            let rate = within(RATE)(text).map_err(|reason| format!("{reason}, or none"))?;
+            Ok(Throughput(Some(rate)))
+        }
+    }
+}
+
+impl TableFlags {
+    /// What is simulated with a strategy.
+    ///
+    /// # Errors
+    /// Options that contradict each other.
+    pub(super) fn setup(&self, strategy: CompactionParams) -> Result<Setup, Error> {
+        let row_bytes = self.row_size.0 as f64;
+        let mut setup = Setup::new(strategy);
+        setup.workload = Workload {
+            ingest_bytes_per_s: self.ingest.0 as f64,
+            row_bytes,
+            partition_bytes: self.partition_size.map_or(row_bytes, |size| size.0 as f64),
+            compression_ratio: self.compression_ratio,
+            distribution: self.distribution()?,
+            updates: self.updates,
+            deletes: self.deletes,
+            rows: self.rows.map_or(0.0, |rows| rows as f64),
+            ttl_s: self.ttl.map(|ttl| ttl.0),
+            gc_grace_s: self.gc_grace_seconds.into(),
+            flush_bytes: self.flush_size.0 as f64,
+            ..setup.workload
+        };
+        setup.throughput_bytes_per_s = self.compaction_throughput.0.map(|rate| rate.0 as f64);
+        setup.concurrent_compactors = self.concurrent_compactors;
+        setup.bloom_filter_fp_chance = self.bloom_filter_fp_chance;
+        setup.duration_s = self.duration.0;
+        setup.seed = self.seed;
+        Ok(setup)
+    }
+
+    fn distribution(&self) -> Result<Distribution, Error> {
+        match (self.distribution, self.zipf_exponent) {
+            (DistributionName::Zipf, exponent) => Ok(Distribution::Zipf {
+                exponent: exponent.unwrap_or(0.99),
+            }),
+            (_, Some(_)) => Err(Error::invalid("--zipf-exponent needs --distribution zipf")),
+            (DistributionName::Uniform, None) => Ok(Distribution::Uniform),
+            (DistributionName::TimeOrdered, None) => Ok(Distribution::TimeOrdered),
+        }
+    }
+
+    /// Sets an option by its name, and returns whether it is one of these.
+    ///
+    /// # Errors
+    /// A value out of range.
+    pub(super) fn set(&mut self, name: &str, value: &str) -> Result<bool, Error> {
+        match name.replace('_', "-").as_str() {
+            "ingest" => self.ingest = swept(name, value, RATE)?,
+            "updates" => self.updates = swept(name, value, PART)?,
+            "deletes" => self.deletes = swept(name, value, PART)?,
+            "ttl" => self.ttl = Some(swept(name, value, TTL)?),
+            "gc-grace-seconds" => self.gc_grace_seconds = swept(name, value, GC_GRACE_SECONDS)?,
+            "flush-size" => self.flush_size = swept(name, value, FLUSH)?,
+            "compression-ratio" => self.compression_ratio = swept(name, value, RATIO)?,
+            "concurrent-compactors" => {
+                self.concurrent_compactors = swept(name, value, COMPACTORS)?;
+            }
+            "compaction-throughput" => {
+                self.compaction_throughput = throughput(value)
+                    .map_err(|reason| Error::invalid(format!("--{name} {value}: {reason}")))?;
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// The workload, for a report.
+    pub(super) fn facts(&self) -> Facts {
+        let mut writes = format!(
+            "{}, rows of {}, {} of updates, {} of deletes",
+            self.ingest,
+            self.row_size,
+            percent(self.updates),
+            percent(self.deletes)
+        );
+        if let Some(ttl) = self.ttl {
+            writes.push_str(&format!(", time to live {ttl}"));
+        }
+        let throughput = self.compaction_throughput.0;
+        let throughput = throughput.map_or("unlimited".to_owned(), |rate| rate.to_string());
+        let node = format!(
+            "flushes of {}, compactions of {throughput}, {} at once",
+            self.flush_size, self.concurrent_compactors
+        );
+        vec![
+            ("writes".to_owned(), writes),
+            ("node".to_owned(), node),
+            ("time".to_owned(), self.duration.to_string()),
+        ]
+    }
+}
+
+fn percent(part: f64) -> String {
+    format!("{:.0}%", 100.0 * part)
+}
+
+fn swept<T>(name: &str, value: &str, range: RangeInclusive<T>) -> Result<T, Error>
+where
+    T: FromStr<Err: Display> + PartialOrd + Display + Clone + Send + Sync + 'static,
+{
+    within(range)(value).map_err(|reason| Error::invalid(format!("--{name} {value}: {reason}")))
+}

@@ -1,0 +1,256 @@
+//! Writes of a table.
+
+use crate::popularity::Popularity;
+use crate::setup::SetupError;
+
+/// Which rows are updated, deleted and read.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Distribution {
+    /// All equally. The rows of a partition are written at any time.
+    Uniform,
+    /// A few get most of the updates and reads.
+    Zipf {
+        /// The k-th most popular row is drawn in proportion to 1/k^exponent.
+        exponent: f64,
+    },
+    /// None is written twice, and the rows of a partition are written at about the same time, as in a time
+    /// series whose partitions are of an hour or a day.
+    TimeOrdered,
+}
+
+/// Writes of a table, all along the same.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Workload {
+    /// Bytes that are written per second, uncompressed.
+    pub ingest_bytes_per_s: f64,
+    /// Bytes of a row.
+    pub row_bytes: f64,
+    /// Bytes of all rows of a partition.
+    pub partition_bytes: f64,
+    /// Bytes of a tombstone.
+    pub tombstone_bytes: f64,
+    /// Stored bytes per byte.
+    pub compression_ratio: f64,
+    /// Which rows are updated, deleted and read.
+    pub distribution: Distribution,
+    /// Part of the writes that overwrite an existing row. Others insert rows.
+    pub updates: f64,
+    /// Part of the writes that delete an existing row.
+    pub deletes: f64,
+    /// Number of rows that updates and deletes find at the start; none of them is stored before it is
+    /// updated.
+    pub rows: f64,
+    /// Time to live of rows, seconds.
+    pub ttl_s: Option<u64>,
+    /// Age from which tombstones are purged, seconds (`gc_grace_seconds`).
+    pub gc_grace_s: u64,
+    /// Stored bytes of an SSTable that is flushed, before rows that were written twice are counted once.
+    pub flush_bytes: f64,
+}
+
+impl Default for Workload {
+    fn default() -> Workload {
+        Workload {
+            ingest_bytes_per_s: MIB,
+            row_bytes: 1024.0,
+            partition_bytes: 1024.0,
+            tombstone_bytes: 40.0,
+            compression_ratio: 1.0,
+            distribution: Distribution::Uniform,
+            updates: 0.0,
+            deletes: 0.0,
+            rows: 0.0,
+            ttl_s: None,
+            gc_grace_s: 864_000,
+            flush_bytes: 128.0 * MIB,
+        }
+    }
+}
+
+/// Bytes of a MiB.
+pub(crate) const MIB: f64 = (1u64 << 20) as f64;
+
+/// Fewest rows that updates are distributed over.
+const FEWEST_ROWS: f64 = 1.0;
+
+impl Workload {
+    /// Refuses numbers that are out of range, and contradictions.
+    pub(crate) fn validate(&self) -> Result<(), SetupError> {
+        let positive = [
+            ("ingest", self.ingest_bytes_per_s),
+            ("row-size", self.row_bytes),
+            ("partition-size", self.partition_bytes),
+            ("tombstone-size", self.tombstone_bytes),
+            ("compression-ratio", self.compression_ratio),
+            ("flush-size", self.flush_bytes),
+        ];
+        for (name, value) in positive {
+            if !(value.is_finite() && value > 0.0) {
+                return Err(SetupError(format!("{name} must be greater than 0")));
+            }
+        }
+        for (name, part) in [("updates", self.updates), ("deletes", self.deletes)] {
+            if !(0.0..=1.0).contains(&part) {
+                return Err(SetupError(format!("{name} must be between 0 and 1")));
+            }
+        }
+        self.refuse_contradictions()
+    }
+
+    fn refuse_contradictions(&self) -> Result<(), SetupError> {
+        let refused = |text: &str| Err(SetupError(text.to_owned()));
+        let again = self.updates + self.deletes;
+        match () {
+            () if self.partition_bytes < self.row_bytes => {
+                refused("partition-size cannot be smaller than row-size")
+            }
+            () if again > 1.0 => refused("updates and deletes together cannot be more than 1"),
+            () if self.distribution == Distribution::TimeOrdered && again > 0.0 => refused(
+                "updates and deletes need a distribution other than time-ordered, which writes no row twice",
+            ),
+            () if self.inserts() <= self.deletes && again > 0.0 && self.rows < FEWEST_ROWS => {
+                refused(
+                    "updates and deletes find too few rows: set rows, or have more inserts than deletes",
+                )
+            }
+            () if again == 0.0 && self.rows > 0.0 => {
+                refused("rows are those that updates and deletes find: set updates or deletes")
+            }
+            () => Ok(()),
+        }
+    }
+
+    /// Part of the writes that insert a row.
+    pub(crate) fn inserts(&self) -> f64 {
+        (1.0 - self.updates - self.deletes).max(0.0)
+    }
+
+    /// Writes per second.
+    pub(crate) fn writes_per_s(&self) -> f64 {
+        let mean_bytes =
+            (1.0 - self.deletes) * self.row_bytes + self.deletes * self.tombstone_bytes;
+        self.ingest_bytes_per_s / mean_bytes
+    }
+
+    /// Time between two flushes, seconds.
+    pub(crate) fn flush_interval_s(&self) -> f64 {
+        self.flush_bytes / (self.ingest_bytes_per_s * self.compression_ratio)
+    }
+
+    /// Rows of a partition.
+    pub(crate) fn rows_per_partition(&self) -> f64 {
+        self.partition_bytes / self.row_bytes
+    }
+
+    /// Rows of a partition of which each is in an SSTable or not, whichever others are.
+    pub(crate) fn scattered_rows(&self) -> f64 {
+        match self.distribution {
+            Distribution::TimeOrdered => 1.0,
+            _ => self.rows_per_partition(),
+        }
+    }
+
+    /// Stored bytes of a row.
+    pub(crate) fn stored_row_bytes(&self) -> f64 {
+        self.row_bytes * self.compression_ratio
+    }
+
+    /// Stored bytes of a tombstone.
+    pub(crate) fn stored_tombstone_bytes(&self) -> f64 {
+        self.tombstone_bytes * self.compression_ratio
+    }
+
+    /// Number of rows that exist, and that the next update or delete may find.
+    pub(crate) fn existing_rows(&self, elapsed_s: f64) -> f64 {
+        let per_s = self.writes_per_s();
+        let grown = (self.inserts() - self.deletes) * per_s * elapsed_s;
+        let inserted = match self.ttl_s {
+            None => grown,
+            Some(ttl) => grown.min(self.steady_rows(ttl as f64)),
+        };
+        (self.rows + inserted).max(FEWEST_ROWS)
+    }
+
+    /// Inserted rows that have not expired, once their number is steady. Updates of rows prolong their life:
+    /// at a rate u/K per row it is (e^(u·TTL/K) − 1)/(u/K) on average, so that K = u·TTL/ln(1 + u/i).
+    fn steady_rows(&self, ttl_s: f64) -> f64 {
+        let writes = self.writes_per_s() * ttl_s;
+        let (inserted, updated) = (self.inserts(), self.updates);
+        match () {
+            () if inserted <= 0.0 => f64::INFINITY,
+            () if updated <= 0.0 => writes * (inserted - self.deletes).max(0.0),
+            () => writes * updated / (updated / inserted).ln_1p(),
+        }
+    }
+
+    /// Stored bytes that a table without anything superfluous would have.
+    pub(crate) fn live_bytes(&self, elapsed_s: f64, popularity: &Popularity) -> f64 {
+        let rows: f64 = (0..popularity.len())
+            .map(|class| self.live_rows(elapsed_s, popularity, class))
+            .sum();
+        rows * self.stored_row_bytes()
+    }
+
+    /// Rows of a class that exist, and of the initial ones only those that were written in the time to live.
+    pub(crate) fn live_rows(&self, elapsed_s: f64, popularity: &Popularity, class: usize) -> f64 {
+        let existing = self.existing_rows(elapsed_s);
+        let window_s = self
+            .ttl_s
+            .map_or(elapsed_s, |ttl| elapsed_s.min(ttl as f64));
+        let again = (self.updates + self.deletes) * self.writes_per_s();
+        let share = popularity.rows(class);
+        let rate = popularity.writes(class) * again / (share * existing);
+        let unwritten = self.rows * (-rate * window_s).exp();
+        share * (existing - unwritten).max(0.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_updates_all_rows_of_the_time_to_live_are_live() {
+        let workload = Workload {
+            ttl_s: Some(1000),
+            ..Workload::default()
+        };
+        let popularity = Popularity::new(Distribution::Uniform, 1e6);
+        let live = |elapsed| workload.live_bytes(elapsed, &popularity) / MIB;
+        assert!((live(500.0) - 500.0).abs() < 1e-6);
+        assert!((live(5000.0) - 1000.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn updates_fill_the_initial_rows() {
+        let workload = Workload {
+            updates: 1.0,
+            rows: 1024.0 * 100.0,
+            ..Workload::default()
+        };
+        let popularity = Popularity::new(Distribution::Uniform, workload.rows);
+        let live = |elapsed| workload.live_bytes(elapsed, &popularity) / MIB;
+        // After as many writes as rows, 1 − 1/e of them are written.
+        assert!((live(100.0) - 63.2).abs() < 0.1);
+        assert!((live(10_000.0) - 100.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn contradictions_are_refused() {
+        let refused = |change: &dyn Fn(&mut Workload)| {
+            let mut workload = Workload::default();
+            change(&mut workload);
+            workload.validate().unwrap_err().0
+        };
+        assert!(refused(&|w| w.ingest_bytes_per_s = 0.0).contains("ingest"));
+        assert!(refused(&|w| w.updates = 1.5).contains("updates"));
+        assert!(refused(&|w| w.partition_bytes = 1.0).contains("row-size"));
+        assert!(refused(&|w| (w.updates, w.deletes) = (0.6, 0.5)).contains("together"));
+        assert!(refused(&|w| w.updates = 1.0).contains("too few rows"));
+        assert!(refused(&|w| w.rows = 5.0).contains("set updates"));
+        let time_ordered = |w: &mut Workload| {
+            (w.distribution, w.deletes) = (Distribution::TimeOrdered, 0.1);
+        };
+        assert!(refused(&time_ordered).contains("time-ordered"));
+    }
+}
