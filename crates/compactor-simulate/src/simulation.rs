@@ -5,7 +5,6 @@ use compactor_strategy::task::{Task, TaskKind};
 use crate::arrivals::{flushed, partitions};
 use crate::cohort::{Buckets, US};
 use crate::compactors::{Compactors, Running};
-use crate::measure::{levels, reads};
 use crate::merge::Merge;
 use crate::meter::Meter;
 use crate::outcome::{End, Outcome, Sample};
@@ -16,6 +15,7 @@ use crate::stored::{RING, Range, Stored, bytes_of};
 use crate::table::{Table, newest_s};
 
 mod report;
+mod sampling;
 
 /// Start of a simulation without initial SSTables: 2024-01-01, seconds since 1970.
 const START_S: i64 = 1_704_067_200;
@@ -23,8 +23,6 @@ const START_S: i64 = 1_704_067_200;
 const SAMPLES: f64 = 120.0;
 /// Time between two looks at what has expired, seconds. Without expiry nothing changes between events.
 const CHECK_S: f64 = 600.0;
-/// Number of flushed SSTables that no compaction has read at which a simulation ends.
-const MAX_FLUSHED: usize = 5000;
 /// Intervals of time in which rows are counted, until they expire or for the whole time.
 const BUCKETS: f64 = 32.0;
 
@@ -130,15 +128,16 @@ impl<'a> Simulation<'a> {
                 Event::Flush => {
                     flushes += 1.0;
                     self.flush(flush_s);
+                    if self.is_overloaded() {
+                        self.end = End::Overloaded;
+                        self.sample();
+                        return;
+                    }
                 }
                 Event::Check => checks += 1.0,
                 Event::Sample => {
                     samples += 1.0;
                     self.sample();
-                    if self.is_overloaded() {
-                        self.end = End::Overloaded;
-                        return;
-                    }
                     continue;
                 }
                 Event::End => {
@@ -242,56 +241,5 @@ impl<'a> Simulation<'a> {
             self.compactors.temporary_bytes(),
             self.table.len(),
         );
-    }
-
-    fn is_overloaded(&self) -> bool {
-        let flushed = self.table.iter().filter(|(_, s)| s.generation == 0);
-        flushed.count() > MAX_FLUSHED
-    }
-
-    fn sample(&mut self) {
-        let written = self.meter.flushed_bytes + self.meter.written_bytes;
-        let read = self.meter.read_bytes;
-        let (before_s, before_written, before_read) = self.sampled;
-        let span_s = self.now_s - before_s;
-        if span_s <= 0.0 {
-            return;
-        }
-        self.sampled = (self.now_s, written, read);
-        let now_ms = self.now_ms();
-        let workload = &self.setup.workload;
-        let reads = reads(
-            &self.table,
-            workload,
-            &self.popularity,
-            self.setup.fp_chance(),
-            (self.start_us, self.now_s),
-        );
-        let levels = levels(&mut self.table, now_ms);
-        self.samples.push(Sample {
-            time_s: self.now_s,
-            dataset_bytes: self.table.bytes(),
-            live_bytes: self.live_bytes(),
-            temporary_bytes: self.compactors.temporary_bytes(),
-            sstables: self.table.len(),
-            sstables_per_point_read: reads.point,
-            sstables_per_range_read: reads.range,
-            pending_tasks: self.table.manager.pending_tasks(now_ms),
-            write_bytes_per_s: (written - before_written) / span_s,
-            read_bytes_per_s: (read - before_read) / span_s,
-            level_bytes: levels.iter().map(|l| (l.level, l.bytes)).collect(),
-        });
-    }
-
-    /// Stored bytes of the rows that exist; those of initial SSTables are counted until they expire.
-    fn live_bytes(&self) -> f64 {
-        let workload = &self.setup.workload;
-        let initial: u64 = self.setup.initial.iter().map(|s| s.data_bytes).sum();
-        let expires = |ttl: u64| self.now_s > ttl as f64;
-        let initial = match workload.ttl_s.is_some_and(expires) {
-            true => 0.0,
-            false => initial as f64,
-        };
-        initial + workload.live_bytes(self.now_s, &self.popularity)
     }
 }

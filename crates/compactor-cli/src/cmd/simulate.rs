@@ -2,6 +2,7 @@
 
 mod options;
 mod strategies;
+mod strategy_flags;
 mod sweep;
 
 use std::path::PathBuf;
@@ -17,8 +18,9 @@ use serde::Serialize;
 use super::lab::common::ReportFormat;
 use crate::output::{print, say};
 use crate::result_file::ResultFile;
-use options::{StrategyFlags, TableFlags};
+use options::TableFlags;
 use strategies::{Choice, Choices};
+use strategy_flags::StrategyFlags;
 use sweep::Sweep;
 
 /// Simulate the compactions of a table over time: writes, SSTables per read, and room.
