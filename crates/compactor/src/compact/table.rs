@@ -352,8 +352,10 @@ impl TableState {
             }
             sstable.is_suspect = true;
             inputs.push(sstable.data_path.clone());
+            // As one that could not be opened. The strategy would select a suspect one again: leveled compaction
+            // merges those of L1 that overlap L0.
             if let Some(planner) = &mut self.planner {
-                mark_suspect(planner, id);
+                planner.remove(id);
             }
         }
         self.report.failed.push(FailedCompaction {
@@ -633,15 +635,4 @@ fn change_level(
     });
     let changed: Vec<Sstable> = changed.collect();
     planner.complete(task, changed);
-}
-
-fn mark_suspect(planner: &mut CompactionStrategyManager, id: SstableId) {
-    if let Some(sstable) = planner.live().get(id) {
-        let suspect = Sstable {
-            is_suspect: true,
-            ..(**sstable).clone()
-        };
-        planner.remove(id);
-        planner.add(suspect);
-    }
 }

@@ -4,9 +4,11 @@ use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
-use compactor::compact::{CompactRequest, Compaction, Plan};
+use compactor::compact::{CompactRequest, Compacted, Compaction, Plan};
 use compactor::generate::{Amount, GenerateOptions, Shape, generate};
+use compactor::table::Release;
 use compactor::{
     ErrorKind, InputCheck, MergeRequest, NoObserver, Observer, OutputSplit, RateLimiter, Result,
 };
@@ -93,6 +95,82 @@ fn an_interruption_is_one_where_something_is_left_to_do() {
         assert_eq!(report.interrupted, is_interrupted, "{ended}");
         assert_eq!(report.sstables_after, left, "{ended}");
     }
+}
+
+/// Cancels what does not end.
+struct Deadline(Instant);
+
+impl Deadline {
+    fn soon() -> Deadline {
+        Deadline(Instant::now() + Duration::from_secs(20))
+    }
+}
+
+impl Observer for Deadline {
+    fn is_cancelled(&self) -> bool {
+        self.0 < Instant::now()
+    }
+
+    fn progress(&mut self, _read_bytes: u64, _rows: u64, _partitions: u64) {}
+}
+
+fn generated(temp: &TempDir, shape: Shape, sstables: u32, rows: u64) -> Vec<PathBuf> {
+    let mut options = GenerateOptions::new(shape, temp.path().join("data"));
+    options.sstables = sstables;
+    options.amount = Amount::Rows(rows);
+    let made = generate(IoOptions::default(), options, &mut NoObserver).unwrap();
+    made.sstables.into_iter().map(|s| s.data_path).collect()
+}
+
+fn compaction(merges: MergeRequest, class: &str, options: &[(&str, &str)]) -> CompactRequest {
+    let options = options.iter().map(|(k, v)| (k.to_string(), v.to_string()));
+    let params = CompactionParams::from_options(class, &options.collect(), Release::V5_0);
+    CompactRequest {
+        merges,
+        plan: Plan::Strategy(params.unwrap()),
+        max_compactions: None,
+        concurrent: 1,
+        check: InputCheck::AllComponents,
+        verify_outputs: false,
+        recorder: None,
+    }
+}
+
+fn run(request: CompactRequest, observer: &mut (dyn Observer + Send)) -> Compacted {
+    let io = Io::new(IoOptions::default()).unwrap();
+    let compaction = Compaction::open(io, request).unwrap();
+    compaction.run(observer).unwrap()
+}
+
+/// Leveled compaction selects suspect SSTables of L1 with what overlaps them in L0.
+#[test]
+fn a_damaged_sstable_of_a_level_is_left_out() {
+    let temp = TempDir::new().unwrap();
+    let l0 = generated(&temp, Shape::KeyValue, 3, 1500);
+    let leveled = |inputs: &[PathBuf], output: &str| {
+        let merges = MergeRequest::new(inputs.to_vec(), temp.path().join(output));
+        let options = [("sstable_size_in_mb", "1")];
+        let request = compaction(merges, "LeveledCompactionStrategy", &options);
+        run(request, &mut Deadline::soon())
+    };
+    let in_l1 = leveled(&l0, "levels").report.outputs;
+    assert!(in_l1.len() > 1 && in_l1.iter().all(|output| output.level == 1));
+    let in_l1 = in_l1.iter().map(|output| output.sstable.data_path.clone());
+    let in_l1: Vec<PathBuf> = in_l1.collect();
+    let mut data = std::fs::read(&in_l1[0]).unwrap();
+    let middle = data.len() / 2;
+    data[middle] ^= 1;
+    std::fs::write(&in_l1[0], data).unwrap();
+    let all = [&l0[..], &in_l1[..]].concat();
+    let compacted = leveled(&all, "output");
+    let error = compacted.error.expect("it is damaged");
+    assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+    let report = compacted.report;
+    assert!(!report.interrupted, "{} failures", report.failed.len());
+    assert_eq!(report.failed.len(), 1);
+    assert_eq!(report.failed[0].inputs, in_l1[..1]);
+    assert_eq!(report.untouched, in_l1[..1]);
+    assert!(report.compactions > 0);
 }
 
 #[test]
