@@ -306,7 +306,9 @@ impl TableState {
             self.next_id += 1;
             sstables.extend(sstable.map(|sstable| Sstable {
                 id,
-                created_ms: self.now_ms,
+                // Later than now: it is younger than any tombstone_compaction_interval, also one of zero, by which
+                // an SSTable whose tombstones cannot be purged would be rewritten without end.
+                created_ms: self.now_ms.saturating_add(1),
                 ..sstable
             }));
             let live = Live {

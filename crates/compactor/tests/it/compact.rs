@@ -11,6 +11,7 @@ use compactor::generate::{Amount, GenerateOptions, Shape, generate};
 use compactor::table::Release;
 use compactor::{
     ErrorKind, InputCheck, MergeRequest, NoObserver, Observer, OutputSplit, RateLimiter, Result,
+    Scope,
 };
 use compactor_io::{Io, IoOptions};
 use compactor_strategy::CompactionParams;
@@ -171,6 +172,27 @@ fn a_damaged_sstable_of_a_level_is_left_out() {
     assert_eq!(report.failed[0].inputs, in_l1[..1]);
     assert_eq!(report.untouched, in_l1[..1]);
     assert!(report.compactions > 0);
+}
+
+/// They shadow data of the other SSTable, so that the rewrite changes nothing.
+#[test]
+fn tombstones_that_stay_are_tried_once() {
+    let temp = TempDir::new().unwrap();
+    let inputs = generated(&temp, Shape::Tombstones, 2, 2000);
+    let mut merges = MergeRequest::new(inputs, temp.path().join("output"));
+    merges.scope = Scope::Complete;
+    merges.now_s = 2_000_000_000;
+    merges.gc_before_s = Some(1_999_000_000);
+    let options = [
+        ("tombstone_threshold", "0.01"),
+        ("tombstone_compaction_interval", "0"),
+        ("unchecked_tombstone_compaction", "true"),
+    ];
+    let request = compaction(merges, "SizeTieredCompactionStrategy", &options);
+    let compacted = run(request, &mut Deadline::soon());
+    assert!(compacted.error.is_none(), "{:?}", compacted.error);
+    assert!(!compacted.report.interrupted);
+    assert_eq!(compacted.report.compactions, 2);
 }
 
 #[test]
