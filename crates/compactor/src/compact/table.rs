@@ -425,28 +425,38 @@ impl TableState {
         }
     }
 
+    /// Whether the strategy selects anything else.
+    pub(super) fn has_more(&self) -> bool {
+        match self.forecast_of_strategy() {
+            Some(forecast) => !forecast.run(1).is_empty(),
+            None => !self.major_jobs().is_empty(),
+        }
+    }
+
     /// Plans all merges, assuming that no merge reduces the size.
     pub(super) fn forecast(&self, max_compactions: usize) -> Vec<PlannedCompaction> {
-        let Some(planner) = &self.planner else {
+        let Some(forecast) = self.forecast_of_strategy() else {
             return self.major_forecast();
-        };
-        let sstables = planner.live().iter().map(|sstable| (**sstable).clone());
-        let Some(planner) = self.planner_of(sstables) else {
-            return Vec::new();
-        };
-        let known = self
-            .live
-            .iter()
-            .map(|(&id, sstable)| (id, (sstable.data_path.clone(), sstable.uncompressed_bytes)));
-        let forecast = Forecast {
-            planner,
-            known: known.collect(),
-            next_id: self.next_id,
-            now_ms: self.now_ms,
         };
         let mut planned = forecast.run(max_compactions);
         self.add_copies(&mut planned);
         planned
+    }
+
+    /// `None` for a major compaction.
+    fn forecast_of_strategy(&self) -> Option<Forecast> {
+        let sstables = self.planner.as_ref()?.live().iter();
+        let planner = self.planner_of(sstables.map(|sstable| (**sstable).clone()))?;
+        let known = self
+            .live
+            .iter()
+            .map(|(&id, sstable)| (id, (sstable.data_path.clone(), sstable.uncompressed_bytes)));
+        Some(Forecast {
+            planner,
+            known: known.collect(),
+            next_id: self.next_id,
+            now_ms: self.now_ms,
+        })
     }
 
     /// Adds the copies of the SSTables that no planned compaction merges.

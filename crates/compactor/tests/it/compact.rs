@@ -196,6 +196,24 @@ fn tombstones_that_stay_are_tried_once() {
 }
 
 #[test]
+fn sstables_whose_ttl_was_not_removed_are_left_to_do() {
+    for (ended, is_interrupted) in [(1, true), (9, false)] {
+        let temp = TempDir::new().unwrap();
+        let inputs = generated(&temp, Shape::TimeSeries, 5, 10);
+        let mut merges = MergeRequest::new(inputs, temp.path().join("output"));
+        merges.strip_ttl = true;
+        let four = [("max_threshold", "4")];
+        let mut request = compaction(merges, "SizeTieredCompactionStrategy", &four);
+        request.max_compactions = Some(1);
+        let report = run(request, &mut CancelsAfter(AtomicUsize::new(ended))).report;
+        assert_eq!(report.interrupted, is_interrupted);
+        assert_eq!(report.untouched.len(), usize::from(is_interrupted));
+        let is_limited = |warning: &&String| warning.contains("--max-compactions");
+        assert_eq!(report.warnings.iter().find(is_limited), None);
+    }
+}
+
+#[test]
 fn the_strategy_decides_where_outputs_are_split() {
     let temp = TempDir::new().unwrap();
     let inputs = sstables(&temp, 2);
