@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use compactor::compact::{CompactRequest, Compacted, Compaction, Plan};
+use compactor::compact::{CompactRequest, Compacted, Compaction, Plan, PlannedCompaction};
 use compactor::generate::{Amount, GenerateOptions, Shape, generate};
 use compactor::table::Release;
+use compactor::table::plan::PlannedKind;
 use compactor::{
     ErrorKind, InputCheck, MergeRequest, NoObserver, Observer, OutputSplit, RateLimiter, Result,
     Scope,
@@ -172,6 +173,33 @@ fn a_damaged_sstable_of_a_level_is_left_out() {
     assert_eq!(report.failed[0].inputs, in_l1[..1]);
     assert_eq!(report.untouched, in_l1[..1]);
     assert!(report.compactions > 0);
+}
+
+#[test]
+fn a_change_of_level_is_planned_as_it_is_done() {
+    let temp = TempDir::new().unwrap();
+    let l0 = generated(&temp, Shape::KeyValue, 3, 1500);
+    let merges = MergeRequest::new(l0, temp.path().join("levels"));
+    let options = [("sstable_size_in_mb", "1")];
+    let request = compaction(merges, "LeveledCompactionStrategy", &options);
+    let outputs = run(request, &mut NoObserver).report.outputs;
+    let paths = outputs.into_iter().map(|output| output.sstable.data_path);
+    let merges = MergeRequest::new(paths.collect(), temp.path().join("output"));
+    let options = [
+        ("sstable_size_in_mb", "1"),
+        ("fanout_size", "1"),
+        ("single_sstable_uplevel", "true"),
+    ];
+    let mut request = compaction(merges, "LeveledCompactionStrategy", &options);
+    request.max_compactions = Some(1);
+    let io = Io::new(IoOptions::default()).unwrap();
+    let opened = Compaction::open(io, request).unwrap();
+    let planned = opened.plan();
+    let is_move = |planned: &PlannedCompaction| planned.kind == PlannedKind::LevelOnly;
+    assert!(planned.iter().all(is_move), "{planned:?}");
+    let report = opened.run(&mut NoObserver).unwrap().report;
+    assert!(report.level_changes > 1);
+    assert_eq!(planned.len(), report.level_changes);
 }
 
 /// They shadow data of the other SSTable, so that the rewrite changes nothing.
