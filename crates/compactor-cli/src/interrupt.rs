@@ -20,8 +20,9 @@ use crate::output::say;
 const LOOK: Duration = Duration::from_millis(50);
 /// How long a job may take to end, in [`LOOK`]s: counted, so that it has longer on a machine that is busy.
 const LOOKS: u32 = 16;
-/// Likewise, for what has processes to end and much to remove: experiments, demonstrations, benchmarks.
-const LOOKS_OF_EXPERIMENT: u32 = 600;
+/// Likewise, for what has much to do after it was asked: experiments, demonstrations and benchmarks end processes and
+/// remove files, a compaction of a table publishes what is complete.
+const LOOKS_OF_LONG_END: u32 = 600;
 
 /// A flag that SIGINT and SIGTERM set, and SIGHUP unless `nohup` has it ignored. A second later the
 /// process is ended if it has not done so by itself.
@@ -32,12 +33,12 @@ pub fn flag() -> std::io::Result<Arc<AtomicBool>> {
     flag_with(LOOKS)
 }
 
-/// As [`flag`], with half a minute to clean up.
+/// As [`flag`], with half a minute to publish or clean up.
 ///
 /// # Errors
 /// If the system refuses the handler.
-pub fn flag_of_experiment() -> std::io::Result<Arc<AtomicBool>> {
-    flag_with(LOOKS_OF_EXPERIMENT)
+pub fn flag_of_long_end() -> std::io::Result<Arc<AtomicBool>> {
+    flag_with(LOOKS_OF_LONG_END)
 }
 
 fn flag_with(looks: u32) -> std::io::Result<Arc<AtomicBool>> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::{self, File};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use rustix::io::ReadWriteFlags;
@@ -327,10 +327,7 @@ impl Io {
     }
 
     fn record_fallback(&self, path: &Path, asked: Mode, used: Mode, reason: String) {
-        let directory = match path.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
-            _ => PathBuf::from("."),
-        };
+        let directory = visible_directory(path);
         let mut fallbacks = lock(&self.shared.fallbacks);
         let fallback = fallbacks
             .entry((directory.clone(), asked))
@@ -344,6 +341,24 @@ impl Io {
         fallback.files += 1;
     }
 }
+
+/// Directory of a file; for one in a hidden directory of a run, of which there may be thousands, the directory that
+/// contains that.
+fn visible_directory(path: &Path) -> PathBuf {
+    let parent = path.parent().unwrap_or(Path::new(""));
+    let is_visible = |component: &Component<'_>| {
+        let name = component.as_os_str().as_encoded_bytes();
+        !name.starts_with(RUN_DIRECTORY_PREFIX.as_bytes())
+    };
+    let visible: PathBuf = parent.components().take_while(is_visible).collect();
+    match visible.as_os_str().is_empty() {
+        true => PathBuf::from("."),
+        false => visible,
+    }
+}
+
+/// Prefix of the names of the hidden directories in which a run keeps its unpublished files.
+pub const RUN_DIRECTORY_PREFIX: &str = ".compactor-";
 
 /// Remedy if io_uring does not work.
 const URING_REMEDY: &str = "it may be disabled (sysctl kernel.io_uring_disabled), blocked by a \
@@ -360,5 +375,20 @@ fn flags_of(dontcache: bool) -> ReadWriteFlags {
         RWF_DONTCACHE
     } else {
         ReadWriteFlags::empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn directories_of_a_run_are_not_named() {
+        let visible = |path: &str| visible_directory(Path::new(path));
+        assert_eq!(visible("/a/.b/c-Data.db"), Path::new("/a/.b"));
+        let hidden = "/a/.compactor-1-2-0/inside-0/inside-7/c-Data.db";
+        assert_eq!(visible(hidden), Path::new("/a"));
+        assert_eq!(visible(".compactor-1-2-0/c-Data.db"), Path::new("."));
+        assert_eq!(visible("c-Data.db"), Path::new("."));
     }
 }

@@ -99,7 +99,7 @@ pub use extent::Extent;
 pub use file::{FileHandle, open_regular};
 pub use free_memory::{release_free_memory, share_arenas};
 pub use input::InputFile;
-pub use io::{BackendUsed, Fallback, Io, IoOptions};
+pub use io::{BackendUsed, Fallback, Io, IoOptions, RUN_DIRECTORY_PREFIX};
 pub use mapped::MappedFile;
 pub use mode::{BackendKind, Mode, ReadMode, UnknownName, WriteMode};
 pub use ownership::{Ownership, is_root};

@@ -200,7 +200,10 @@ impl Leveled {
 
     /// Level of the outputs (`getNextLevel`).
     fn next_level(&self, candidates: &[Arc<Sstable>]) -> usize {
-        let levels = candidates.iter().map(|sstable| sstable.level as usize);
+        // Whatever its statistics say: one above the highest level counts as one of it.
+        let levels = candidates
+            .iter()
+            .map(|sstable| (sstable.level as usize).min(TOP_LEVEL));
         let (min, max) = levels.fold((TOP_LEVEL, 0), |(min, max), level| {
             (min.min(level), max.max(level))
         });

@@ -183,9 +183,6 @@ impl Compaction {
             if goes_on {
                 jobs = self.next_jobs()?;
             }
-            if is_cancelled && !jobs.is_empty() {
-                self.table.note_interruption();
-            }
             goes_on &= !is_cancelled;
             if !goes_on {
                 break;
@@ -194,6 +191,10 @@ impl Compaction {
         let copies = self.table.copies();
         if goes_on && !copies.is_empty() {
             self.round(&inside, &copies, &mut next, observer, &mut error)?;
+        }
+        let is_anything_left = !jobs.is_empty() || !self.table.copies().is_empty();
+        if is_anything_left && observer.is_cancelled() {
+            self.table.note_interruption();
         }
         self.at_open.recheck()?;
         let is_any = self.table.outputs().next().is_some();
@@ -209,7 +210,7 @@ impl Compaction {
     fn next_jobs(&mut self) -> Result<Vec<Job>> {
         match self.max_compactions().saturating_sub(self.table.merges()) {
             0 => {
-                if !self.table.forecast(1).is_empty() {
+                if self.table.has_more() {
                     self.table.note_limit();
                 }
                 Ok(Vec::new())

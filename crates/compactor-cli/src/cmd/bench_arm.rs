@@ -19,7 +19,7 @@ pub struct Args {}
 /// Runs the command.
 pub fn run(_args: &Args) -> anyhow::Result<ExitCode> {
     let _ = raise_open_files_limit();
-    let interrupted = interrupt::flag_of_experiment().context("install signal handlers")?;
+    let interrupted = interrupt::flag_of_long_end().context("install signal handlers")?;
     let mut observer = Progress::new(ProgressMode::None, 0, Arc::clone(&interrupted));
     serve(
         &mut std::io::stdin().lock(),

@@ -123,7 +123,7 @@ pub struct Args {
 /// Runs the command.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let _ = raise_open_files_limit();
-    let interrupted = interrupt::flag().context("install signal handlers")?;
+    let interrupted = interrupt::flag_of_long_end().context("install signal handlers")?;
     args.io.check()?;
     let table = Table::open_all(&args.inputs, args.schema.as_deref())?;
     say_notes(table.notes());
@@ -201,9 +201,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         ));
     }
     if report.interrupted {
-        say(format_args!(
-            "compactor: interrupted; the SSTables compacted before that are in place"
-        ));
+        let left = match report.outputs.is_empty() {
+            true => "no SSTable was written",
+            false => "the SSTables compacted before that are in place",
+        };
+        say(format_args!("compactor: interrupted; {left}"));
     }
     let outputs: Vec<&Path> = report
         .outputs

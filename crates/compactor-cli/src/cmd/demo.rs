@@ -78,7 +78,7 @@ struct Demo {
 
 /// Runs the command.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let interrupted = interrupt::flag_of_experiment().context("install signal handlers")?;
+    let interrupted = interrupt::flag_of_long_end().context("install signal handlers")?;
     let place = place::choose(args.directory.as_deref())?;
     let scratch = Scratch::create(&place.directory, "demo")?;
     if cfg!(debug_assertions) {

@@ -5,7 +5,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
-use compactor_testkit::machine::disk_directory;
+use compactor_testkit::machine::{disk_directory, has_strace};
 use tempfile::TempDir;
 
 const COMPACTOR: &str = env!("CARGO_BIN_EXE_compactor");
@@ -397,4 +397,35 @@ fn a_merge_at_a_low_rate_ends_at_once_when_it_is_interrupted() {
         assert!(stderr.contains("interrupted"), "{command}: {stderr}");
         assert_eq!(names(directory.path()), ["data"], "{command}");
     }
+}
+
+/// However long it takes to publish them.
+#[test]
+fn an_interrupted_compaction_publishes_what_is_complete() {
+    if !has_strace() {
+        return;
+    }
+    let directory = disk_directory();
+    let (made, told) = shell(
+        &directory,
+        "COMPACTOR generate --output data --sstables 8 --size 1MiB --compression none",
+    );
+    assert!(made.status.success(), "{told}");
+    let (output, stderr) = shell(
+        &directory,
+        "strace -f --seccomp-bpf -qq -o /dev/null -e trace=rename \
+            --inject=rename:delay_enter=300ms:when=1+ \
+            COMPACTOR compact data/generated/kv-* --output new --flat --max-threshold 4 \
+            --concurrent-compactors 1 --throughput 1MiB/s & \
+         sleep 6; kill -s INT $(cat /proc/$!/task/$!/children); wait $!",
+    );
+    assert_eq!(output.status.code(), Some(130), "{stderr}");
+    assert!(
+        stderr.contains("interrupted; the SSTables compacted before that are in place"),
+        "{stderr}"
+    );
+    assert!(
+        directory.path().join("new/oa-9-big-Data.db").exists(),
+        "{stderr}"
+    );
 }

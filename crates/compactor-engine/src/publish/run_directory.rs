@@ -6,7 +6,8 @@
 //!
 //! The run holds the lock. A directory of exactly this form of name whose lock file is not locked was left by
 //! a killed run, and is removed with its contents. A directory with another name, or without a lock file,
-//! belongs to another program and is kept. So the lock file is created first and removed last.
+//! belongs to another program and is kept. So the lock file is created first and removed last. The directories are
+//! hidden so that they are not taken for backups or indexes.
 
 use std::fs::{self, File, TryLockError};
 use std::io::ErrorKind;
@@ -14,10 +15,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use compactor_io::RUN_DIRECTORY_PREFIX as PREFIX;
+
 use crate::error::{Error, Result};
 
-/// Prefix of the names. The directories are hidden so that they are not taken for backups or indexes.
-const PREFIX: &str = ".compactor-";
 /// Prefix until the lock is held: such a directory must not be taken for stale.
 const UNLOCKED_PREFIX: &str = ".starting-compactor-";
 /// Name of the lock file.

@@ -59,6 +59,17 @@ fn a_level_over_its_limit_moves_up_one_sstable() {
 }
 
 #[test]
+fn a_level_above_the_highest_is_the_highest() {
+    let options = LeveledOptions {
+        sizes: LevelSizes::new(MIB, 1.0),
+        ..LeveledOptions::new(Release::V6_0)
+    };
+    let sstables = vec![sstable(1, 7, 2 * MIB, 0, 9), sstable(2, 100, MIB, 5, 6)];
+    let task = load(options, sstables).next_task(0).expect("a task");
+    assert_eq!((inputs(&task), task.output.level), (vec![1, 2], 8));
+}
+
+#[test]
 fn without_overlap_only_the_level_changes() {
     for (release, kind) in [
         (Release::V6_0, TaskKind::LevelOnly),

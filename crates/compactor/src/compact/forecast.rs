@@ -32,14 +32,22 @@ impl Forecast {
         let mut planned = Vec::new();
         // The compaction that an SSTable is an output of.
         let mut made_by: BTreeMap<SstableId, usize> = BTreeMap::new();
+        let mut merges = 0;
         for round in 1.. {
             let mut tasks = Vec::new();
-            while planned.len() < max_compactions
+            while merges < max_compactions
                 && let Ok(task) = self.planner.next_task(self.now_ms)
             {
                 self.planner.begin(&task);
                 planned.push(self.planned(&task, planned.len() + 1, round, &made_by));
-                tasks.push((planned.len(), task));
+                if task.kind == TaskKind::LevelOnly {
+                    // Done at once, and it counts as no compaction.
+                    let moved = self.outputs(&task);
+                    self.planner.complete(&task, moved);
+                } else {
+                    merges += 1;
+                    tasks.push((planned.len(), task));
+                }
             }
             if tasks.is_empty() {
                 break;
@@ -166,7 +174,10 @@ fn bounds(whole: &Sstable, split: &Split) -> Vec<(Position, Position)> {
             let outputs = i128::from(whole.data_bytes.div_ceil((*bytes).max(1)).max(1));
             let width = last.saturating_sub(first) / outputs;
             let ends = (1..outputs).map(|n| Token(first + width * n));
-            ends.collect()
+            // A partition is not split.
+            let mut ends: Vec<Token> = ends.filter(|end| (first..last).contains(&end.0)).collect();
+            ends.dedup();
+            ends
         }
         Split::Shards(shards) => {
             let ends = shards.boundaries.iter().copied();
@@ -195,6 +206,9 @@ mod tests {
         assert_eq!(tokens(&Split::None), [(0, 99)]);
         assert_eq!(tokens(&Split::MaxBytes(100)), [(0, 99)]);
         assert_eq!(tokens(&Split::MaxBytes(40)), [(0, 33), (34, 66), (67, 99)]);
+        let one = Sstable::new(SstableId(1), 100, Token(7), Token(7));
+        let bounds_of_one = bounds(&one, &Split::MaxBytes(40));
+        assert_eq!(bounds_of_one, [(one.first.clone(), one.last.clone())]);
         let shards = Shards {
             boundaries: [-5, 49, 99, 200].map(Token).to_vec(),
             is_parallel: false,

@@ -306,7 +306,9 @@ impl TableState {
             self.next_id += 1;
             sstables.extend(sstable.map(|sstable| Sstable {
                 id,
-                created_ms: self.now_ms,
+                // Later than now: it is younger than any tombstone_compaction_interval, also one of zero, by which
+                // an SSTable whose tombstones cannot be purged would be rewritten without end.
+                created_ms: self.now_ms.saturating_add(1),
                 ..sstable
             }));
             let live = Live {
@@ -352,8 +354,10 @@ impl TableState {
             }
             sstable.is_suspect = true;
             inputs.push(sstable.data_path.clone());
+            // As one that could not be opened. The strategy would select a suspect one again: leveled compaction
+            // merges those of L1 that overlap L0.
             if let Some(planner) = &mut self.planner {
-                mark_suspect(planner, id);
+                planner.remove(id);
             }
         }
         self.report.failed.push(FailedCompaction {
@@ -421,28 +425,38 @@ impl TableState {
         }
     }
 
+    /// Whether the strategy selects anything else.
+    pub(super) fn has_more(&self) -> bool {
+        match self.forecast_of_strategy() {
+            Some(forecast) => !forecast.run(1).is_empty(),
+            None => !self.major_jobs().is_empty(),
+        }
+    }
+
     /// Plans all merges, assuming that no merge reduces the size.
     pub(super) fn forecast(&self, max_compactions: usize) -> Vec<PlannedCompaction> {
-        let Some(planner) = &self.planner else {
+        let Some(forecast) = self.forecast_of_strategy() else {
             return self.major_forecast();
-        };
-        let sstables = planner.live().iter().map(|sstable| (**sstable).clone());
-        let Some(planner) = self.planner_of(sstables) else {
-            return Vec::new();
-        };
-        let known = self
-            .live
-            .iter()
-            .map(|(&id, sstable)| (id, (sstable.data_path.clone(), sstable.uncompressed_bytes)));
-        let forecast = Forecast {
-            planner,
-            known: known.collect(),
-            next_id: self.next_id,
-            now_ms: self.now_ms,
         };
         let mut planned = forecast.run(max_compactions);
         self.add_copies(&mut planned);
         planned
+    }
+
+    /// `None` for a major compaction.
+    fn forecast_of_strategy(&self) -> Option<Forecast> {
+        let sstables = self.planner.as_ref()?.live().iter();
+        let planner = self.planner_of(sstables.map(|sstable| (**sstable).clone()))?;
+        let known = self
+            .live
+            .iter()
+            .map(|(&id, sstable)| (id, (sstable.data_path.clone(), sstable.uncompressed_bytes)));
+        Some(Forecast {
+            planner,
+            known: known.collect(),
+            next_id: self.next_id,
+            now_ms: self.now_ms,
+        })
     }
 
     /// Adds the copies of the SSTables that no planned compaction merges.
@@ -633,15 +647,4 @@ fn change_level(
     });
     let changed: Vec<Sstable> = changed.collect();
     planner.complete(task, changed);
-}
-
-fn mark_suspect(planner: &mut CompactionStrategyManager, id: SstableId) {
-    if let Some(sstable) = planner.live().get(id) {
-        let suspect = Sstable {
-            is_suspect: true,
-            ..(**sstable).clone()
-        };
-        planner.remove(id);
-        planner.add(suspect);
-    }
 }

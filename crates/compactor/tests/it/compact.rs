@@ -4,11 +4,15 @@ use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
-use compactor::compact::{CompactRequest, Compaction, Plan};
+use compactor::compact::{CompactRequest, Compacted, Compaction, Plan, PlannedCompaction};
 use compactor::generate::{Amount, GenerateOptions, Shape, generate};
+use compactor::table::Release;
+use compactor::table::plan::PlannedKind;
 use compactor::{
     ErrorKind, InputCheck, MergeRequest, NoObserver, Observer, OutputSplit, RateLimiter, Result,
+    Scope,
 };
 use compactor_io::{Io, IoOptions};
 use compactor_strategy::CompactionParams;
@@ -92,6 +96,148 @@ fn an_interruption_is_one_where_something_is_left_to_do() {
         let report = compaction.run(&mut observer).unwrap().report;
         assert_eq!(report.interrupted, is_interrupted, "{ended}");
         assert_eq!(report.sstables_after, left, "{ended}");
+    }
+}
+
+/// Cancels what does not end.
+struct Deadline(Instant);
+
+impl Deadline {
+    fn soon() -> Deadline {
+        Deadline(Instant::now() + Duration::from_secs(20))
+    }
+}
+
+impl Observer for Deadline {
+    fn is_cancelled(&self) -> bool {
+        self.0 < Instant::now()
+    }
+
+    fn progress(&mut self, _read_bytes: u64, _rows: u64, _partitions: u64) {}
+}
+
+fn generated(temp: &TempDir, shape: Shape, sstables: u32, rows: u64) -> Vec<PathBuf> {
+    let mut options = GenerateOptions::new(shape, temp.path().join("data"));
+    options.sstables = sstables;
+    options.amount = Amount::Rows(rows);
+    let made = generate(IoOptions::default(), options, &mut NoObserver).unwrap();
+    made.sstables.into_iter().map(|s| s.data_path).collect()
+}
+
+fn compaction(merges: MergeRequest, class: &str, options: &[(&str, &str)]) -> CompactRequest {
+    let options = options.iter().map(|(k, v)| (k.to_string(), v.to_string()));
+    let params = CompactionParams::from_options(class, &options.collect(), Release::V5_0);
+    CompactRequest {
+        merges,
+        plan: Plan::Strategy(params.unwrap()),
+        max_compactions: None,
+        concurrent: 1,
+        check: InputCheck::AllComponents,
+        verify_outputs: false,
+        recorder: None,
+    }
+}
+
+fn run(request: CompactRequest, observer: &mut (dyn Observer + Send)) -> Compacted {
+    let io = Io::new(IoOptions::default()).unwrap();
+    let compaction = Compaction::open(io, request).unwrap();
+    compaction.run(observer).unwrap()
+}
+
+/// Leveled compaction selects suspect SSTables of L1 with what overlaps them in L0.
+#[test]
+fn a_damaged_sstable_of_a_level_is_left_out() {
+    let temp = TempDir::new().unwrap();
+    let l0 = generated(&temp, Shape::KeyValue, 3, 1500);
+    let leveled = |inputs: &[PathBuf], output: &str| {
+        let merges = MergeRequest::new(inputs.to_vec(), temp.path().join(output));
+        let options = [("sstable_size_in_mb", "1")];
+        let request = compaction(merges, "LeveledCompactionStrategy", &options);
+        run(request, &mut Deadline::soon())
+    };
+    let in_l1 = leveled(&l0, "levels").report.outputs;
+    assert!(in_l1.len() > 1 && in_l1.iter().all(|output| output.level == 1));
+    let in_l1 = in_l1.iter().map(|output| output.sstable.data_path.clone());
+    let in_l1: Vec<PathBuf> = in_l1.collect();
+    let mut data = std::fs::read(&in_l1[0]).unwrap();
+    let middle = data.len() / 2;
+    data[middle] ^= 1;
+    std::fs::write(&in_l1[0], data).unwrap();
+    let all = [&l0[..], &in_l1[..]].concat();
+    let compacted = leveled(&all, "output");
+    let error = compacted.error.expect("it is damaged");
+    assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+    let report = compacted.report;
+    assert!(!report.interrupted, "{} failures", report.failed.len());
+    assert_eq!(report.failed.len(), 1);
+    assert_eq!(report.failed[0].inputs, in_l1[..1]);
+    assert_eq!(report.untouched, in_l1[..1]);
+    assert!(report.compactions > 0);
+}
+
+#[test]
+fn a_change_of_level_is_planned_as_it_is_done() {
+    let temp = TempDir::new().unwrap();
+    let l0 = generated(&temp, Shape::KeyValue, 3, 1500);
+    let merges = MergeRequest::new(l0, temp.path().join("levels"));
+    let options = [("sstable_size_in_mb", "1")];
+    let request = compaction(merges, "LeveledCompactionStrategy", &options);
+    let outputs = run(request, &mut NoObserver).report.outputs;
+    let paths = outputs.into_iter().map(|output| output.sstable.data_path);
+    let merges = MergeRequest::new(paths.collect(), temp.path().join("output"));
+    let options = [
+        ("sstable_size_in_mb", "1"),
+        ("fanout_size", "1"),
+        ("single_sstable_uplevel", "true"),
+    ];
+    let mut request = compaction(merges, "LeveledCompactionStrategy", &options);
+    request.max_compactions = Some(1);
+    let io = Io::new(IoOptions::default()).unwrap();
+    let opened = Compaction::open(io, request).unwrap();
+    let planned = opened.plan();
+    let is_move = |planned: &PlannedCompaction| planned.kind == PlannedKind::LevelOnly;
+    assert!(planned.iter().all(is_move), "{planned:?}");
+    let report = opened.run(&mut NoObserver).unwrap().report;
+    assert!(report.level_changes > 1);
+    assert_eq!(planned.len(), report.level_changes);
+}
+
+/// They shadow data of the other SSTable, so that the rewrite changes nothing.
+#[test]
+fn tombstones_that_stay_are_tried_once() {
+    let temp = TempDir::new().unwrap();
+    let inputs = generated(&temp, Shape::Tombstones, 2, 2000);
+    let mut merges = MergeRequest::new(inputs, temp.path().join("output"));
+    merges.scope = Scope::Complete;
+    merges.now_s = 2_000_000_000;
+    merges.gc_before_s = Some(1_999_000_000);
+    let options = [
+        ("tombstone_threshold", "0.01"),
+        ("tombstone_compaction_interval", "0"),
+        ("unchecked_tombstone_compaction", "true"),
+    ];
+    let request = compaction(merges, "SizeTieredCompactionStrategy", &options);
+    let compacted = run(request, &mut Deadline::soon());
+    assert!(compacted.error.is_none(), "{:?}", compacted.error);
+    assert!(!compacted.report.interrupted);
+    assert_eq!(compacted.report.compactions, 2);
+}
+
+#[test]
+fn sstables_whose_ttl_was_not_removed_are_left_to_do() {
+    for (ended, is_interrupted) in [(1, true), (9, false)] {
+        let temp = TempDir::new().unwrap();
+        let inputs = generated(&temp, Shape::TimeSeries, 5, 10);
+        let mut merges = MergeRequest::new(inputs, temp.path().join("output"));
+        merges.strip_ttl = true;
+        let four = [("max_threshold", "4")];
+        let mut request = compaction(merges, "SizeTieredCompactionStrategy", &four);
+        request.max_compactions = Some(1);
+        let report = run(request, &mut CancelsAfter(AtomicUsize::new(ended))).report;
+        assert_eq!(report.interrupted, is_interrupted);
+        assert_eq!(report.untouched.len(), usize::from(is_interrupted));
+        let is_limited = |warning: &&String| warning.contains("--max-compactions");
+        assert_eq!(report.warnings.iter().find(is_limited), None);
     }
 }
 

@@ -115,8 +115,8 @@ pub fn report(
     if r.level_changes > 0 {
         writeln!(
             text,
-            "  levels      {} changed without a merge",
-            sstables(r.level_changes)
+            "  levels      {} without a merge",
+            counted(r.level_changes as u64, "change")
         )?;
     }
     if let Some(removed) = &r.ttl_removed {

@@ -257,7 +257,7 @@ impl Common {
 /// If handlers cannot be installed, or there is no such directory.
 pub fn begin(directory: Option<&Path>) -> anyhow::Result<(Arc<AtomicBool>, PathBuf)> {
     let _ = raise_open_files_limit();
-    let interrupted = interrupt::flag_of_experiment().context("install signal handlers")?;
+    let interrupted = interrupt::flag_of_long_end().context("install signal handlers")?;
     let place = place::choose(directory)?;
     for note in &place.notes {
         say(format_args!("note: {note}"));

@@ -79,7 +79,7 @@ pub struct Args {
 
 /// Runs the command.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let interrupted = interrupt::flag_of_experiment().context("install signal handlers")?;
+    let interrupted = interrupt::flag_of_long_end().context("install signal handlers")?;
     let interference = args.outcome.as_deref().map(report::read).transpose()?;
     let options = FioOptions {
         profiles: match args.profiles.is_empty() {
