@@ -68,12 +68,13 @@ impl RangePlan {
             starts: Vec::new(),
         };
         let is_single = !options.split.is_divided() || options.split.max_bytes().is_some();
-        if let (Some(reason), OutputSplit::Tokens(_)) = (unsplit_reason, &options.split) {
+        let ends_at_tokens = matches!(options.split, OutputSplit::Tokens(_));
+        if ends_at_tokens && let Some(reason) = index_refusal(job) {
             return Err(Error::InvalidInput(format!(
                 "the merge cannot be split at tokens: {reason}"
             )));
         }
-        if unsplit_reason.is_some() || (is_single && (is_short || is_one)) {
+        if (unsplit_reason.is_some() && !ends_at_tokens) || (is_single && (is_short || is_one)) {
             return Ok(plan);
         }
         let mut of_outputs = Vec::new();
@@ -99,7 +100,8 @@ impl RangePlan {
             plan.output_splits = shards.splits;
             plan.output_keys = shards.keys;
         }
-        if !is_one && !is_short {
+        // Where the order of partitions matters, it is that of each output, as if each were a merge of its own.
+        if !is_one && !is_short && unsplit_reason.is_none() {
             let steps = steps(plan.inputs.iter().map(SplitIndex::samples));
             plan.splits = split_ranges(steps, &plan.output_splits, budget.range_len);
         } else {
@@ -198,6 +200,11 @@ fn refusal(job: &MergeJob) -> Option<&'static str> {
             "its types have values that compare equal but differ in their bytes, and the choice depends on the order of all partitions",
         );
     }
+    index_refusal(job)
+}
+
+/// Returns the reason why positions of partitions cannot be looked up in an input.
+fn index_refusal(job: &MergeJob) -> Option<&'static str> {
     let overlapping = job.shadow.iter().flat_map(|shadow| shadow.sstables());
     job.inputs
         .iter()

@@ -3,8 +3,8 @@
 use compactor::Error;
 use compactor_strategy::release::Release;
 
-use crate::strategy_args::{ReleaseArg, name_and_value};
 use super::strategies::{Choice, has, set};
+use crate::strategy_args::{ReleaseArg, name_and_value};
 
 /// Options of the strategies. Each is refused with Cassandra's message.
 #[derive(Clone, Debug, clap::Args)]
