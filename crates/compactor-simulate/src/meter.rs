@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::outcome::Compactions;
 
-/// What was written and read, and the greatest amounts of room.
+/// Bytes written and read, and the greatest amounts of room.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Meter {
     pub(crate) flushed_bytes: f64,

@@ -1,6 +1,8 @@
 //! Pseudo-random numbers of a seed.
 
-/// SplitMix64: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014.
+use compactor_strategy::random::split_mix;
+
+/// Fractions and extremes.
 #[derive(Clone, Debug)]
 pub(crate) struct Random(u64);
 
@@ -11,12 +13,7 @@ impl Random {
 
     /// A number above 0 and below 1.
     pub(crate) fn fraction(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = self.0;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        bits ^= bits >> 31;
-        ((bits >> 11) as f64 + 0.5) / (1u64 << 53) as f64
+        ((split_mix(&mut self.0) >> 11) as f64 + 0.5) / (1u64 << 53) as f64
     }
 
     /// Smallest and largest of some numbers between 0 and 1.

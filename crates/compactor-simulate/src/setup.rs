@@ -1,4 +1,4 @@
-//! What is simulated.
+//! Input of a simulation.
 
 use compactor_strategy::sstable::Sstable;
 use compactor_strategy::{CompactionParams, StrategyOptions};

@@ -55,7 +55,7 @@ struct Simulation<'a> {
     end: End,
 }
 
-/// What happens next.
+/// The next event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Event {
     Compacted,

@@ -27,8 +27,8 @@ impl TieBreak {
     }
 }
 
-/// SplitMix64: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014.
-fn split_mix(state: &mut u64) -> u64 {
+/// Next number of a sequence, by SplitMix64: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014.
+pub fn split_mix(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut bits = *state;
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -191,6 +191,7 @@ impl Compaction {
         let copies = self.table.copies();
         if goes_on && !copies.is_empty() {
             self.round(&inside, &copies, &mut next, observer, &mut error)?;
+            self.table.end_round();
         }
         let is_anything_left = !jobs.is_empty() || !self.table.copies().is_empty();
         if is_anything_left && observer.is_cancelled() {

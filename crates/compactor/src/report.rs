@@ -56,7 +56,7 @@ pub struct MergeReport {
     pub merge_counts: Option<Vec<u64>>,
     /// Data purged after its grace period.
     pub purged: PurgedReport,
-    /// What lost its TTL; absent unless TTLs were to be removed.
+    /// Cells and rows that lost their TTL; absent unless TTLs were to be removed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ttl_removed: Option<TtlRemovedReport>,
     /// Passes that the inputs went through: one, unless there were more than memory or descriptors
@@ -135,7 +135,7 @@ pub struct PurgedReport {
     pub shadowed: u64,
 }
 
-/// Counts of what lost its TTL, in the inputs: copies of a cell in several of them count separately.
+/// Numbers of cells and rows that lost their TTL, in the inputs: copies of a cell in several of them count separately.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct TtlRemovedReport {

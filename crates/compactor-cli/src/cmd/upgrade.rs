@@ -24,8 +24,8 @@ use crate::rewrite_summary::{self, Totals};
 ///
 /// What `nodetool upgradesstables -a` and `sstableupgrade` do, outside the node: rows, tombstones,
 /// repair state, level and id stay as they are; nothing is purged, and what has expired becomes a
-/// tombstone, unless --strip-ttl removes its TTL. Inputs are only read. Each output appears whole or not at all, in a directory that must
-/// not hold SSTables yet.
+/// tombstone, unless --strip-ttl removes its TTL. Inputs are only read. Each output appears whole or not at
+/// all, in a directory that must not hold SSTables yet.
 ///
 /// An SSTable that is damaged is named and left out; the others are written, and the exit code is 3.
 #[derive(Debug, clap::Args)]

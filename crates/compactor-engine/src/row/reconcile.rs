@@ -1,8 +1,9 @@
 //! Reconciliation of two versions of a regular cell. Counters are added up instead (`counter_merge.rs`).
 //!
 //! The clock is never consulted and values are compared as raw bytes, so that every replica gets the same
-//! result at any time. TTLs that are to be removed are removed before (`strip_ttl.rs`). A plain row that is newer than all others is copied without reconciliation: if cells
-//! are ever to be reconciled by other rules, `MergeInput::may_copy_rows` must return false for them.
+//! result at any time. TTLs that are to be removed are removed before (`strip_ttl.rs`). A plain row that is
+//! newer than all others is copied without reconciliation: if cells are ever to be reconciled by other rules,
+//! `MergeInput::may_copy_rows` must return false for them.
 //!
 //! Source: `Cells.resolveRegular`.
 

@@ -54,7 +54,7 @@ pub struct CompactReport {
     pub rows_read: u64,
     /// Deletions and expired values that were left out.
     pub purged: u64,
-    /// What lost its TTL; absent unless TTLs were to be removed.
+    /// Cells and rows that lost their TTL; absent unless TTLs were to be removed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ttl_removed: Option<TtlRemovedReport>,
     /// Seconds from the first read to the last sync.
@@ -106,7 +106,7 @@ pub struct PlannedCompaction {
     pub number: usize,
     /// Its round, from 1. Compactions of a round can run at once.
     pub round: usize,
-    /// What it does.
+    /// Operation on its inputs.
     pub kind: PlannedKind,
     /// The rule that selected its inputs.
     pub reason: String,

@@ -274,7 +274,7 @@ pub struct TablePlan {
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct PlannedTask {
-    /// What it does.
+    /// Operation on its inputs.
     pub kind: PlannedKind,
     /// The rule that selected its inputs.
     pub reason: String,
@@ -292,7 +292,7 @@ pub struct PlannedTask {
     pub inputs: Vec<PlannedSstable>,
 }
 
-/// What a planned task does.
+/// Operation of a planned task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

@@ -144,7 +144,7 @@ fn throughput(text: &str) -> Result<Throughput, String> {
 }
 
 impl TableFlags {
-    /// What is simulated with a strategy.
+    /// Input of a simulation with a strategy.
     ///
     /// # Errors
     /// Options that contradict each other.
