@@ -105,14 +105,18 @@ fn name_of(process: &Path) -> Option<String> {
     Some(name.trim_end().to_owned())
 }
 
-/// True of another run of this program, which only reads what is there.
+/// True of another run of this program, which only reads what is there. One that is about to end has files open for a
+/// moment longer than it has a program: its name has to do then.
 fn is_this_program(process: &Path) -> bool {
     let program = |process: &Path| {
         let metadata = fs::metadata(process.join("exe")).ok()?;
         Some((metadata.dev(), metadata.ino()))
     };
     let own = program(Path::new("/proc/self"));
-    own.is_some() && program(process) == own
+    match program(process) {
+        Some(other) => own == Some(other),
+        None => name_of(process).is_some_and(|name| name_of(Path::new("/proc/self")) == Some(name)),
+    }
 }
 
 /// A file of an SSTable in this directory that the process has open or mapped.
