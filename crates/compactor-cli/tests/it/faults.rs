@@ -29,7 +29,7 @@ use inject::Injection;
 use setting::Setting;
 
 /// Random faults of a full campaign.
-const RUNS: usize = 96;
+const RUNS: usize = 64;
 /// Runs at a time.
 const AT_ONCE: usize = 2;
 

@@ -128,15 +128,13 @@ impl Compactor {
         for command in ["verify", "metadata", "dump"] {
             note(self.run(&[command, &input]).map(drop));
         }
-        let rewrites: [(&str, &[&str]); 8] = [
+        let rewrites: [(&str, &[&str]); 6] = [
             ("merge", &["--complete", "--verify"]),
             ("compact", &["--complete", "--major"]),
             (
                 "compact",
                 &["--complete", "--strategy", "SizeTieredCompactionStrategy"],
             ),
-            ("compact", &["--complete", "--strategy", "leveled"]),
-            ("compact", &["--complete", "--strategy", "unified"]),
             (
                 "upgrade",
                 &["--compression", "lz4", "--chunk-length", "4KiB"],
