@@ -65,7 +65,7 @@ fn seeds() {
         keep: None,
         minimise: false,
     };
-    let plans = (1..=cases(20) as u64).map(|seed| random::plan_for(seed, Some(Mode::Da)));
+    let plans = (1..=cases(40) as u64).map(|seed| random::plan_for(seed, Some(Mode::Da)));
     let report = campaign.run(plans.collect()).expect("servers");
     println!("Cassandra {}: {report:?}", Release::Five.version());
     assert!(report.failed.is_empty(), "seeds {:?} differ", report.failed);

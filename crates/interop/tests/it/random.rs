@@ -15,7 +15,7 @@ fn seeds() {
         keep: None,
         minimise: false,
     };
-    let plans = (1..=cases(36) as u64).map(random::plan);
+    let plans = (1..=cases(72) as u64).map(random::plan);
     let report = campaign.run(plans.collect()).expect("servers");
     println!("{report:?}");
     assert!(report.failed.is_empty(), "seeds {:?} differ", report.failed);
