@@ -1,6 +1,6 @@
 //! Options that choose a compaction strategy.
 
-use compactor::table::Release;
+use compactor::table::{Release, StrategyChoice};
 use compactor_strategy::params::CLASSES;
 
 use crate::flags::ByteSize;
@@ -69,15 +69,24 @@ pub enum ReleaseArg {
 }
 
 impl StrategyArgs {
-    /// Class of the strategy, if one is chosen.
-    pub fn class(&self) -> Option<&str> {
-        let name = self.strategy.as_deref()?;
-        // Another name is one that the strategies refuse.
-        Some(class_of(name).unwrap_or(name))
+    /// The strategy that is chosen.
+    pub fn choice(&self) -> StrategyChoice {
+        let mut choice = StrategyChoice::default();
+        if let Some(name) = self.strategy.as_deref() {
+            // Another name is one that the strategies refuse.
+            choice = choice.class(class_of(name).unwrap_or(name));
+        }
+        for (name, value) in self.options() {
+            choice = choice.option(name, value);
+        }
+        match self.release {
+            Some(release) => choice.release(release.into()),
+            None => choice,
+        }
     }
 
     /// Options by Cassandra's names.
-    pub fn options(&self) -> Vec<(String, String)> {
+    fn options(&self) -> Vec<(String, String)> {
         let text = |value: &Option<String>| value.clone();
         let flags = [
             ("min_threshold", text(&self.min_threshold)),
@@ -99,11 +108,6 @@ impl StrategyArgs {
             .into_iter()
             .filter_map(|(name, value)| Some((name.to_owned(), value?)));
         self.strategy_option.iter().cloned().chain(flags).collect()
-    }
-
-    /// Release, if one is chosen.
-    pub fn release(&self) -> Option<Release> {
-        self.release.map(Release::from)
     }
 }
 

@@ -1,8 +1,8 @@
 //! A table's SSTables compacted until its strategy finds nothing more to do, or all at once.
 //!
 //! Intermediate SSTables stay in a staging directory. Only the final ones are published, all or nothing: the output
-//! directory never holds an SSTable together with its sources, which would resurrect purged data. Each final SSTable
-//! names those that it replaces.
+//! directory never holds an SSTable together with its sources, which would resurrect purged data. The report says which
+//! of them replace which inputs.
 //!
 //! Compactions run in rounds: a round runs all that can run concurrently, and its outputs are candidates of the next.
 //! A node selects again whenever a compaction ends, so its selection depends on timing. Rounds are deterministic: one

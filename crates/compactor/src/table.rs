@@ -55,7 +55,7 @@ pub use resources::Resources;
 pub use rewrite::{Failure, PlannedRewrite, RewriteOutcome, Split, Unsplit, Upgrade};
 pub use rows::{Column, Row, Rows};
 pub use scrub::{Scrub, ScrubOutcome};
-pub use strategy_choice::Release;
+pub use strategy_choice::{Release, StrategyChoice};
 
 /// The SSTables of one table, and its schema as far as it is known.
 #[derive(Debug, Default)]

@@ -1,4 +1,4 @@
-//! What Cassandra's strategies would compact, asked of its own classes.
+//! Selections of Cassandra's strategies, by its own classes.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -63,7 +63,7 @@ pub fn next(
     serde_json::from_value(reply).context("the next compaction in the reply")
 }
 
-/// What a strategy makes of SSTables when a node starts with them.
+/// First selection and levels of a strategy when a node starts with some SSTables.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Started {
     /// Places of the SSTables that it compacts next.

@@ -133,6 +133,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         .and_then(|rate| rate_limiter(rate, &interrupted));
     let mut compact = table
         .compact()
+        .strategy(args.strategy.choice())
         .purging(args.purge.purging())
         .form(args.output_form.form()?)
         .resources(resources)
@@ -141,15 +142,6 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         .verify(args.verify);
     if args.major {
         compact = compact.major();
-    }
-    if let Some(class) = args.strategy.class() {
-        compact = compact.strategy(class);
-    }
-    for (name, value) in args.strategy.options() {
-        compact = compact.strategy_option(name, value);
-    }
-    if let Some(release) = args.strategy.release() {
-        compact = compact.release(release);
     }
     if let Some(compactions) = args.max_compactions {
         compact = compact.max_compactions(compactions);

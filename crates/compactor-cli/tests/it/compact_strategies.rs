@@ -253,32 +253,3 @@ fn a_dry_run_forecasts_all_rounds() {
         assert!(!temp.path().join("out").exists());
     }
 }
-
-/// Values of its clustering may be equal and have different bytes, so that the order of partitions decides which stay.
-#[test]
-fn shards_of_a_table_whose_merge_is_not_split_into_ranges() {
-    let temp = TempDir::new().unwrap();
-    let source =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../compactor/testdata/dump/pa_udt_nested");
-    let table = temp.path().join("table");
-    fs::create_dir(&table).unwrap();
-    for (name, bytes) in files(&source) {
-        let name = name.to_str().unwrap();
-        let Some((version, rest)) = name.split_once("-1-") else {
-            continue;
-        };
-        for id in 1..=4 {
-            fs::write(table.join(format!("{version}-{id}-{rest}")), &bytes).unwrap();
-        }
-    }
-    let inputs = data_files(&table);
-    assert_eq!(inputs.len(), 4);
-    let expected = merged(temp.path(), &inputs, "expected", &NOW);
-    let run = |threads: &str| {
-        let more = ["--threads", threads];
-        compact(temp.path(), &table, 3, &format!("unified-{threads}"), &more)
-    };
-    let (one, many) = (run("1"), run("3"));
-    assert!(files(&one.output) == files(&many.output));
-    assert!(merged(temp.path(), &one.left, "all", &NOW) == expected);
-}

@@ -9,7 +9,7 @@ use super::node_command::{Levels, NextSteps};
 use super::output_directory::ExistingOutput;
 use super::output_layout::OutputLayout;
 use super::purging::PROVIDE;
-use super::strategy_choice::{Release, StrategyChoice};
+use super::strategy_choice::StrategyChoice;
 use super::{OutputForm, Purging, Resources, Table, strategy_warning};
 use compactor_engine::merge::Observer;
 
@@ -61,27 +61,9 @@ impl<'t> Compact<'t> {
         self
     }
 
-    /// Class of the strategy, with its package or without. Default: the schema's, otherwise
-    /// `SizeTieredCompactionStrategy`.
-    pub fn strategy(mut self, class: impl Into<String>) -> Compact<'t> {
-        self.strategy.class = Some(class.into());
-        self
-    }
-
-    /// An option of the strategy by Cassandra's name, such as `min_threshold`; takes precedence over the
-    /// schema's.
-    pub fn strategy_option(
-        mut self,
-        name: impl Into<String>,
-        value: impl Into<String>,
-    ) -> Compact<'t> {
-        self.strategy.options.insert(name.into(), value.into());
-        self
-    }
-
-    /// Release whose rules and defaults apply. Default: the one that wrote the newest SSTable.
-    pub fn release(mut self, release: Release) -> Compact<'t> {
-        self.strategy.release = Some(release);
+    /// Sets the strategy. Default: the schema's.
+    pub fn strategy(mut self, strategy: StrategyChoice) -> Compact<'t> {
+        self.strategy = strategy;
         self
     }
 

@@ -41,26 +41,9 @@ impl<'t> Planning<'t> {
         }
     }
 
-    /// Class of the strategy, with its package or without. Default: the schema's, otherwise
-    /// `SizeTieredCompactionStrategy`.
-    pub fn strategy(mut self, class: impl Into<String>) -> Planning<'t> {
-        self.strategy.class = Some(class.into());
-        self
-    }
-
-    /// An option of the strategy by Cassandra's name, such as `fanout_size`; takes precedence over the schema's.
-    pub fn strategy_option(
-        mut self,
-        name: impl Into<String>,
-        value: impl Into<String>,
-    ) -> Planning<'t> {
-        self.strategy.options.insert(name.into(), value.into());
-        self
-    }
-
-    /// Release whose rules and defaults apply. Default: the one that wrote the newest SSTable.
-    pub fn release(mut self, release: Release) -> Planning<'t> {
-        self.strategy.release = Some(release);
+    /// Sets the strategy. Default: the schema's.
+    pub fn strategy(mut self, strategy: StrategyChoice) -> Planning<'t> {
+        self.strategy = strategy;
         self
     }
 

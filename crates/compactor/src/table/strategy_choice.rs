@@ -13,18 +13,34 @@ use crate::{Error, Result};
 
 const SIZE_TIERED: &str = "SizeTieredCompactionStrategy";
 
-/// Strategy that the caller chose.
+/// A compaction strategy. The default is that of the table's schema, otherwise `SizeTieredCompactionStrategy`.
 #[derive(Clone, Debug, Default)]
-pub(super) struct StrategyChoice {
-    /// `None` for the schema's.
-    pub(super) class: Option<String>,
-    /// They take precedence over the schema's.
-    pub(super) options: BTreeMap<String, String>,
-    /// `None` for the one that wrote the newest SSTable.
-    pub(super) release: Option<Release>,
+#[must_use]
+pub struct StrategyChoice {
+    class: Option<String>,
+    options: BTreeMap<String, String>,
+    release: Option<Release>,
 }
 
 impl StrategyChoice {
+    /// Class of the strategy, with its package or without.
+    pub fn class(mut self, class: impl Into<String>) -> StrategyChoice {
+        self.class = Some(class.into());
+        self
+    }
+
+    /// An option by Cassandra's name, such as `fanout_size`; takes precedence over the schema's.
+    pub fn option(mut self, name: impl Into<String>, value: impl Into<String>) -> StrategyChoice {
+        self.options.insert(name.into(), value.into());
+        self
+    }
+
+    /// Release whose rules and defaults apply. Default: the one that wrote the newest SSTable.
+    pub fn release(mut self, release: Release) -> StrategyChoice {
+        self.release = Some(release);
+        self
+    }
+
     /// Returns the strategy of a table. Options of the schema apply if the class is the schema's. Without either the
     /// class is `SizeTieredCompactionStrategy`, Cassandra's default.
     ///

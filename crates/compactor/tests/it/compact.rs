@@ -6,13 +6,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use compactor::compact::{CompactRequest, Compacted, Compaction, Plan, PlannedCompaction};
+use compactor::compact::{
+    CompactRequest, Compacted, CompactedSstable, Compaction, Plan, PlannedCompaction,
+};
 use compactor::generate::{Amount, GenerateOptions, Shape, generate};
 use compactor::table::Release;
 use compactor::table::plan::PlannedKind;
 use compactor::{
     ErrorKind, InputCheck, MergeRequest, NoObserver, Observer, OutputSplit, RateLimiter, Result,
-    Scope,
+    Scope, SstableWriter, Value,
 };
 use compactor_io::{Io, IoOptions};
 use compactor_strategy::CompactionParams;
@@ -265,4 +267,44 @@ fn the_strategy_decides_where_outputs_are_split() {
         "{error}"
     );
     assert!(!output.exists());
+}
+
+/// Values of its clustering may be equal and have different bytes, so that the order of partitions decides which stay:
+/// its merges are not split into ranges, but into shards.
+#[test]
+fn shards_of_a_table_whose_values_have_several_encodings() {
+    let temp = TempDir::new().unwrap();
+    let schema = "CREATE TABLE ks.t (k int, c varint, v text, PRIMARY KEY (k, c))";
+    let inputs = ["one", "other"].map(|name| {
+        let options = SstableWriter::new(schema).unwrap();
+        let mut writer = options.open(temp.path().join(name)).unwrap();
+        for k in 0..300 {
+            let values = [
+                ("k", Value::Int(k)),
+                ("c", Value::VarInt(vec![1])),
+                ("v", name.into()),
+            ];
+            writer.add_row(values).unwrap();
+        }
+        let written = writer.finish().unwrap();
+        written.sstables[0].data_path.clone()
+    });
+    let shards = |threads: usize| {
+        let output = temp.path().join(format!("output-{threads}"));
+        let mut merges = MergeRequest::new(inputs.to_vec(), &output);
+        merges.threads = threads;
+        merges.range_bytes = Some(1000);
+        let options = [("scaling_parameters", "T2"), ("min_sstable_size", "0B")];
+        let compacted = run(
+            compaction(merges, "UnifiedCompactionStrategy", &options),
+            &mut NoObserver,
+        );
+        assert!(compacted.error.is_none(), "{:?}", compacted.error);
+        let outputs = compacted.report.outputs;
+        let read = |output: &CompactedSstable| std::fs::read(&output.sstable.data_path).unwrap();
+        outputs.iter().map(read).collect::<Vec<_>>()
+    };
+    let one = shards(1);
+    assert_eq!(one.len(), 4);
+    assert!(shards(3) == one);
 }

@@ -16,11 +16,11 @@ use crate::support::{self, Expected, Output, five, has_five, server};
 const TABLE: &str = "CREATE TABLE $t (k int, c int, a int, b text, m map<int, int>, s set<text>, st text static, \
      sm map<int, int> static, PRIMARY KEY (k, c))";
 
-/// What both sides of a comparison are made of.
+/// Input of both sides of a comparison.
 #[derive(Debug, Clone, Copy)]
 struct Plan {
     seed: u64,
-    /// What an SSTable outside the merge removes from it; `None` if there is none.
+    /// Data that an SSTable outside the merge removes from it; `None` if there is none.
     provided: Option<&'static str>,
 }
 
