@@ -242,6 +242,7 @@ impl Compaction {
                     self.table.replace(reading, job, merged)?;
                 }
                 Some(Err(failure)) => {
+                    let failure = self.at_open.reason_for(failure);
                     let only_this =
                         matches!(failure.kind(), ErrorKind::Corrupt | ErrorKind::Unsupported);
                     goes_on &= only_this;

@@ -344,7 +344,7 @@ impl RangeMerge {
         )
         .with_drops(self.drops.clone())
         .stripping_ttl(self.options.strip_ttl)
-        .with_scanner_order(self.scanner_order.clone())
+        .with_scanner_order(self.scanner_order_of(&numbers))
         .with_shadow(shadow.map(|shadow| {
             let mode = self.options.read_mode;
             shadow.start(&self.io, mode, reading.clone(), bounds)
@@ -354,6 +354,18 @@ impl RangeMerge {
             numbers,
             before,
         })
+    }
+
+    /// Inputs of a range, of which these are all, grouped by scanner. A range of several, each of which is an output,
+    /// has only the inputs with partitions in it.
+    fn scanner_order_of(&self, numbers: &[usize]) -> Option<Vec<Vec<u32>>> {
+        let order = self.scanner_order.as_ref()?;
+        let place = |number: &u32| numbers.iter().position(|n| *n == *number as usize);
+        let scanners = order.iter().map(|scanner| {
+            let inputs = scanner.iter().filter_map(place);
+            inputs.map(|place| place as u32).collect::<Vec<u32>>()
+        });
+        Some(scanners.filter(|inputs| !inputs.is_empty()).collect())
     }
 
     /// Merges one range.
