@@ -33,6 +33,7 @@ mod overlap;
 mod popularity;
 mod random;
 mod segments;
+pub mod selection;
 pub mod setup;
 mod shadow;
 mod simulation;
@@ -41,6 +42,7 @@ mod table;
 pub mod workload;
 
 pub use outcome::Outcome;
+pub use selection::Selection;
 pub use setup::{Setup, SetupError};
-pub use simulation::simulate;
+pub use simulation::{simulate, simulate_with};
 pub use workload::{Distribution, Workload};

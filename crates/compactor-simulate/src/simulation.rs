@@ -1,5 +1,6 @@
 //! The simulation: events in the order of time.
 
+use compactor_strategy::sstable::Sstable;
 use compactor_strategy::task::{Task, TaskKind};
 
 use crate::arrivals::{flushed, partitions};
@@ -10,6 +11,7 @@ use crate::meter::Meter;
 use crate::outcome::{End, Outcome, Sample};
 use crate::popularity::Popularity;
 use crate::random::Random;
+use crate::selection::{Selection, SetupStrategy};
 use crate::setup::{Setup, SetupError};
 use crate::stored::{RING, Range, Stored, bytes_of};
 use crate::table::{Table, newest_s};
@@ -31,15 +33,23 @@ const BUCKETS: f64 = 32.0;
 /// # Errors
 /// Numbers that are out of range, or contradict each other.
 pub fn simulate(setup: &Setup) -> Result<Outcome, SetupError> {
+    simulate_with(setup, &mut SetupStrategy)
+}
+
+/// Simulates a table of which `selection` selects the compactions.
+///
+/// # Errors
+/// Numbers that are out of range, or contradict each other.
+pub fn simulate_with(setup: &Setup, selection: &mut dyn Selection) -> Result<Outcome, SetupError> {
     setup.validate()?;
-    let mut simulation = Simulation::new(setup);
+    let mut simulation = Simulation::new(setup, selection);
     simulation.run();
     Ok(simulation.outcome())
 }
 
-#[derive(Debug)]
 struct Simulation<'a> {
     setup: &'a Setup,
+    selection: &'a mut dyn Selection,
     popularity: Popularity,
     buckets: Buckets,
     table: Table,
@@ -66,7 +76,7 @@ enum Event {
 }
 
 impl<'a> Simulation<'a> {
-    fn new(setup: &'a Setup) -> Simulation<'a> {
+    fn new(setup: &'a Setup, selection: &'a mut dyn Selection) -> Simulation<'a> {
         let workload = &setup.workload;
         let duration_s = setup.duration_s as f64;
         let start_s = newest_s(&setup.initial).unwrap_or(START_S);
@@ -92,6 +102,7 @@ impl<'a> Simulation<'a> {
             now_s: 0.0,
             end: End::Complete,
             setup,
+            selection,
         }
     }
 
@@ -105,6 +116,9 @@ impl<'a> Simulation<'a> {
         let sample_s = duration_s / SAMPLES;
         let expires = self.setup.workload.ttl_s.is_some() || self.setup.workload.deletes > 0.0;
         let (mut flushes, mut checks, mut samples) = (1.0, 1.0, 1.0);
+        let live = self.table.manager.live().iter();
+        let initial: Vec<Sstable> = live.map(|sstable| Sstable::clone(sstable)).collect();
+        self.selection.start(&initial, self.now_ms());
         self.start_compactions();
         loop {
             let check_s = if expires {
@@ -165,7 +179,9 @@ impl<'a> Simulation<'a> {
         };
         let now_ms = self.now_ms();
         let stored = Stored::new(range, cohorts, 0);
-        let bytes = self.table.flush(stored, now_ms, workload);
+        let sstable = self.table.flush(stored, now_ms, workload);
+        self.selection.flushed(&sstable);
+        let bytes = sstable.data_bytes;
         self.meter.flush(bytes);
         let node = self.table.manager.node_mut();
         node.memtable_min_timestamp = Some(to_us);
@@ -177,7 +193,8 @@ impl<'a> Simulation<'a> {
     fn start_compactions(&mut self) {
         while self.compactors.has_room() {
             let now_ms = self.now_ms();
-            let Ok(task) = self.table.manager.next_task(now_ms) else {
+            let manager = &mut self.table.manager;
+            let Some(task) = self.selection.next_task(manager, now_ms) else {
                 return;
             };
             self.table.manager.begin(&task);
@@ -192,11 +209,13 @@ impl<'a> Simulation<'a> {
         match task.kind {
             TaskKind::LevelOnly => {
                 self.meter.compactions.level_only += 1;
-                self.table.move_to_level(&task);
+                let moved = self.table.move_to_level(&task);
+                self.selection.completed(&task, &moved);
                 return;
             }
             TaskKind::Expired | TaskKind::RepairFinished(_) => {
-                self.table.complete(&task, Vec::new(), now_ms, workload);
+                let outputs = self.table.complete(&task, Vec::new(), now_ms, workload);
+                self.selection.completed(&task, &outputs);
                 return;
             }
             TaskKind::Tombstones => self.meter.compactions.tombstones += 1,
@@ -229,9 +248,10 @@ impl<'a> Simulation<'a> {
         let outputs = self
             .table
             .complete(&ended.task, ended.outputs, now_ms, workload);
-        for (id, bytes) in outputs {
-            let level = self.table.level(id, now_ms);
-            self.meter.write(level, bytes);
+        self.selection.completed(&ended.task, &outputs);
+        for output in outputs {
+            let level = self.table.level(output.id, now_ms);
+            self.meter.write(level, output.data_bytes);
         }
     }
 

@@ -53,12 +53,11 @@ impl Table {
         }
     }
 
-    /// Adds a flushed SSTable and returns its stored bytes.
-    pub(crate) fn flush(&mut self, stored: Stored, now_ms: i64, workload: &Workload) -> u64 {
+    /// Adds a flushed SSTable and returns it.
+    pub(crate) fn flush(&mut self, stored: Stored, now_ms: i64, workload: &Workload) -> Sstable {
         let sstable = self.insert(stored, 0, now_ms, workload);
-        let bytes = sstable.data_bytes;
-        self.manager.add(sstable);
-        bytes
+        self.manager.add(sstable.clone());
+        sstable
     }
 
     /// Replaces the inputs of a task, and returns the outputs.
@@ -68,19 +67,18 @@ impl Table {
         outputs: Vec<Stored>,
         now_ms: i64,
         workload: &Workload,
-    ) -> Vec<(SstableId, u64)> {
+    ) -> Vec<Sstable> {
         self.remove(&task.inputs);
         let level = task.output.level;
         let outputs = outputs.into_iter();
         let added = outputs.map(|stored| self.insert(stored, level, now_ms, workload));
         let added: Vec<Sstable> = added.collect();
-        let bytes = added.iter().map(|s| (s.id, s.data_bytes)).collect();
-        self.manager.complete(task, added);
-        bytes
+        self.manager.complete(task, added.clone());
+        added
     }
 
-    /// Moves the SSTable of a task to another level.
-    pub(crate) fn move_to_level(&mut self, task: &Task) {
+    /// Moves the SSTable of a task to another level, and returns it.
+    pub(crate) fn move_to_level(&mut self, task: &Task) -> Vec<Sstable> {
         let moved = task.inputs.first().and_then(|&id| {
             let sstable = self.manager.live().get(id)?;
             Some(Sstable {
@@ -88,7 +86,9 @@ impl Table {
                 ..Sstable::clone(sstable)
             })
         });
-        self.manager.complete(task, moved);
+        let moved = Vec::from_iter(moved);
+        self.manager.complete(task, moved.clone());
+        moved
     }
 
     fn insert(&mut self, stored: Stored, level: u32, now_ms: i64, workload: &Workload) -> Sstable {

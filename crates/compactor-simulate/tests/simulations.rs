@@ -1,10 +1,13 @@
 //! Simulations with known answers, and properties that all of them have.
 
-use compactor_simulate::{Distribution, Outcome, Setup, simulate};
-use compactor_strategy::CompactionParams;
+use compactor_simulate::{Distribution, Outcome, Selection, Setup, simulate, simulate_with};
 use compactor_strategy::options::Options;
 use compactor_strategy::release::Release;
+use compactor_strategy::sstable::{Sstable, SstableId};
+use compactor_strategy::task::Task;
+use compactor_strategy::{CompactionParams, CompactionStrategyManager};
 use proptest::prelude::*;
+use std::collections::BTreeSet;
 
 const MIB: f64 = (1u64 << 20) as f64;
 const GIB: f64 = (1u64 << 30) as f64;
@@ -223,6 +226,52 @@ fn contradictions_are_refused() {
     short.duration_s = 60;
     let error = simulate(&short).expect_err("no flush").to_string();
     assert!(error.contains("first flush"), "{error}");
+}
+
+/// Keeps the ids of the table by what it sees.
+#[derive(Default)]
+struct Follower {
+    live: BTreeSet<SstableId>,
+    tasks: usize,
+}
+
+impl Selection for Follower {
+    fn start(&mut self, sstables: &[Sstable], _now_ms: i64) {
+        self.live.extend(sstables.iter().map(|sstable| sstable.id));
+    }
+
+    fn next_task(&mut self, manager: &mut CompactionStrategyManager, now_ms: i64) -> Option<Task> {
+        let live = manager.live().iter().map(|sstable| sstable.id);
+        assert_eq!(live.collect::<BTreeSet<_>>(), self.live);
+        let task = manager.next_task(now_ms).ok()?;
+        self.tasks += 1;
+        Some(task)
+    }
+
+    fn flushed(&mut self, sstable: &Sstable) {
+        assert!(self.live.insert(sstable.id));
+    }
+
+    fn completed(&mut self, task: &Task, outputs: &[Sstable]) {
+        for input in &task.inputs {
+            assert!(self.live.remove(input));
+        }
+        self.live.extend(outputs.iter().map(|output| output.id));
+    }
+}
+
+#[test]
+fn a_selection_sees_every_change() {
+    for class in CLASSES {
+        let mut setup = setup(class, &[]);
+        setup.workload.ttl_s = Some(DAY_S);
+        setup.workload.gc_grace_s = 60;
+        setup.duration_s = 3 * DAY_S;
+        let mut follower = Follower::default();
+        let found = simulate_with(&setup, &mut follower).expect("a valid setup");
+        assert!(follower.tasks > 20, "{class}: {} tasks", follower.tasks);
+        assert_eq!(found, run(&setup), "{class}");
+    }
 }
 
 proptest! {

@@ -28,6 +28,11 @@ impl DroppableTombstones {
         &self.points
     }
 
+    /// Estimated number of cells of the SSTable.
+    pub fn cells(&self) -> i64 {
+        self.cells
+    }
+
     /// Upper bound of the ratio at any time.
     pub(crate) fn greatest_ratio(&self) -> f64 {
         match self.cells {
