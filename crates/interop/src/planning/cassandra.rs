@@ -1,12 +1,14 @@
 //! Requests to a strategy of Cassandra's.
 
 use anyhow::{Context, Result};
+use compactor_strategy::live::Live;
 use compactor_strategy::sstable::{RepairState, Sstable, SstableId};
+use compactor_strategy::task::{Split, Task, TaskKind};
 use compactor_strategy::token::Position;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::random::RandomTable;
+use super::Opening;
 use crate::Cassandra;
 
 const KEYSPACE: &str = "planning";
@@ -53,10 +55,10 @@ impl<'c> Session<'c> {
         Ok(Session { cassandra })
     }
 
-    pub(super) fn open(&mut self, table: &RandomTable, sstables: &[Sstable]) -> Result<()> {
+    pub(super) fn open(&mut self, opening: &Opening, sstables: &[Sstable]) -> Result<()> {
         self.request(json!({
-            "op": "plan_open", "class": table.strategy.class(), "options": table.options,
-            "now_s": table.now_s, "sstables": described(sstables),
+            "op": "plan_open", "class": opening.strategy.class(), "options": opening.options,
+            "now_ms": opening.now_ms, "sstables": described(sstables),
         }))
     }
 
@@ -67,7 +69,7 @@ impl<'c> Session<'c> {
     /// The next task, and how many remain.
     pub(super) fn next(
         &mut self,
-        now_s: i64,
+        now_ms: i64,
         gc_before_s: i64,
     ) -> Result<(Option<TheirTask>, usize)> {
         #[derive(Deserialize)]
@@ -75,7 +77,7 @@ impl<'c> Session<'c> {
             task: Option<TheirTask>,
             remaining: usize,
         }
-        let request = json!({"op": "plan_next", "now_s": now_s, "gc_before_s": gc_before_s});
+        let request = json!({"op": "plan_next", "now_ms": now_ms, "gc_before_s": gc_before_s});
         let reply = self.cassandra.request(request)?;
         let next: Next = serde_json::from_value(reply).context("the next task in the reply")?;
         Ok((next.task, next.remaining))
@@ -114,18 +116,11 @@ fn describe(sstable: &Sstable) -> Value {
         let token = i64::try_from(position.token.0).unwrap_or(i64::MAX);
         json!([token, position.key.first().copied().unwrap_or(0)])
     };
-    let (at, count) = sstable
-        .tombstones
-        .points()
-        .first()
-        .copied()
-        .unwrap_or((0, 0));
-    let samples = sstable.keys.samples.as_ref();
-    let samples = samples.map_or(&[][..], |samples| &samples.tokens);
-    let samples: Vec<i64> = samples
-        .iter()
-        .map(|token| i64::try_from(token.0).unwrap_or(i64::MAX))
-        .collect();
+    let samples = sstable.keys.samples.as_ref().map(|samples| {
+        let tokens = samples.tokens.iter().map(|token| i64::try_from(token.0));
+        let tokens: Vec<i64> = tokens.map(|token| token.unwrap_or(i64::MAX)).collect();
+        tokens
+    });
     json!({
         "id": sstable.id.0, "data_bytes": sstable.data_bytes, "bytes_on_disk": sstable.bytes_on_disk,
         "first": position(&sstable.first), "last": position(&sstable.last),
@@ -133,6 +128,53 @@ fn describe(sstable: &Sstable) -> Value {
         "max_local_deletion_time": sstable.max_local_deletion_time, "level": sstable.level,
         "is_repaired": sstable.repair == RepairState::Repaired, "is_suspect": sstable.is_suspect,
         "created_ms": sstable.created_ms, "token_space_coverage": sstable.token_space_coverage,
-        "tombstones_at": at, "tombstones": count, "samples": samples,
+        "tombstones": sstable.tombstones.points(), "cells": sstable.tombstones.cells(),
+        "keys": sstable.keys.keys, "partitions": sstable.keys.partitions, "samples": samples,
     })
+}
+
+impl TheirTask {
+    /// Whether it is ours.
+    pub(super) fn is_same(&self, ours: &Task) -> bool {
+        let mut inputs: Vec<SstableId> = ours.inputs.clone();
+        inputs.sort_unstable();
+        inputs == self.inputs && self.has_output(ours)
+    }
+
+    /// Whether it has SSTables of the same sizes as ours. If a tier has more SSTables of one size than a task may have,
+    /// Cassandra takes them in the order of a hash set.
+    pub(super) fn is_tie(&self, ours: &Task, live: &Live) -> bool {
+        let sizes = |ids: &[SstableId]| {
+            let sstables = ids.iter().filter_map(|&id| live.get(id));
+            let mut sizes: Vec<u64> = sstables.map(|sstable| sstable.data_bytes).collect();
+            sizes.sort_unstable();
+            sizes
+        };
+        ours.kind == TaskKind::Compact
+            && ours.expired.is_empty()
+            && sizes(&ours.inputs) == sizes(&self.inputs)
+            && self.has_output(ours)
+    }
+
+    fn has_output(&self, ours: &Task) -> bool {
+        let max_bytes = match ours.output.split {
+            Split::MaxBytes(bytes) => bytes,
+            _ => i64::MAX.unsigned_abs(),
+        };
+        ours.output.level == self.level
+            && (!ours.expired.is_empty() || self.has_boundaries(ours))
+            && max_bytes == self.max_sstable_bytes
+            && (ours.kind == TaskKind::LevelOnly) == self.is_level_only
+    }
+
+    /// Whether the output shards are the same. With expired inputs they are not compared: Cassandra's task
+    /// looks for those once more when it runs, and computes the shards from the others.
+    fn has_boundaries(&self, ours: &Task) -> bool {
+        let boundaries: Vec<i128> = match &ours.output.split {
+            Split::Shards(shards) => shards.boundaries.iter().map(|token| token.0).collect(),
+            _ => Vec::new(),
+        };
+        let theirs = self.boundaries.iter().map(|&token| i128::from(token));
+        boundaries.into_iter().eq(theirs)
+    }
 }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use compactor_strategy::CompactionStrategyManager;
 use compactor_strategy::droppable::DroppableTombstones;
 use compactor_strategy::keys::{KeyEstimate, KeySamples};
 use compactor_strategy::options::Options;
@@ -130,11 +129,11 @@ impl RandomTable {
     }
 
     /// What a task makes of its inputs: a little less than they are, split as the task says.
-    pub(super) fn outputs(&mut self, task: &Task, inputs: &[&Sstable]) -> Vec<Sstable> {
+    pub(super) fn outputs(&mut self, task: &Task, inputs: &[Sstable]) -> Vec<Sstable> {
         let kept = inputs
             .iter()
             .filter(|input| !task.expired.contains(&input.id));
-        let kept: Vec<&Sstable> = kept.copied().collect();
+        let kept: Vec<&Sstable> = kept.collect();
         let (Some(first), Some(last)) = (
             kept.iter().map(|input| &input.first).min(),
             kept.iter().map(|input| &input.last).max(),
@@ -170,28 +169,6 @@ impl RandomTable {
             }
         };
         spans.into_iter().map(part).collect()
-    }
-
-    /// A table for the message of a difference.
-    pub(super) fn describe(&self, manager: &CompactionStrategyManager) -> String {
-        let mut text = format!("options {:?}, now {}\n", self.options, self.now_s);
-        for sstable in manager.live().iter() {
-            let is_compacting = manager.live().is_compacting(sstable.id);
-            text.push_str(&format!(
-                "{} L{} {} bytes [{} {:?}, {} {:?}] timestamps {}..{} suspect {} compacting {is_compacting}\n",
-                sstable.id.0,
-                sstable.level,
-                sstable.data_bytes,
-                sstable.first.token.0,
-                sstable.first.key,
-                sstable.last.token.0,
-                sstable.last.key,
-                sstable.min_timestamp,
-                sstable.max_timestamp,
-                sstable.is_suspect,
-            ));
-        }
-        text
     }
 
     fn sstable(&mut self) -> Sstable {
@@ -324,7 +301,7 @@ fn any(rng: &mut Random, from: &[&'static str]) -> &'static str {
     text
 }
 
-fn random_options(strategy: Strategy, rng: &mut Random) -> Options {
+pub(super) fn random_options(strategy: Strategy, rng: &mut Random) -> Options {
     if strategy == Strategy::Unified {
         return unified_options(rng);
     }

@@ -5,13 +5,15 @@ use std::collections::BTreeMap;
 use compactor_strategy::CompactionParams;
 use compactor_strategy::release::Release;
 use compactor_testkit::campaign::cases;
-use interop::planning::{Compared, Strategy, compare};
+use interop::planning::{Compared, Strategy, compare, compare_simulations};
 use interop::{Cassandra, Mode, Options, Release as Server};
 
 use crate::support::has_five;
 
 /// Random tables per strategy and release in a full campaign.
 const TABLES: usize = 60;
+/// Random simulations, likewise.
+const SIMULATIONS: usize = 5;
 
 fn servers() -> Vec<(Release, Cassandra)> {
     if !has_five() {
@@ -31,13 +33,19 @@ fn servers() -> Vec<(Release, Cassandra)> {
     ]
 }
 
-/// Compares with both releases, and returns what the comparisons came across.
-fn compare_all(strategy: Strategy) -> Vec<Compared> {
+/// Compares with both releases all that there is to compare, and returns what random tables came across.
+fn compare_all(strategy: Strategy, options: &[&str]) -> Vec<Compared> {
     let compare_with = |(release, mut cassandra): (Release, Cassandra)| {
-        let compared = compare(&mut cassandra, strategy, release, 0..cases(TABLES) as u64);
-        let compared = compared.unwrap_or_else(|error| panic!("{error:#}"));
-        println!("{strategy:?}, {release:?}: {compared:?}");
-        compared
+        let tables = compare(&mut cassandra, strategy, release, 0..cases(TABLES) as u64);
+        let tables = tables.unwrap_or_else(|error| panic!("{error:#}"));
+        println!("{strategy:?}, {release:?}: {tables:?}");
+        let seeds = 0..cases(SIMULATIONS) as u64;
+        let simulated = compare_simulations(&mut cassandra, strategy, release, seeds);
+        let simulated = simulated.unwrap_or_else(|error| panic!("{error:#}"));
+        println!("{strategy:?}, {release:?}, simulated: {simulated:?}");
+        expect_enough(&simulated, &[("simulated tasks", simulated.tasks > 50)]);
+        refuse_as_cassandra(&mut cassandra, strategy, release, options);
+        tables
     };
     servers().into_iter().map(compare_with).collect()
 }
@@ -50,52 +58,6 @@ fn expect_enough(compared: &Compared, found: &[(&str, bool)]) {
     }
     for (name, is_enough) in found {
         assert!(is_enough, "{name}: {compared:?}");
-    }
-}
-
-#[test]
-fn size_tiered() {
-    for compared in compare_all(Strategy::SizeTiered) {
-        let found = [
-            ("tasks", compared.tasks > 300),
-            ("tombstones", compared.tombstones > 10),
-        ];
-        expect_enough(&compared, &found);
-    }
-}
-
-#[test]
-fn leveled() {
-    for compared in compare_all(Strategy::Leveled) {
-        let found = [
-            ("tasks", compared.tasks > 300),
-            ("tombstones", compared.tombstones > 10),
-            ("level only", compared.level_only > 10),
-        ];
-        expect_enough(&compared, &found);
-    }
-}
-
-#[test]
-fn time_window() {
-    for compared in compare_all(Strategy::TimeWindow) {
-        let found = [
-            ("tasks", compared.tasks > 300),
-            ("tombstones", compared.tombstones > 10),
-            ("expired", compared.expired > 0),
-        ];
-        expect_enough(&compared, &found);
-    }
-}
-
-#[test]
-fn unified() {
-    for compared in compare_all(Strategy::Unified) {
-        let found = [
-            ("tasks", compared.tasks > 200),
-            ("expired", compared.expired > 0),
-        ];
-        expect_enough(&compared, &found);
     }
 }
 
@@ -132,38 +94,40 @@ const VALUES: [&str; 28] = [
 ];
 
 /// Refuses each option with each value as Cassandra does.
-fn refuse_as_cassandra(strategy: Strategy, names: &[&str]) {
-    for (release, mut cassandra) in servers() {
-        let one = |name: &str, value: &str| [(name.to_owned(), value.to_owned())].into();
-        let pairs = names
-            .iter()
-            .flat_map(|name| VALUES.iter().map(move |value| (*name, *value)));
-        let mut sets: Vec<BTreeMap<String, String>> =
-            pairs.map(|(name, value)| one(name, value)).collect();
-        sets.push(BTreeMap::new());
-        let theirs = interop::strategy::refusals(&mut cassandra, strategy.class(), &sets);
-        let theirs = theirs.expect("Cassandra judges");
-        for (set, theirs) in sets.iter().zip(theirs) {
-            let ours = CompactionParams::from_options(strategy.class(), set, release);
-            let ours = ours.err().map(|error| error.0);
-            match theirs.as_deref() {
-                // An exception that Cassandra does not handle.
-                Some(text)
-                    if text.is_empty()
-                        || (strategy != Strategy::SizeTiered
-                            && text.contains("threw an error")) =>
-                {
-                    assert!(ours.is_some(), "{release:?}, {set:?}: {text}");
-                }
-                _ => assert_eq!(ours, theirs, "{release:?}, {set:?}"),
+fn refuse_as_cassandra(
+    cassandra: &mut Cassandra,
+    strategy: Strategy,
+    release: Release,
+    names: &[&str],
+) {
+    let one = |name: &str, value: &str| [(name.to_owned(), value.to_owned())].into();
+    let pairs = names
+        .iter()
+        .flat_map(|name| VALUES.iter().map(move |value| (*name, *value)));
+    let mut sets: Vec<BTreeMap<String, String>> =
+        pairs.map(|(name, value)| one(name, value)).collect();
+    sets.push(BTreeMap::new());
+    let theirs = interop::strategy::refusals(cassandra, strategy.class(), &sets);
+    let theirs = theirs.expect("Cassandra judges");
+    for (set, theirs) in sets.iter().zip(theirs) {
+        let ours = CompactionParams::from_options(strategy.class(), set, release);
+        let ours = ours.err().map(|error| error.0);
+        match theirs.as_deref() {
+            // An exception that Cassandra does not handle.
+            Some(text)
+                if text.is_empty()
+                    || (strategy != Strategy::SizeTiered && text.contains("threw an error")) =>
+            {
+                assert!(ours.is_some(), "{release:?}, {set:?}: {text}");
             }
+            _ => assert_eq!(ours, theirs, "{release:?}, {set:?}"),
         }
     }
 }
 
 #[test]
-fn options_of_size_tiered() {
-    let names = [
+fn size_tiered() {
+    let options = [
         "min_threshold",
         "max_threshold",
         "bucket_low",
@@ -175,35 +139,55 @@ fn options_of_size_tiered() {
         "log_all",
         "enabled",
     ];
-    refuse_as_cassandra(Strategy::SizeTiered, &names);
+    for compared in compare_all(Strategy::SizeTiered, &options) {
+        let found = [
+            ("tasks", compared.tasks > 300),
+            ("tombstones", compared.tombstones > 10),
+        ];
+        expect_enough(&compared, &found);
+    }
 }
 
 #[test]
-fn options_of_leveled() {
-    let names = [
+fn leveled() {
+    let options = [
         "sstable_size_in_mb",
         "fanout_size",
         "single_sstable_uplevel",
         "min_threshold",
     ];
-    refuse_as_cassandra(Strategy::Leveled, &names);
+    for compared in compare_all(Strategy::Leveled, &options) {
+        let found = [
+            ("tasks", compared.tasks > 300),
+            ("tombstones", compared.tombstones > 10),
+            ("level only", compared.level_only > 10),
+        ];
+        expect_enough(&compared, &found);
+    }
 }
 
 #[test]
-fn options_of_time_window() {
-    let names = [
+fn time_window() {
+    let options = [
         "compaction_window_unit",
         "compaction_window_size",
         "timestamp_resolution",
         "expired_sstable_check_frequency_seconds",
         "max_threshold",
     ];
-    refuse_as_cassandra(Strategy::TimeWindow, &names);
+    for compared in compare_all(Strategy::TimeWindow, &options) {
+        let found = [
+            ("tasks", compared.tasks > 300),
+            ("tombstones", compared.tombstones > 10),
+            ("expired", compared.expired > 0),
+        ];
+        expect_enough(&compared, &found);
+    }
 }
 
 #[test]
-fn options_of_unified() {
-    let names = [
+fn unified() {
+    let options = [
         "scaling_parameters",
         "base_shard_count",
         "target_sstable_size",
@@ -217,5 +201,11 @@ fn options_of_unified() {
         "parallelize_output_shards",
         "min_threshold",
     ];
-    refuse_as_cassandra(Strategy::Unified, &names);
+    for compared in compare_all(Strategy::Unified, &options) {
+        let found = [
+            ("tasks", compared.tasks > 200),
+            ("expired", compared.expired > 0),
+        ];
+        expect_enough(&compared, &found);
+    }
 }

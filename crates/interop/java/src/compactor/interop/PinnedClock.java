@@ -19,6 +19,11 @@ public final class PinnedClock implements Clock
         NOW_MILLIS.set(Math.multiplyExact(seconds, 1000L));
     }
 
+    static void setMillis(long millis)
+    {
+        NOW_MILLIS.set(millis);
+    }
+
     static long seconds()
     {
         return NOW_MILLIS.get() / 1000L;

@@ -1,5 +1,6 @@
 package compactor.interop;
 
+import java.math.BigInteger;
 import java.nio.ByteBuffer;
 import java.util.Collection;
 import java.util.Collections;
@@ -27,6 +28,8 @@ import org.apache.cassandra.io.sstable.metadata.StatsMetadata;
 import org.apache.cassandra.metrics.RestorableMeter;
 import org.apache.cassandra.utils.EstimatedHistogram;
 import org.apache.cassandra.utils.FilterFactory;
+import org.apache.cassandra.utils.streamhist.StreamingTombstoneHistogramBuilder;
+import org.apache.cassandra.utils.streamhist.TombstoneHistogram;
 
 /**
  * An SSTable without files: a strategy sees the sizes, bounds and statistics that a request names. Its reader is never
@@ -35,12 +38,14 @@ import org.apache.cassandra.utils.FilterFactory;
 public final class PlannedSSTable extends BigTableReader
 {
     private final JsonNode planned;
+    private final TombstoneHistogram tombstones;
     private int level;
 
     private PlannedSSTable(Builder builder, ColumnFamilyStore cfs, JsonNode planned)
     {
         super(builder, cfs);
         this.planned = planned;
+        tombstones = histogram(planned.get("tombstones"));
         level = planned.get("level").intValue();
         if (planned.get("is_suspect").booleanValue())
             markSuspect();
@@ -166,42 +171,74 @@ public final class PlannedSSTable extends BigTableReader
         return null;
     }
 
-    /** Tombstones at one time, of a thousand cells. */
+    /** As {@code StatsMetadata} computes it, with the planned number of cells. */
     @Override
     public double getEstimatedDroppableTombstoneRatio(long gcBefore)
     {
-        return gcBefore >= planned.get("tombstones_at").longValue() ? planned.get("tombstones").longValue() / 1000.0 : 0.0;
+        long cells = planned.get("cells").longValue();
+        return cells > 0 ? tombstones.sum(gcBefore) / cells : 0.0;
     }
 
+    private static TombstoneHistogram histogram(JsonNode points)
+    {
+        StreamingTombstoneHistogramBuilder builder = new StreamingTombstoneHistogramBuilder(Math.max(1, points.size()), 0, 1);
+        for (JsonNode point : points)
+            builder.update(point.get(0).longValue(), point.get(1).intValue());
+        return builder.build();
+    }
+
+    /** Partitions of one cell each. */
     @Override
     public EstimatedHistogram getEstimatedCellPerPartitionCount()
     {
-        EstimatedHistogram cells = new EstimatedHistogram();
-        for (long n = 0; n < estimatedKeys(); n++)
-            cells.add(1);
-        return cells;
+        EstimatedHistogram empty = new EstimatedHistogram();
+        long[] partitions = empty.getBuckets(false);
+        partitions[0] = planned.get("partitions").longValue();
+        return new EstimatedHistogram(empty.getBucketOffsets(), partitions);
     }
 
     @Override
     public long estimatedKeys()
     {
-        return planned.get("samples").size();
+        return planned.get("keys").longValue();
     }
 
     @Override
     public boolean isEstimationInformative()
     {
-        return planned.get("samples").size() > 2;
+        return planned.get("samples").isNull() || planned.get("samples").size() > 2;
     }
 
-    /** As an index summary of every key. */
+    /** As an index summary of every key; without samples as an index of evenly distributed keys. */
     @Override
     public long estimatedKeysForRanges(Collection<Range<Token>> ranges)
     {
         List<Range<Token>> normalized = Range.normalize(ranges);
+        if (planned.get("samples").isNull())
+            return evenlyInside(normalized);
         LongStream samples = StreamSupport.stream(planned.get("samples").spliterator(), false).mapToLong(JsonNode::longValue);
         long keys = samples.filter(sample -> normalized.stream().anyMatch(range -> range.contains(new Murmur3Partitioner.LongToken(sample))))
                            .count();
         return Math.max(1, keys);
+    }
+
+    private long evenlyInside(List<Range<Token>> ranges)
+    {
+        BigInteger first = token(getFirst().getToken());
+        BigInteger last = token(getLast().getToken());
+        double covered = 0;
+        for (Range<Token> range : ranges)
+        {
+            if (range.left.equals(range.right) || range.isWrapAround())
+                return estimatedKeys();
+            BigInteger overlap = token(range.right).min(last).subtract(token(range.left).max(first));
+            covered += Math.max(0, overlap.add(BigInteger.ONE).doubleValue());
+        }
+        return (long) (covered / last.subtract(first).add(BigInteger.ONE).doubleValue() * estimatedKeys());
+    }
+
+    private static BigInteger token(Token token)
+    {
+        return BigInteger.valueOf(token.getLongValue());
     }
 }

@@ -40,7 +40,7 @@ final class Planning
     static void open(ColumnFamilyStore cfs, JsonNode request) throws Exception
     {
         close();
-        PinnedClock.setSeconds(request.get("now_s").longValue());
+        PinnedClock.setMillis(request.get("now_ms").longValue());
         open = new Planning(cfs, strategy(cfs, request));
         open.add(request.get("sstables"));
         open.strategy.startup();
@@ -98,7 +98,7 @@ final class Planning
     /** The next task, which runs from then on; null if there is none. */
     static ObjectNode next(JsonNode request) throws Exception
     {
-        PinnedClock.setSeconds(request.get("now_s").longValue());
+        PinnedClock.setMillis(request.get("now_ms").longValue());
         ObjectNode result = Server.JSON.createObjectNode();
         Collection<AbstractCompactionTask> tasks = Release.nextTasks(open.strategy, request.get("gc_before_s").longValue());
         result.put("remaining", open.strategy.getEstimatedRemainingTasks());
