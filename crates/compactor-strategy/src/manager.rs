@@ -62,6 +62,7 @@ impl CompactionStrategyManager {
     ) -> CompactionStrategyManager {
         let mut manager = CompactionStrategyManager::new(params, node, ties);
         manager.started_ms = now_ms;
+        manager.add_permanent_groups();
         for sstable in sstables {
             manager.add(sstable);
         }
@@ -133,6 +134,7 @@ impl CompactionStrategyManager {
             };
             match strategy.next_task(&mut context) {
                 Ok(task) => return Ok(task),
+                Err(Idle::NoSstables) if self.is_empty(group) => {}
                 Err(reason) => idle.push((group, reason)),
             }
         }
@@ -228,8 +230,28 @@ impl CompactionStrategyManager {
         strategy.level(&context, &sstable)
     }
 
+    /// Unlike those of repair sessions, the strategies of these groups are there before their SSTables. They
+    /// are asked then, and look for expired SSTables, so that the next check is one interval later.
+    fn add_permanent_groups(&mut self) {
+        for directory in 0..self.node.ring.directories() {
+            for repair in [RepairState::Repaired, RepairState::Unrepaired] {
+                self.strategy_of(Group { repair, directory });
+            }
+        }
+    }
+
+    fn is_empty(&self, group: Group) -> bool {
+        !self
+            .live
+            .iter()
+            .any(|sstable| self.group_of(sstable) == group)
+    }
+
     fn strategy_for(&mut self, sstable: &Sstable) -> &mut Box<dyn Strategy> {
-        let group = self.group_of(sstable);
+        self.strategy_of(self.group_of(sstable))
+    }
+
+    fn strategy_of(&mut self, group: Group) -> &mut Box<dyn Strategy> {
         self.groups.entry(group).or_insert_with(|| {
             let mut strategy = self.params.new_strategy();
             strategy.start(self.started_ms);

@@ -93,6 +93,11 @@ impl Ring {
         }
     }
 
+    /// Number of data directories between which the ring is divided; one if it is not.
+    pub(crate) fn directories(&self) -> usize {
+        self.directory_bounds.len().max(1)
+    }
+
     /// Share of the ring that the node owns.
     pub fn local_coverage(&self) -> f64 {
         match self.partitioner {
@@ -103,7 +108,7 @@ impl Ring {
 
     /// Share of the ring that is divided into shards: that of a data directory.
     pub fn shard_set_coverage(&self) -> f64 {
-        self.local_coverage() / self.directory_bounds.len().max(1) as f64
+        self.local_coverage() / self.directories() as f64
     }
 
     /// Share of the ring that an SSTable covers (`rangeSpanned`).

@@ -1,4 +1,6 @@
 use super::*;
+use crate::options::Options;
+use crate::release::Release;
 use crate::ring::{Partitioner, Ring, WeightedRange};
 use crate::size_tiered::SizeTieredOptions;
 use crate::token::Token;
@@ -121,4 +123,28 @@ fn a_disabled_table_has_no_tasks() {
         CompactionStrategyManager::load(params, Node::default(), TieBreak::First, sstables, 0);
     assert_eq!(manager.next_task(0).unwrap_err()[0].1, Idle::Disabled);
     assert_eq!(manager.major(0, false).len(), 1);
+}
+
+/// A strategy looks for expired SSTables also while it has none, and not again before its interval is over.
+#[test]
+fn an_empty_table_is_checked_for_expired_sstables() {
+    let class = "UnifiedCompactionStrategy";
+    let params = CompactionParams::from_options(class, &Options::new(), Release::V5_0);
+    let ties = TieBreak::First;
+    let mut manager = CompactionStrategyManager::load(
+        params.expect("options"),
+        Node::default(),
+        ties,
+        Vec::new(),
+        0,
+    );
+    let after = |seconds: i64| seconds * 1000;
+    assert_eq!(manager.next_task(after(601)), Err(Vec::new()));
+    manager.add(Sstable {
+        max_local_deletion_time: -10_000_000,
+        ..sstable(1, RepairState::Unrepaired)
+    });
+    assert!(manager.next_task(after(1201)).is_err());
+    let task = manager.next_task(after(1202)).expect("a task");
+    assert_eq!(task.kind, TaskKind::Expired);
 }
