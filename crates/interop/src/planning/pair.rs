@@ -161,7 +161,7 @@ fn describe(opening: &Opening, now_ms: i64, manager: &CompactionStrategyManager)
     for sstable in manager.live().iter() {
         let is_compacting = manager.live().is_compacting(sstable.id);
         text.push_str(&format!(
-            "{} L{} {} bytes [{} {:?}, {} {:?}] timestamps {}..{} suspect {} compacting {is_compacting}\n",
+            "{} L{} {} bytes [{} {:?}, {} {:?}] timestamps {}..{} tombstones {:?} suspect {} compacting {is_compacting}\n",
             sstable.id.0,
             sstable.level,
             sstable.data_bytes,
@@ -171,6 +171,7 @@ fn describe(opening: &Opening, now_ms: i64, manager: &CompactionStrategyManager)
             sstable.last.key,
             sstable.min_timestamp,
             sstable.max_timestamp,
+            sstable.tombstones.points(),
             sstable.is_suspect,
         ));
     }

@@ -254,10 +254,11 @@ impl RandomTable {
         if !self.has_tombstones || self.rng.one_in(3) {
             return DroppableTombstones::default();
         }
-        // Different ratios for the same reason as different lengths.
-        let count = self.rng.below(600) as u32;
+        let thousandths = self.rng.below(600) as u32;
         let at = self.now_s - self.rng.below(12 * 86_400).cast_signed();
-        DroppableTombstones::new(&[(at, count)], 1000)
+        // Different ratios for the same reason as different lengths.
+        let count = thousandths * 1_000_000 + self.next_id as u32;
+        DroppableTombstones::new(&[(at, count)], 1_000_000_000)
     }
 
     fn keys(&mut self, first: Token, last: Token) -> KeyEstimate {
