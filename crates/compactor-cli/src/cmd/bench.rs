@@ -34,6 +34,8 @@ const SAMPLE: RangeInclusive<ByteSize> = ByteSize(1 << 20)..=ByteSize(4 << 30);
 /// on all threads: no merge can be faster. Each run is a process of its own; each repeat runs all arms in a new
 /// random order; inputs are dropped from the page cache before each run. Every merge has to write the same
 /// bytes. Deletions and expired data older than ten days are purged, as if the inputs were the whole table.
+/// With `--arms compact` many SSTables are compacted as `compactor compact` does it, with several numbers of
+/// concurrent compactions, whose outputs have to be the same.
 ///
 /// All files are in a temporary directory, which is removed at the end, also on Ctrl-C. An arm that failed,
 /// used another I/O mode or wrote another output is marked, and the exit code is 1.
@@ -45,6 +47,10 @@ const SAMPLE: RangeInclusive<ByteSize> = ByteSize(1 << 20)..=ByteSize(4 << 30);
 
   A snapshot, with the result as Markdown:
     compactor bench snapshot --directory /scratch --format markdown --json bench.json
+
+  Ten thousand SSTables, compacted with 1, 4 and 16 compactors:
+    compactor bench --sstables 10000 --memory 256MiB --arms compact \\
+        --concurrent-compactors 1,4,16
 
   In comparison with Cassandra, from the sources of compactor, with Java and Maven:
     compactor bench --directory /scratch --size 2GiB \\
@@ -76,7 +82,7 @@ pub struct Args {
 
     /// Number of generated inputs; all have half of their partitions in common.
     #[arg(long, help_heading = "Generated inputs", value_name = "N", default_value = "2",
-        value_parser = within(1..=1000u32), allow_negative_numbers = true,
+        value_parser = within(1..=20_000u32), allow_negative_numbers = true,
         conflicts_with = "inputs")]
     sstables: u32,
 
@@ -114,6 +120,12 @@ pub struct Args {
     #[arg(long, value_enum, value_delimiter = ',', value_name = "ARM,...",
         default_values = ["merge", "copy", "codec"])]
     arms: Vec<ArmName>,
+
+    /// Compactions at a time of the arm `compact`, each an arm of its own, 1 to 256. Each takes 8MiB of
+    /// --memory beyond 16MiB, and a thread.
+    #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1",
+        value_parser = within(1..=256usize), allow_negative_numbers = true)]
+    concurrent_compactors: Vec<usize>,
 
     /// Another arm: a command that merges on request, such as interop-bench with Cassandra; may be given
     /// several times. Requests and replies are lines of JSON; its first line, the introduction, must come
@@ -193,6 +205,8 @@ impl Args {
 enum ArmName {
     /// The merge.
     Merge,
+    /// Compaction by the table's strategy (size-tiered if no schema names another) until nothing is left to do.
+    Compact,
     /// A plain copy of all Data.db.
     Copy,
     /// Decompression and compression alone, in memory.
@@ -203,6 +217,7 @@ impl ArmName {
     fn kind(self) -> ArmKind {
         match self {
             ArmName::Merge => ArmKind::Merge,
+            ArmName::Compact => ArmKind::Compact,
             ArmName::Copy => ArmKind::Copy,
             ArmName::Codec => ArmKind::Codec,
         }
@@ -249,6 +264,7 @@ fn options(args: &Args, directory: PathBuf) -> anyhow::Result<BenchOptions> {
         generated,
         kinds,
         pairs: pairs(&args.read_io, &args.write_io)?,
+        compactors: args.concurrent_compactors.clone(),
         external: args.cassandra.clone(),
         repeats: args.repeat,
         warm_ups: args.warm_up,

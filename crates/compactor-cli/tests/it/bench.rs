@@ -74,6 +74,41 @@ fn all_arms_take_turns_and_leave_the_same_bytes() {
     assert!(is_empty(directory.path()));
 }
 
+#[test]
+fn compactions_leave_the_same_bytes_whatever_runs_at_once() {
+    let (directory, results) = (disk_directory(), TempDir::new().unwrap());
+    let json = results.path().join("bench.json");
+    let options = [
+        "--sstables",
+        "40",
+        "--arms",
+        "compact",
+        "--concurrent-compactors",
+        "1,3",
+        "--json",
+        json.to_str().unwrap(),
+    ];
+    let output = bench(directory.path(), &options).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let found: Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+    let arms = found["arms"].as_array().unwrap();
+    let compactors: Vec<_> = arms.iter().map(|a| a["compactors"].as_u64()).collect();
+    assert_eq!(compactors, [Some(1), Some(3)]);
+    for arm in arms {
+        let name = arm["name"].as_str().unwrap();
+        assert!(
+            name.starts_with("compact ") && name.ends_with(" at a time"),
+            "{name}"
+        );
+        let runs = arm["runs"].as_array().unwrap();
+        let warnings = runs
+            .iter()
+            .map(|run| run["warnings"].as_array().unwrap().len());
+        assert_eq!(warnings.collect::<Vec<_>>(), [0, 0, 0], "{arm}");
+    }
+    assert!(is_empty(directory.path()));
+}
+
 /// A merge that leaves another output, or none, is reported.
 #[test]
 fn given_sstables_are_merged_in_comparison_with_a_command() {

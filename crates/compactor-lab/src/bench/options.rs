@@ -14,7 +14,9 @@ use super::IoPair;
 pub enum ArmKind {
     /// Our merge, once for each pair of modes.
     Merge,
-    /// The plain copy, likewise.
+    /// Compaction by the table's strategy, once for each pair of modes and number of compactors.
+    Compact,
+    /// The plain copy, once for each pair of modes.
     Copy,
     /// The codec alone.
     Codec,
@@ -42,6 +44,8 @@ pub struct BenchOptions {
     /// The modes of merges and copies. The first merge is what others are compared with.
     #[serde(skip)]
     pub pairs: Vec<IoPair>,
+    /// Compactions at a time, of each compacting arm. It has as many threads, or `threads` if these are more.
+    pub compactors: Vec<usize>,
     /// Commands that answer requests, each an arm.
     #[serde(skip)]
     pub external: Vec<String>,
@@ -80,13 +84,16 @@ impl BenchOptions {
     /// Refuses what makes no sense.
     ///
     /// # Errors
-    /// No arm, no modes for arms that need some, or nothing to repeat.
+    /// No arm, no modes or number of compactors for arms that need some, or nothing to repeat.
     pub(super) fn check(&self) -> Result<()> {
         if self.kinds.is_empty() && self.external.is_empty() {
             return Err(Error::invalid("there is no arm to run"));
         }
         if self.pairs.is_empty() {
             return Err(Error::invalid("there are no modes to read and write in"));
+        }
+        if self.compactors.is_empty() {
+            return Err(Error::invalid("there is no number of compactors"));
         }
         if self.repeats == 0 {
             return Err(Error::invalid("nothing is measured in 0 repeats"));

@@ -61,6 +61,8 @@ pub struct ArmOutcome {
     pub kind: ArmKind,
     /// Modes that it was asked to use.
     pub io: Option<IoPair>,
+    /// Compactions at a time, if it compacts.
+    pub compactors: Option<usize>,
     /// Notes for readers of the report.
     pub notes: Vec<String>,
     /// Runs in the order of repeats, warm-ups included.

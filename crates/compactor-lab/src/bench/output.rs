@@ -67,7 +67,7 @@ fn sum_of(io: &Io, path: &Path, is_cancelled: &dyn Fn() -> bool) -> Result<u32> 
 }
 
 /// Fault of the output of a run, if any is visible: a merge of ours writes the same bytes
-/// every time, a copy the same number of bytes, and others the same number of rows.
+/// every time, and so does a compaction, whatever runs at once; a copy the same number of bytes, and others the same number of rows.
 ///
 /// # Errors
 /// Damage, a failed read, or cancellation.

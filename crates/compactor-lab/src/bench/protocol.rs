@@ -15,6 +15,8 @@ use super::IoPair;
 pub enum Work {
     /// Merge the inputs.
     Merge,
+    /// Compact the inputs by the table's strategy until nothing is left to do.
+    Compact,
     /// Copy the inputs' `Data.db`.
     Copy,
     /// Decompress a sample of the inputs, and compress it again, in memory.
@@ -38,6 +40,8 @@ pub struct Request {
     pub io: IoPair,
     /// Threads that decode and compress.
     pub threads: usize,
+    /// Compactions at a time of [`Work::Compact`].
+    pub compactors: usize,
     /// Bytes of buffers.
     pub memory_bytes: usize,
     /// Time at which TTL expiry is evaluated, seconds since 1970.

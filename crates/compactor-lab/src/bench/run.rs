@@ -65,6 +65,7 @@ pub fn run(options: &BenchOptions, program: &Path, watcher: &dyn Watcher) -> Res
         watcher,
         scratch,
         expected: reference(options, &inputs, scratch, watcher)?,
+        compacted: None,
         inputs,
         externals,
     };
@@ -98,6 +99,8 @@ struct Bench<'a> {
     scratch: &'a Path,
     inputs: Table,
     expected: OutputFacts,
+    /// Output of the first compaction.
+    compacted: Option<OutputFacts>,
     externals: Vec<External>,
 }
 
@@ -107,16 +110,37 @@ impl Bench<'_> {
             name,
             kind,
             io,
+            compactors: None,
             notes,
             runs: Vec::new(),
             failure: None,
         };
         let wants = |kind| self.options.kinds.contains(&kind);
         let mut arms = Vec::new();
-        for (kind, verb) in [(ArmKind::Merge, "merge"), (ArmKind::Copy, "copy")] {
-            for pair in self.options.pairs.iter().filter(|_| wants(kind)) {
-                arms.push(arm(format!("{verb} {pair}"), kind, Some(*pair), Vec::new()));
-            }
+        let pairs = |kind| self.options.pairs.iter().filter(move |_| wants(kind));
+        for pair in pairs(ArmKind::Merge) {
+            let name = format!("merge {pair}");
+            arms.push(arm(name, ArmKind::Merge, Some(*pair), Vec::new()));
+        }
+        for pair in pairs(ArmKind::Compact) {
+            arms.extend(
+                self.options
+                    .compactors
+                    .iter()
+                    .map(|&compactors| ArmOutcome {
+                        compactors: Some(compactors),
+                        ..arm(
+                            format!("compact {pair}, {compactors} at a time"),
+                            ArmKind::Compact,
+                            Some(*pair),
+                            Vec::new(),
+                        )
+                    }),
+            );
+        }
+        for pair in pairs(ArmKind::Copy) {
+            let name = format!("copy {pair}");
+            arms.push(arm(name, ArmKind::Copy, Some(*pair), Vec::new()));
         }
         let has_codec =
             self.inputs.record.compressor.is_some() || self.expected.compression.is_some();
@@ -192,9 +216,13 @@ impl Bench<'_> {
         request.keep_output = arm.kind != ArmKind::External || repeat == 0;
         request.work = match arm.kind {
             ArmKind::Merge | ArmKind::External => Work::Merge,
+            ArmKind::Compact => Work::Compact,
             ArmKind::Copy => Work::Copy,
             ArmKind::Codec => Work::Codec,
         };
+        if let Some(compactors) = arm.compactors {
+            request.compactors = compactors;
+        }
         if let Some(pair) = arm.io {
             request.io = pair;
         }
@@ -212,7 +240,14 @@ impl Bench<'_> {
         };
         let is_ours = arm.kind != ArmKind::External;
         let bytes = self.inputs.data_file_bytes();
-        let wrong = output::wrong(&request, is_ours, &self.expected, bytes, &is_cancelled)?;
+        if arm.kind == ArmKind::Compact && self.compacted.is_none() {
+            self.compacted = output::examine(&request.output, &is_cancelled)?;
+        }
+        let expected = match (&self.compacted, arm.kind) {
+            (Some(compacted), ArmKind::Compact) => compacted,
+            _ => &self.expected,
+        };
+        let wrong = output::wrong(&request, is_ours, expected, bytes, &is_cancelled)?;
         done.otherwise.extend(wrong);
         output.remove()?;
         Ok(Ok(done))
@@ -251,6 +286,7 @@ fn request(options: &BenchOptions, inputs: &Table, scratch: &Path, output: &Path
         scratch: scratch.to_owned(),
         io: options.pairs[0],
         threads: options.threads,
+        compactors: 1,
         memory_bytes: options.memory_bytes,
         now_s: options.now_s,
         gc_before_s: options.now_s.saturating_sub(GC_GRACE_S),

@@ -4,7 +4,7 @@ use std::io::{BufRead, Write};
 use std::time::Instant;
 
 use compactor::process::Usage;
-use compactor::{MergeReport, MergeRequest, Observer, Result, Scope};
+use compactor::{MergeReport, MergeRequest, Observer, Purging, Resources, Result, Scope, Table};
 use compactor_io::{ReadMode, WriteMode};
 
 use rustix::process::{Signal, set_parent_process_death_signal};
@@ -19,7 +19,7 @@ use super::{Done, IoPair, Reply, Request, Work, codec, copy, read_line, write_li
 pub fn serve(
     from: &mut impl BufRead,
     to: &mut impl Write,
-    observer: &mut dyn Observer,
+    observer: &mut (dyn Observer + Send),
 ) -> std::io::Result<()> {
     // Where it is refused, a child without a parent works to its end, and its reply is lost.
     let _ = set_parent_process_death_signal(Some(Signal::TERM));
@@ -38,7 +38,7 @@ pub fn serve(
 ///
 /// # Errors
 /// What the work fails with, or cancellation. The output directory may hold part of a copy then.
-fn carry_out(request: &Request, observer: &mut dyn Observer) -> Result<Done> {
+fn carry_out(request: &Request, observer: &mut (dyn Observer + Send)) -> Result<Done> {
     let before = Usage::now();
     let started = Instant::now();
     let mut done = Done::default();
@@ -48,6 +48,7 @@ fn carry_out(request: &Request, observer: &mut dyn Observer) -> Result<Done> {
             done.io = modes_of(&report);
             done.otherwise = otherwise(&report);
         }
+        Work::Compact => compact(request, observer)?,
         Work::Copy => (done.io, done.otherwise) = copy::copy(request, observer)?,
         Work::Codec => done.codec = Some(codec::codec(request, observer)?),
     }
@@ -72,6 +73,32 @@ pub(super) fn merge(request: &Request, observer: &mut dyn Observer) -> Result<Me
     options.threads = request.threads;
     options.memory_bytes = request.memory_bytes;
     compactor::merge(options, observer)
+}
+
+/// Compacts the inputs, which are the whole table, until nothing is left to do.
+///
+/// # Errors
+/// As [`compactor::Compact`], also of a single compaction.
+fn compact(request: &Request, observer: &mut (dyn Observer + Send)) -> Result<()> {
+    let table = Table::open_all(&request.inputs, None)?;
+    let mut purging = Purging::default();
+    purging.scope = Scope::Complete;
+    purging.now_s = Some(request.now_s);
+    purging.gc_before_s = Some(request.gc_before_s);
+    let mut resources = Resources::default();
+    resources.read_mode = request.io.read;
+    resources.write_mode = request.io.write;
+    resources.threads = request.threads.max(request.compactors);
+    resources.memory_bytes = request.memory_bytes;
+    let compaction = table
+        .compact()
+        .purging(purging)
+        .resources(resources)
+        .concurrent(request.compactors)
+        .flat(true)
+        .open(&request.output)?;
+    let (compacted, _) = compaction.run(observer)?;
+    compacted.error.map_or(Ok(()), Err)
 }
 
 fn modes_of(report: &MergeReport) -> Option<IoPair> {
@@ -113,6 +140,7 @@ pub(super) mod tests {
                 write: WriteMode::Auto,
             },
             threads: 2,
+            compactors: 1,
             memory_bytes: 16 << 20,
             now_s: 1_800_000_000,
             gc_before_s: 1_799_000_000,

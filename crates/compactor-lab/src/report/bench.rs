@@ -235,6 +235,7 @@ mod tests {
             name: name.to_owned(),
             kind,
             io: None,
+            compactors: None,
             notes: Vec::new(),
             runs: [40.0, 1.0, 2.0, 4.0]
                 .into_iter()
@@ -273,6 +274,7 @@ mod tests {
                 generated: GenerateOptions::new(Shape::KeyValue, ""),
                 kinds: Vec::new(),
                 pairs: Vec::new(),
+                compactors: vec![1],
                 external: Vec::new(),
                 repeats: 3,
                 warm_ups: 1,
