@@ -114,7 +114,7 @@ fn described(sstables: &[Sstable]) -> Vec<Value> {
 fn describe(sstable: &Sstable) -> Value {
     let position = |position: &Position| {
         let token = i64::try_from(position.token.0).unwrap_or(i64::MAX);
-        json!([token, position.key.first().copied().unwrap_or(0)])
+        json!([token, position.key.first()])
     };
     let samples = sstable.keys.samples.as_ref().map(|samples| {
         let tokens = samples.tokens.iter().map(|token| i64::try_from(token.0));

@@ -11,7 +11,7 @@ use interop::{Cassandra, Mode, Options, Release as Server};
 use crate::support::has_five;
 
 /// Random tables per strategy and release in a full campaign.
-const TABLES: usize = 60;
+const TABLES: usize = 40;
 /// Random simulations, likewise.
 const SIMULATIONS: usize = 5;
 

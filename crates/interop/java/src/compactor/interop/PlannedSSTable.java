@@ -89,7 +89,10 @@ public final class PlannedSSTable extends BigTableReader
     {
         long token = position.get(0).longValue();
         // Keys that are equal have equal tokens: DecoratedKey.equals looks only at the keys.
-        ByteBuffer key = ByteBuffer.allocate(Long.BYTES + 1).putLong(token).put((byte) position.get(1).intValue()).flip();
+        ByteBuffer key = ByteBuffer.allocate(Long.BYTES + 1).putLong(token);
+        if (!position.get(1).isNull())
+            key.put((byte) position.get(1).intValue());
+        key.flip();
         return new BufferDecoratedKey(new Murmur3Partitioner.LongToken(token), key);
     }
 
