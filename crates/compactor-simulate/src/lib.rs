@@ -40,6 +40,7 @@ mod stored;
 mod table;
 pub mod workload;
 
+pub use measure::level_count;
 pub use outcome::Outcome;
 pub use setup::{Setup, SetupError};
 pub use simulation::simulate;
