@@ -17,7 +17,7 @@ const CELLS: usize = 16;
 const CELL_BYTES: usize = 64;
 /// Bytes of the values of a row: what a client inserts.
 pub(super) const INSERTED_ROW_BYTES: u64 = (CELLS * CELL_BYTES) as u64;
-/// Stored bytes of a row, about.
+/// Stored bytes of a row in all components, about.
 pub(super) const ROW_BYTES: u64 = 1110;
 /// Time at which the virtual clock starts: 2025-01-01, seconds since 1970.
 const START_S: i64 = 1_735_689_600;

@@ -65,7 +65,7 @@ fn rows_expire_by_the_time_of_each_compaction() {
     let mut written = 0;
     let mut inputs = Vec::new();
     // Rows of 1000 s expire at 1150 s: not when the first two SSTables are merged, but when the next is added.
-    for (at_s, rows_purged) in [(1000, 0), (1100, 0), (1200, ROWS), (1900, 3 * ROWS)] {
+    for (at_s, rows_purged) in [(1000, 0), (1100, 0), (1200, ROWS), (1270, 2 * ROWS)] {
         let data_path = flush(&flushed, at_s);
         replay.add(&data_path, at_s).unwrap();
         inputs.push(data_path);
