@@ -18,8 +18,7 @@ mod written;
 pub use experiment::compare;
 pub use options::ChunkLengthOptions;
 pub use outcome::{
-    BackgroundRecord, ChunkLengthOutcome, Experiment, FORMAT_VERSION, Reading, Reads,
-    VariantRecord, VariantRun,
+    BackgroundRecord, ChunkLengthOutcome, FORMAT_VERSION, Reading, Reads, VariantRecord, VariantRun,
 };
 pub(crate) use run::holds_rate;
 pub use variant::{Compressor, Variant};

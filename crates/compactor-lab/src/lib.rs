@@ -8,6 +8,8 @@
 //! - [`interference()`]: p99 of reads of hot rows while their table is compacted, in each I/O mode.
 //! - [`chunk_length`]: cost of the same reads of the same rows, stored with several chunk lengths and
 //!   compressors.
+//! - [`fan_out`]: bytes that leveled compaction writes by fan-out and SSTable size, in comparison with the
+//!   simulator and a formula.
 //! - [`fio`]: models of both, and the ceilings of the device, without SSTables.
 //! - [`mod@bench`]: speed of a merge in comparison with a plain copy, the codec alone, and Cassandra.
 //!
@@ -25,6 +27,7 @@ pub mod comparison;
 mod counters;
 mod data_file;
 mod environment;
+pub mod fan_out;
 pub mod figure;
 pub mod fio;
 mod foreground;

@@ -25,6 +25,16 @@ use crate::options::InterferenceOptions;
 /// Version of the shape of the JSON document. A reader refuses versions that it does not know.
 pub const FORMAT_VERSION: u32 = 1;
 
+/// Kind of a document; those of `compactor lab interference` have none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Experiment {
+    /// `compactor lab chunk-length`.
+    ChunkLength,
+    /// `compactor lab fan-out`.
+    FanOut,
+}
+
 /// Outcome of one `compactor lab interference`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {

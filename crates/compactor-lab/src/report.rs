@@ -20,6 +20,7 @@ mod chart;
 pub mod chunk_length;
 pub mod document;
 pub(crate) mod facts;
+pub mod fan_out;
 pub mod fio;
 pub mod interference;
 pub mod simulation;

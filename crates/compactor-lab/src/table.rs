@@ -148,20 +148,22 @@ pub(crate) fn len_of(path: &Path) -> u64 {
     std::fs::metadata(path).map_or(0, |found| found.len())
 }
 
+/// Free space of a file system; `None` if it is not known.
+pub(crate) fn free_bytes(directory: &Path) -> Option<u64> {
+    let found = rustix::fs::statvfs(directory).ok()?;
+    Some(found.f_bavail.saturating_mul(found.f_frsize))
+}
+
 /// Refuses to fill a disk.
 pub(crate) fn require_room(directory: &Path, bytes: u64) -> Result<()> {
-    let Ok(found) = rustix::fs::statvfs(directory) else {
-        return Ok(());
-    };
-    let free = found.f_bavail.saturating_mul(found.f_frsize);
-    match free >= bytes {
-        true => Ok(()),
-        false => Err(Error::invalid(format!(
+    match free_bytes(directory) {
+        Some(free) if free < bytes => Err(Error::invalid(format!(
             "{} has {} MiB of free space, and the experiment may need {} MiB; name a directory on a \
              larger disk, or ask for less data",
             directory.display(),
             free >> 20,
             bytes >> 20
         ))),
+        _ => Ok(()),
     }
 }

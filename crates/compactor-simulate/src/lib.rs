@@ -41,6 +41,7 @@ mod stored;
 mod table;
 pub mod workload;
 
+pub use measure::level_count;
 pub use outcome::Outcome;
 pub use selection::Selection;
 pub use setup::{Setup, SetupError};

@@ -1,5 +1,7 @@
 //! State of the table at a time.
 
+use std::collections::BTreeMap;
+
 use compactor_strategy::CompactionParams;
 use compactor_strategy::StrategyOptions;
 use compactor_strategy::leveled::LevelSizes;
@@ -95,22 +97,25 @@ pub(crate) fn levels(table: &mut Table, now_ms: i64) -> Vec<Level> {
     levels
 }
 
-/// Number of levels with data, L0 included. With limits of levels the highest one counts by the part of its
-/// limit that it holds.
-pub(crate) fn level_count(levels: &[Level], params: &CompactionParams, bytes: u64) -> f64 {
-    let Some(highest) = levels.iter().rev().find(|level| level.bytes > 0) else {
+/// Number of levels with data, L0 included, by the bytes of each. With limits of levels the highest one counts by the
+/// part of its limit that it holds.
+pub fn level_count(level_bytes: &BTreeMap<u32, u64>, params: &CompactionParams) -> f64 {
+    let with_data = level_bytes.iter().filter(|(_, bytes)| **bytes > 0);
+    let Some((&highest, &bytes)) = with_data.clone().next_back() else {
         return 0.0;
     };
     let sizes: Option<LevelSizes> = match &params.strategy {
         StrategyOptions::Leveled(options) => Some(options.sizes),
-        StrategyOptions::LevelCount(options) => Some(options.sizing.sizes(bytes)),
+        StrategyOptions::LevelCount(options) => {
+            Some(options.sizing.sizes(level_bytes.values().sum()))
+        }
         _ => None,
     };
     match sizes {
-        Some(sizes) if highest.level > 0 => {
-            let limit = sizes.max_bytes(highest.level as usize) as f64;
-            f64::from(highest.level) + (highest.bytes as f64 / limit).min(1.0)
+        Some(sizes) if highest > 0 => {
+            let limit = sizes.max_bytes(highest as usize) as f64;
+            f64::from(highest) + (bytes as f64 / limit).min(1.0)
         }
-        _ => levels.iter().filter(|level| level.bytes > 0).count() as f64,
+        _ => with_data.count() as f64,
     }
 }

@@ -11,6 +11,7 @@
 mod forecast;
 mod level_change;
 mod replacements;
+pub mod replay;
 mod report;
 mod table;
 

@@ -32,6 +32,7 @@ use compactor_engine::publish::{OutputClaim, Staging};
 use compactor_engine::read::Workers;
 use compactor_engine::write::{StagedSstable, publish_together};
 use compactor_io::Io;
+use compactor_sstable::Version;
 use compactor_sstable::schema::Schema;
 use compactor_sstable::types::Value;
 
@@ -63,6 +64,7 @@ pub struct SstableWriterOptions {
 pub struct RowTimes {
     timestamp_us: Option<i64>,
     ttl_s: Option<u32>,
+    written_s: Option<i64>,
 }
 
 impl RowTimes {
@@ -70,7 +72,7 @@ impl RowTimes {
     pub fn at(timestamp_us: i64) -> RowTimes {
         RowTimes {
             timestamp_us: Some(timestamp_us),
-            ttl_s: None,
+            ..RowTimes::default()
         }
     }
 
@@ -79,6 +81,15 @@ impl RowTimes {
     pub fn with_ttl(self, ttl_s: u32) -> RowTimes {
         RowTimes {
             ttl_s: Some(ttl_s),
+            ..self
+        }
+    }
+
+    /// Written at this time, seconds since 1970, from which the TTL counts. Default: that of the writer.
+    #[must_use]
+    pub fn written_s(self, written_s: i64) -> RowTimes {
+        RowTimes {
+            written_s: Some(written_s),
             ..self
         }
     }
@@ -184,7 +195,9 @@ impl SstableWriter {
                 (now_us / 1_000_000, Some(now_us))
             }
         };
+        let now_s = times.written_s.unwrap_or(now_s);
         let max_time_s = self.settings.max_local_time_s();
+        refuse_time(now_s, self.settings.version(), max_time_s)?;
         if ttl_s > 0 && now_s + i64::from(ttl_s) > max_time_s {
             // As Cassandra does by default (`ExpirationDateOverflowHandling`).
             return Err(Error::invalid(format!(
@@ -313,11 +326,8 @@ impl SstableWriterOptions {
         let layout = OutputLayout::new(output.as_ref(), table, self.is_flat);
         let settings = OutputSettings::new(&self.schema, &self.form, &self.resources, &layout)?;
         let max_now_s = settings.max_local_time_s();
-        if let Some(now_s) = self.now_s.filter(|now_s| !(0..=max_now_s).contains(now_s)) {
-            return Err(Error::invalid(format!(
-                "{now_s} s as the time of writing: version {} has 0 to {max_now_s} s since 1970",
-                settings.version()
-            )));
+        if let Some(now_s) = self.now_s {
+            refuse_time(now_s, settings.version(), max_now_s)?;
         }
         let io = self.resources.io()?;
         let workers = Workers::start(self.resources.threads)?;
@@ -343,6 +353,16 @@ impl SstableWriterOptions {
             rows: 0,
             has_failed: false,
         })
+    }
+}
+
+/// Refuses a time of writing that a version cannot store.
+fn refuse_time(now_s: i64, version: Version, max_now_s: i64) -> Result<()> {
+    match (0..=max_now_s).contains(&now_s) {
+        true => Ok(()),
+        false => Err(Error::invalid(format!(
+            "{now_s} s as the time of writing: version {version} has 0 to {max_now_s} s since 1970"
+        ))),
     }
 }
 

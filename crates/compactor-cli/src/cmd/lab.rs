@@ -1,7 +1,8 @@
-//! `compactor lab`: experiments on the effect of a compaction on reads, and on how data is stored.
+//! `compactor lab`: experiments on the effect of a compaction on reads, on how data is stored, and on what is written.
 
 mod chunk_length;
 pub(in crate::cmd) mod common;
+mod fan_out;
 mod fio;
 mod interference;
 mod progress;
@@ -11,7 +12,7 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
-/// Measure the effect of a compaction on concurrent reads, and the cost of reads by chunk length.
+/// Measure the effect of a compaction on concurrent reads, the cost of reads by chunk length, and writes by fan-out.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -23,6 +24,7 @@ pub struct Args {
 enum Experiment {
     Interference(Box<interference::Args>),
     ChunkLength(Box<chunk_length::Args>),
+    FanOut(fan_out::Args),
     Report(report::Args),
     Fio(fio::Args),
 }
@@ -33,6 +35,7 @@ impl Args {
         match &self.experiment {
             Experiment::Interference(args) => args.common.results.prints_json(),
             Experiment::ChunkLength(args) => args.common.results.prints_json(),
+            Experiment::FanOut(args) => args.results.prints_json(),
             Experiment::Report(args) => args.prints_json(),
             Experiment::Fio(args) => args.results.prints_json(),
         }
@@ -44,6 +47,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     match args.experiment {
         Experiment::Interference(args) => interference::run(*args),
         Experiment::ChunkLength(args) => chunk_length::run(*args),
+        Experiment::FanOut(args) => fan_out::run(args),
         Experiment::Report(args) => report::run(args),
         Experiment::Fio(args) => fio::run(args),
     }

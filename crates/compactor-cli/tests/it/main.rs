@@ -13,6 +13,7 @@ mod generate;
 mod generations;
 mod lab;
 mod lab_chunk_length;
+mod lab_fan_out;
 mod lab_fio;
 mod lab_report;
 mod live_directory;

@@ -292,6 +292,9 @@ impl MergeJob {
         let expected_len = self.expected_output_len(stored_bytes_read);
         let expected_keys = self.settings.expected_keys;
         let max_len = self.options.split.max_bytes();
+        // An output ends after the partition by which it is larger. If that were more than expected, room for many times
+        // as much would be reserved.
+        let longest = max_len.map(|max| max.saturating_add(max / 16));
         OutputSettings {
             sstable: self.settings.clone(),
             keys_per_sstable: max_len.map_or(expected_keys, |max| {
@@ -304,7 +307,7 @@ impl MergeJob {
                 buffer_bytes: self.budget.write_buffer_bytes,
                 in_flight: self.budget.write_buffers,
                 blocks: Arc::new(OutputBlocks::new(self.budget.output_blocks)),
-                expected_len: Some(max_len.map_or(expected_len, |max| expected_len.min(max))),
+                expected_len: Some(longest.map_or(expected_len, |len| expected_len.min(len))),
             },
         }
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use compactor::{Error, Result};
 
 use super::options::ChunkLengthOptions;
-use super::outcome::{ChunkLengthOutcome, Experiment, FORMAT_VERSION, VariantRun};
+use super::outcome::{ChunkLengthOutcome, FORMAT_VERSION, VariantRun};
 use super::run::{Bench, SETTLE};
 use super::variant::{Compressor, Variant};
 use super::written::{self, Written};
@@ -18,7 +18,7 @@ use crate::environment::memory_bytes;
 use crate::hot_set::HotSet;
 use crate::observer::watched;
 use crate::options::Data;
-use crate::outcome::{DataRecord, End, Environment, Warning};
+use crate::outcome::{DataRecord, End, Environment, Experiment, Warning};
 use crate::random::Random;
 use crate::report::{self, units};
 use crate::schedule::Schedule;

@@ -5,18 +5,10 @@ use serde::{Deserialize, Serialize};
 
 use super::options::ChunkLengthOptions;
 use super::variant::Variant;
-use crate::outcome::{Attempt, DataRecord, End, Environment, Latency, Warning};
+use crate::outcome::{Attempt, DataRecord, End, Environment, Experiment, Latency, Warning};
 
 /// Version of the shape of the JSON document. A reader refuses versions that it does not know.
 pub const FORMAT_VERSION: u32 = 1;
-
-/// Kind of the document.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Experiment {
-    /// `compactor lab chunk-length`.
-    ChunkLength,
-}
 
 /// Outcome of one `compactor lab chunk-length`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod chunk_length;
+mod fan_out;
 
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};

@@ -14,6 +14,7 @@ impl Simulation<'_> {
         let meter = &self.meter;
         let bytes = self.table.bytes();
         let live_bytes = self.live_bytes();
+        let level_bytes = by_level.iter().map(|level| (level.level, level.bytes));
         let all_written = meter.flushed_bytes + meter.written_bytes;
         let late = self.late();
         let mean = |value: &dyn Fn(&Sample) -> f64| {
@@ -29,7 +30,7 @@ impl Simulation<'_> {
             late_write_mb_per_s: mean(&|sample| sample.write_bytes_per_s) / MIB,
             read_mb_per_s: per_s(meter.read_bytes),
             write_amplification: all_written / meter.flushed_bytes,
-            levels: level_count(&by_level, &self.setup.strategy, bytes),
+            levels: level_count(&level_bytes.collect(), &self.setup.strategy),
             dataset_bytes: bytes,
             live_bytes,
             space_amplification: bytes as f64 / live_bytes,

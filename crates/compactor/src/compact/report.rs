@@ -44,6 +44,8 @@ pub struct CompactReport {
     pub bytes_read: u64,
     /// Bytes of all components that merges wrote, final or not.
     pub bytes_written: u64,
+    /// Bytes of `Data.db` among them.
+    pub data_bytes_written: u64,
     /// Uncompressed bytes of `Data.db` that merges read.
     pub uncompressed_bytes_read: u64,
     /// Bytes of all components of the final SSTables.

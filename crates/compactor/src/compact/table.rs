@@ -18,6 +18,7 @@ use compactor_strategy::{CompactionParams, CompactionStrategyManager};
 use super::Plan;
 use super::forecast::Forecast;
 use super::replacements::{ReplacementId, Replacements};
+use super::replay::ReplayedSstable;
 use super::report::{
     CompactReport, CompactedSstable, FailedCompaction, PlannedCompaction, PlannedInput, Replacement,
 };
@@ -161,6 +162,47 @@ impl TableState {
         ))
     }
 
+    /// From now on it is this time.
+    pub(super) fn set_time(&mut self, now_s: i64) {
+        self.now_ms = now_s.saturating_mul(MS);
+    }
+
+    /// Adds an SSTable that is written now.
+    ///
+    /// # Errors
+    /// An SSTable that cannot be read.
+    pub(super) fn add(&mut self, (io, mode): (&Io, ReadMode), data_path: &Path) -> Result<()> {
+        let input = InputSstable::open(io, data_path, mode)?;
+        let (live, sstable) = Live::of(self.params.as_ref(), io, &input, mode)?;
+        let id = SstableId(self.next_id);
+        self.next_id += 1;
+        self.live.insert(id, live);
+        self.report.sstables_before += 1;
+        if let (Some(planner), Some(sstable)) = (&mut self.planner, sstable) {
+            planner.add(Sstable {
+                id,
+                created_ms: self.now_ms,
+                ..sstable
+            });
+        }
+        Ok(())
+    }
+
+    /// SSTables at present.
+    pub(super) fn present(&self) -> Vec<ReplayedSstable> {
+        let present = self.live.values().map(|sstable| ReplayedSstable {
+            data_path: sstable.data_path.clone(),
+            data_bytes: sstable.data_bytes,
+            level: u32::try_from(sstable.level).unwrap_or(0),
+        });
+        present.collect()
+    }
+
+    /// What was merged so far.
+    pub(super) fn progress(&self) -> &CompactReport {
+        &self.report
+    }
+
     /// SSTables of which nothing can be made.
     pub(super) fn failed(&self) -> &[FailedCompaction] {
         &self.report.failed
@@ -302,6 +344,7 @@ impl TableState {
         for output in merged.outputs {
             let input = InputSstable::open(io, &output.data_path, mode)?;
             let (live, sstable) = Live::of(self.params.as_ref(), io, &input, mode)?;
+            self.report.data_bytes_written += live.data_bytes;
             let id = SstableId(self.next_id);
             self.next_id += 1;
             sstables.extend(sstable.map(|sstable| Sstable {

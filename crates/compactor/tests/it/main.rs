@@ -11,6 +11,7 @@ mod metadata;
 mod passes;
 mod promoted_index;
 mod ranges;
+mod replay;
 mod request;
 mod rows;
 mod scrub;

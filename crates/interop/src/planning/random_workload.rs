@@ -26,6 +26,8 @@ impl RandomWorkload {
         if strategy == Strategy::Unified {
             // Nothing is flushed in Cassandra here, so it has observed no size.
             options.insert("flush_size_override".to_owned(), "1MiB".to_owned());
+            // Not more shards, and so equal selections, than are compared.
+            options.insert("target_sstable_size".to_owned(), "100MiB".to_owned());
         }
         let params = CompactionParams::from_options(strategy.class(), &options, release)?;
         let setup = random_setup(Setup::new(params), strategy, release, seed, &mut rng);

@@ -256,13 +256,21 @@ impl Common {
 /// # Errors
 /// If handlers cannot be installed, or there is no such directory.
 pub fn begin(directory: Option<&Path>) -> anyhow::Result<(Arc<AtomicBool>, PathBuf)> {
-    let _ = raise_open_files_limit();
-    let interrupted = interrupt::flag_of_long_end().context("install signal handlers")?;
+    let interrupted = begin_anywhere()?;
     let place = place::choose(directory)?;
     for note in &place.notes {
         say(format_args!("note: {note}"));
     }
     Ok((interrupted, place.directory))
+}
+
+/// Prepares for an experiment that measures no disk: signals, and the limit of open files.
+///
+/// # Errors
+/// If handlers cannot be installed.
+pub fn begin_anywhere() -> anyhow::Result<Arc<AtomicBool>> {
+    let _ = raise_open_files_limit();
+    interrupt::flag_of_long_end().context("install signal handlers")
 }
 
 /// Form of a report on stdout.

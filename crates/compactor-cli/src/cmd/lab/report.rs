@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use compactor::Error;
-use compactor_lab::chunk_length::{self, Experiment};
+use compactor_lab::chunk_length;
+use compactor_lab::fan_out;
 use compactor_lab::fio::FioOutcome;
-use compactor_lab::outcome::{FORMAT_VERSION, Outcome};
+use compactor_lab::outcome::{Experiment, FORMAT_VERSION, Outcome};
 use compactor_lab::report::{self, Report};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -29,7 +30,7 @@ use crate::result_file::ResultFile;
   Two machines side by side, as Markdown:
     compactor lab report laptop.json server.json --format markdown")]
 pub struct Args {
-    /// Output of `compactor lab interference --json` or of `compactor lab chunk-length --json`; all of one
+    /// Output of `compactor lab interference --json`, `chunk-length --json` or `fan-out --json`; all of one
     /// kind.
     #[arg(required = true, value_name = "RESULT.json")]
     results: Vec<PathBuf>,
@@ -99,6 +100,11 @@ fn report_of(path: &Path, fio: Option<&FioOutcome>) -> Result<Report, Error> {
             let outcome = parsed(path, &bytes, any.format_version, known)?;
             Ok(report::chunk_length::report(name, &outcome))
         }
+        (Some(Experiment::FanOut), None) => {
+            let known = fan_out::FORMAT_VERSION;
+            let outcome = parsed(path, &bytes, any.format_version, known)?;
+            Ok(report::fan_out::report(name, &outcome))
+        }
         (Some(_), Some(_)) => {
             let reason = "--ceilings are for results of `compactor lab interference` only";
             Err(Error::invalid(reason))
@@ -149,7 +155,7 @@ pub fn read(path: &Path) -> Result<Outcome, Error> {
 fn strange(path: &Path) -> impl Fn(serde_json::Error) -> Error + '_ {
     move |e| {
         Error::invalid(format!(
-            "{}: not what `compactor lab interference --json` writes, nor `chunk-length`: {e}",
+            "{}: not what `compactor lab interference --json` writes, nor `chunk-length` or `fan-out`: {e}",
             path.display()
         ))
     }

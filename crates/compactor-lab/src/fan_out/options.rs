@@ -1,0 +1,119 @@
+//! Options of the fan-out experiment.
+
+use std::path::PathBuf;
+
+use compactor::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+use super::arm::FanOutArm;
+use super::flushes::ROW_BYTES;
+
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+const HOUR_S: u64 = 3600;
+/// Most SSTables to flush: all of them are on the disk to the end.
+const MAX_FLUSHES: u64 = 100_000;
+
+/// Options of a comparison of fan-outs, and their record in its outcome.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FanOutOptions {
+    /// Directory for all files.
+    pub directory: PathBuf,
+    /// Strategies, each of which compacts the same flushed SSTables.
+    pub arms: Vec<FanOutArm>,
+    /// Size of an SSTable, MiB.
+    pub sstable_mib: u32,
+    /// Stored bytes of a flushed SSTable, about.
+    pub flush_bytes: u64,
+    /// Stored bytes of the rows that are inserted in a time to live, about: those that exist at a time.
+    pub dataset_bytes: u64,
+    /// Time to live of rows, seconds of the virtual clock.
+    pub ttl_s: u32,
+    /// `gc_grace_seconds` of the table.
+    pub gc_grace_s: u32,
+    /// Time during which rows are inserted, seconds of the virtual clock.
+    pub duration_s: u64,
+    /// Random seed of values and of the rows that are looked up.
+    pub seed: u64,
+    /// The command line, for the record.
+    pub command: Option<Vec<String>>,
+}
+
+impl FanOutOptions {
+    /// The times, and its sizes divided by 160: 88 hours, a time to live of two days, SSTables of 1 MiB;
+    /// an eighth as much data.
+    pub fn new(directory: impl Into<PathBuf>) -> FanOutOptions {
+        FanOutOptions {
+            directory: directory.into(),
+            arms: FanOutArm::ALL.to_vec(),
+            sstable_mib: 1,
+            flush_bytes: 1280 * KIB,
+            dataset_bytes: 128 * MIB,
+            ttl_s: 2 * 86_400,
+            gc_grace_s: 60,
+            duration_s: 88 * HOUR_S,
+            seed: 1,
+            command: None,
+        }
+    }
+
+    /// The short one, of seconds: too little data for as many levels.
+    pub fn quick(directory: impl Into<PathBuf>) -> FanOutOptions {
+        FanOutOptions {
+            dataset_bytes: 32 * MIB,
+            ..FanOutOptions::new(directory)
+        }
+    }
+
+    /// Virtual seconds between two flushes.
+    pub fn flush_interval_s(&self) -> f64 {
+        f64::from(self.ttl_s) * self.flush_bytes as f64 / self.dataset_bytes as f64
+    }
+
+    /// Number of SSTables that are flushed.
+    pub fn flushes(&self) -> u64 {
+        (self.duration_s as f64 / self.flush_interval_s()) as u64
+    }
+
+    /// Most bytes of all files: the flushes, and a table with what has expired and the outputs of a merge.
+    pub fn needed_bytes(&self) -> u64 {
+        const TABLE: u64 = 3;
+        self.flushes() * self.flush_bytes + TABLE * self.dataset_bytes
+    }
+
+    /// Checks that the options make sense.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`](compactor::ErrorKind::InvalidInput), with a sentence.
+    pub(super) fn check(&self) -> Result<()> {
+        let refuse = |text: String| Err(Error::invalid(text));
+        let flushes = self.flushes();
+        match () {
+            () if self.arms.is_empty() => refuse("name at least one strategy".to_owned()),
+            () if self.sstable_mib == 0 || self.ttl_s == 0 => {
+                refuse("--sstable-size and --ttl must be greater than 0".to_owned())
+            }
+            () if self.flush_bytes < 16 * ROW_BYTES => refuse(format!(
+                "--flush-size must be at least {} bytes, sixteen rows",
+                16 * ROW_BYTES
+            )),
+            () if self.dataset_bytes < 4 * self.flush_bytes => refuse(format!(
+                "--dataset ({} bytes) must be at least four times --flush-size ({} bytes)",
+                self.dataset_bytes, self.flush_bytes
+            )),
+            () if self.ttl_s <= self.gc_grace_s => refuse(format!(
+                "--ttl must be longer than gc_grace_seconds of the table, {} s",
+                self.gc_grace_s
+            )),
+            () if flushes < 4 => refuse(format!(
+                "--duration of {} s has {flushes} flushes, one each {:.0} s: it must have at least four",
+                self.duration_s,
+                self.flush_interval_s()
+            )),
+            () if flushes > MAX_FLUSHES => refuse(format!(
+                "{flushes} flushes are more than {MAX_FLUSHES}: take a larger --flush-size, or a shorter --duration"
+            )),
+            () => Ok(()),
+        }
+    }
+}

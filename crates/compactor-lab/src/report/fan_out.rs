@@ -1,0 +1,325 @@
+//! Report of a fan-out experiment.
+
+use serde_json::json;
+
+use super::document::{Block, Facts, Section, Table, cell};
+use super::units::{bytes, significant};
+use super::{Experiment, Point, Report, facts, texts};
+use crate::comparison::{Comparison, Design, Measured};
+use crate::fan_out::{ArmRun, FanOutOutcome, Figures};
+use crate::figure::{Figure, Unit};
+
+mod charts;
+
+/// Bytes that flushes and compactions wrote per flushed byte.
+pub const WRITE_AMPLIFICATION: Figure =
+    Figure::lower("write_amplification", "written per flushed", Unit::Number);
+/// The same per byte of the inserted values, which is MB/s for 1 MB/s of inserts.
+pub const WRITTEN_PER_INSERTED: Figure =
+    Figure::lower("written_per_inserted", "MB/s per MB/s", Unit::Number);
+/// Levels with data at the end.
+pub const LEVELS: Figure = Figure::lower("levels", "levels", Unit::Number);
+/// SSTables of a point read.
+pub const POINT_READ: Figure = Figure::lower(
+    "sstables_per_point_read",
+    "SSTables per point read",
+    Unit::Number,
+);
+/// SSTables of a range read.
+pub const RANGE_READ: Figure = Figure::lower(
+    "sstables_per_range_read",
+    "SSTables per range read",
+    Unit::Number,
+);
+/// Size at the end.
+pub const SIZE: Figure = Figure::lower("dataset_bytes", "size MiB", Unit::Mebibytes);
+
+/// Short name of the strategy that others are compared with.
+const BASELINE: &str = "first";
+
+static EXPERIMENT: Experiment = Experiment {
+    title: "Fan-out",
+    heading: "Bytes written by fan-out",
+    introduction: "CASSANDRA-7871 at a small scale: SSTables of rows with a time to live are flushed, and \
+        compacted by each strategy. What was really written, in comparison with a simulation of the same \
+        flushes, a formula, and the published figures.",
+    arm: "strategy",
+    headline: WRITE_AMPLIFICATION,
+    baseline: BASELINE,
+};
+
+/// The report of an outcome.
+pub fn report(name: impl Into<String>, outcome: &FanOutOutcome) -> Report {
+    let name = name.into();
+    let comparison = comparison(outcome);
+    Report {
+        section: Section {
+            name: name.clone(),
+            headline: headline(outcome),
+            facts: facts(outcome),
+            blocks: blocks(outcome, &comparison),
+        },
+        name,
+        end: outcome.end.clone(),
+        points: vec![Point {
+            circumstances: json!({
+                "flushes": outcome.flushes,
+                "strategies": outcome.runs,
+            }),
+            comparison,
+        }],
+        warnings: outcome.warnings.clone(),
+        fio: None,
+        experiment: &EXPERIMENT,
+    }
+}
+
+/// Each strategy in comparison with the first.
+fn comparison(outcome: &FanOutOutcome) -> Comparison {
+    let arms = outcome.options.arms.iter();
+    let arms: Vec<String> = arms.map(|arm| arm.name(&outcome.options)).collect();
+    let measured = outcome.runs.iter().map(|run| Measured {
+        arm: run.name.clone(),
+        attempt: run.attempt.clone(),
+        figures: measured(&run.measured, outcome),
+    });
+    let baseline = arms.first().map(|arm| (BASELINE, arm.clone()));
+    let design = Design {
+        experiment: &EXPERIMENT,
+        baselines: Vec::from_iter(baseline),
+        arms,
+        seed: outcome.options.seed,
+    };
+    let mut comparison = Comparison::new(design, &measured.collect::<Vec<_>>());
+    // Another repeat would write the same bytes.
+    comparison
+        .caveats
+        .retain(|caveat| caveat.kind != "few_repeats");
+    comparison
+}
+
+fn measured(figures: &Figures, outcome: &FanOutOutcome) -> Vec<(Figure, f64)> {
+    vec![
+        (WRITE_AMPLIFICATION, figures.write_amplification()),
+        (WRITTEN_PER_INSERTED, per_inserted(figures, outcome)),
+        (LEVELS, figures.levels),
+        (POINT_READ, figures.sstables_per_point_read),
+        (RANGE_READ, figures.sstables_per_range_read),
+        (SIZE, figures.dataset_bytes),
+    ]
+}
+
+/// A figure of flushed bytes is one of stored bytes: with the inserted ones it is comparable to the issue's.
+fn per_inserted(figures: &Figures, outcome: &FanOutOutcome) -> f64 {
+    figures.written_bytes() / outcome.flushes.inserted_bytes()
+}
+
+fn facts(outcome: &FanOutOutcome) -> Facts {
+    let options = &outcome.options;
+    let (started, command) = (outcome.started_at_ms, options.command.as_deref());
+    let mut all = facts::of_experiment(started, outcome.elapsed_s, &outcome.end, command);
+    all.extend(facts::of_record(
+        "options",
+        options,
+        &["command", "arms", "directory"],
+    ));
+    all.extend(facts::of_record("flushed", &outcome.flushes, &[]));
+    all.extend(facts::of_record("machine", &outcome.environment, &[]));
+    all
+}
+
+fn blocks(outcome: &FanOutOutcome, comparison: &Comparison) -> Vec<Block> {
+    let mut blocks = vec![
+        Block::Paragraph(headline(outcome)),
+        Block::Table(writes(outcome)),
+        Block::Table(reads(outcome)),
+        Block::Table(published(outcome)),
+        Block::Paragraph(
+            "The issue has no figures of level count compaction, which no release of Cassandra has, and its formula is \
+             of leveled compaction alone."
+                .to_owned(),
+        ),
+    ];
+    blocks.extend(charts::of(outcome));
+    blocks.extend(comparison.left_out_table());
+    let mut caveats = texts(&comparison.caveats);
+    caveats.extend(texts(&outcome.warnings));
+    if !caveats.is_empty() {
+        blocks.push(Block::Caveats("Fan-out", caveats));
+    }
+    blocks.extend(outcome.runs.iter().map(|run| Block::Table(levels(run))));
+    blocks
+}
+
+/// By how much the simulator is off.
+fn headline(outcome: &FanOutOutcome) -> String {
+    let off = |run: &ArmRun| difference(written(&run.measured), written(&run.simulated)).abs();
+    let most = outcome.runs.iter().map(off).fold(0.0, f64::max);
+    format!("The simulator is within {most:.1}% of the bytes that were written, for each strategy.")
+}
+
+fn written(figures: &Figures) -> f64 {
+    figures.written_bytes()
+}
+
+/// A run in a sentence.
+pub(crate) fn sentence(run: &ArmRun) -> String {
+    let (measured, simulated) = (&run.measured, &run.simulated);
+    format!(
+        "{}: {} written, {} per flushed byte; simulated {}, by which it differs by {}",
+        run.name,
+        bytes(measured.written_bytes()),
+        significant(measured.write_amplification()),
+        significant(simulated.write_amplification()),
+        percent(written(measured), written(simulated)),
+    )
+}
+
+/// Percent by which a number is larger than another.
+fn difference(number: f64, other: f64) -> f64 {
+    100.0 * (number / other - 1.0)
+}
+
+fn percent(number: f64, other: f64) -> String {
+    format!("{:+.1}%", difference(number, other))
+}
+
+/// A measured figure, the simulated one, and the difference.
+fn pair(run: &ArmRun, figure: impl Fn(&Figures) -> f64) -> [String; 2] {
+    let (measured, simulated) = (figure(&run.measured), figure(&run.simulated));
+    let both = format!("{}, {}", significant(measured), significant(simulated));
+    [both, percent(measured, simulated)]
+}
+
+fn writes(outcome: &FanOutOutcome) -> Table {
+    let gib = |figures: &Figures| figures.written_bytes() / GIB;
+    Table::new(
+        "Writes, measured and simulated: GiB of Data.db by flushes and compactions together, the difference, and GiB of \
+         the simulations that write least and most; bytes written per flushed byte, also by the formula; merges; GiB of \
+         all components that compactions wrote, measured",
+        &outcome.runs,
+        &[
+            ("strategy", &|run: &&ArmRun| run.name.clone()),
+            ("GiB", &|run| pair(run, gib)[0].clone()),
+            ("difference", &|run| pair(run, gib)[1].clone()),
+            ("least–most", &|run| {
+                let [least, most] = run.simulated_range_bytes.map(|b| significant(b / GIB));
+                format!("{least}–{most}")
+            }),
+            ("per flushed", &|run| {
+                pair(run, Figures::write_amplification)[0].clone()
+            }),
+            ("formula", &|run| {
+                cell(run.formula, |formula| {
+                    significant(formula.write_amplification)
+                })
+            }),
+            ("merges", &|run| {
+                format!("{}, {}", run.measured.merges, run.simulated.merges)
+            }),
+            ("all components", &|run| {
+                significant(run.all_components_bytes as f64 / GIB)
+            }),
+        ],
+    )
+}
+
+const GIB: f64 = (1u64 << 30) as f64;
+const MIB: f64 = (1u64 << 20) as f64;
+
+fn reads(outcome: &FanOutOutcome) -> Table {
+    Table::new(
+        "Levels and reads, measured and simulated: levels with data at the end, L0 included, of which the highest \
+         counts by the part of its limit that it holds; levels above L0 by the formula; SSTables whose range and filter \
+         have the partition of a row, and whose range has it, over the second half of the time; MiB at the end",
+        &outcome.runs,
+        &[
+            ("strategy", &|run: &&ArmRun| run.name.clone()),
+            ("levels", &|run| pair(run, |f| f.levels)[0].clone()),
+            ("formula", &|run| {
+                cell(run.formula, |formula| significant(formula.levels))
+            }),
+            ("point read", &|run| {
+                pair(run, |f| f.sstables_per_point_read)[0].clone()
+            }),
+            ("range read", &|run| {
+                pair(run, |f| f.sstables_per_range_read)[0].clone()
+            }),
+            ("MiB", &|run| {
+                pair(run, |f| f.dataset_bytes / MIB)[0].clone()
+            }),
+        ],
+    )
+}
+
+fn published(outcome: &FanOutOutcome) -> Table {
+    let first = outcome.runs.first();
+    let of_first = |run: &ArmRun| {
+        first.map_or(f64::NAN, |first| {
+            difference(written(&run.measured), written(&first.measured))
+        })
+    };
+    let published_of_first = |published: f64| {
+        let first = first.and_then(|first| first.arm.published());
+        first.map_or(f64::NAN, |first| {
+            difference(published, first.write_mb_per_s)
+        })
+    };
+    Table::new(
+        "In comparison with the issue, whose cluster had 169 GB of inserts in a time to live: MB/s written for 1 MB/s of \
+         inserted values, measured and published; the difference to the first strategy, and levels, the same",
+        &outcome.runs,
+        &[
+            ("strategy", &|run: &&ArmRun| run.name.clone()),
+            ("MB/s", &|run| {
+                significant(per_inserted(&run.measured, outcome))
+            }),
+            ("published", &|run| {
+                cell(run.arm.published(), |row| significant(row.write_mb_per_s))
+            }),
+            ("difference", &|run| format!("{:+.1}%", of_first(run))),
+            ("published", &|run| {
+                let text = |mb_per_s| format!("{:+.1}%", published_of_first(mb_per_s));
+                cell(run.arm.published(), |row| text(row.write_mb_per_s))
+            }),
+            ("levels", &|run| significant(run.measured.levels)),
+            ("published", &|run| {
+                cell(run.arm.published(), |row| significant(row.levels))
+            }),
+        ],
+    )
+}
+
+fn levels(run: &ArmRun) -> Table {
+    let (measured, simulated) = (&run.measured, &run.simulated);
+    let all = measured.by_level.len().max(simulated.by_level.len());
+    let rows = (0..all).map(|level| {
+        let of = |figures: &Figures| figures.by_level.get(level).copied().unwrap_or_default();
+        (level, of(measured), of(simulated))
+    });
+    Table::new(
+        format!(
+            "{}: levels, measured and simulated; SSTables and MiB at the end, and MiB written to each; {} and {} moves \
+             without a rewrite; {} SSTables verified at the end",
+            run.name, measured.level_changes, simulated.level_changes, run.verified_sstables
+        ),
+        rows,
+        &[
+            ("level", &|(level, ..)| level.to_string()),
+            ("SSTables", &|(_, m, s)| {
+                format!("{}, {}", m.sstables, s.sstables)
+            }),
+            ("MiB", &|(_, m, s)| {
+                format!(
+                    "{}, {}",
+                    significant(m.bytes / MIB),
+                    significant(s.bytes / MIB)
+                )
+            }),
+            ("written", &|(_, m, s)| {
+                let [m, s] = [m, s].map(|level| significant(level.written_bytes / MIB));
+                format!("{m}, {s}")
+            }),
+        ],
+    )
+}
