@@ -270,8 +270,14 @@ fn union_columns(
     // Header order: simple before complex columns, then by name.
     let mut union: BTreeMap<(bool, Vec<u8>), (HeaderColumn, &Path)> = BTreeMap::new();
     let mut is_complex: BTreeMap<Vec<u8>, bool> = BTreeMap::new();
+    let mut before = None;
     for source in sources {
-        for column in columns(source.header) {
+        let columns = columns(source.header);
+        // Of thousands of SSTables, nearly all have the columns of the one before.
+        if before.replace(columns) == Some(columns) {
+            continue;
+        }
+        for column in columns {
             let layout = column_layout(column, source.path)?;
             let complex = *is_complex
                 .entry(column.name.clone())

@@ -6,6 +6,7 @@
 //! Source: `CompactionController.getPurgeEvaluator`.
 
 use std::collections::HashMap;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -47,6 +48,7 @@ pub struct OverlappingSstable {
     may_have_ttl: bool,
     header: SerializationHeader,
     descriptor: Descriptor,
+    statistics_path: PathBuf,
     data_len: u64,
     is_checked: AtomicBool,
     checking: Mutex<()>,
@@ -69,7 +71,9 @@ pub struct OverlappingSet {
 #[derive(Debug, Default)]
 struct Opened {
     names: ForeignNames,
-    sstables: Mutex<HashMap<PathBuf, Arc<OverlappingSstable>>>,
+    /// By the path of `Data.db`. Not as a `PathBuf`, whose hash takes its components apart: every merge looks up
+    /// all SSTables of the table.
+    sstables: Mutex<HashMap<OsString, Arc<OverlappingSstable>>>,
 }
 
 impl OverlappingSet {
@@ -84,14 +88,14 @@ impl OverlappingSet {
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
         };
-        if let Some(known) = lock().get(path) {
+        if let Some(known) = lock().get(path.as_os_str()) {
             return Ok(Arc::clone(known));
         }
         // Two threads that open the same SSTable concurrently both do so; only one result is kept.
         let opened = OverlappingSstable::open_listed(io, path, mode, &self.opened.names)?;
         Ok(Arc::clone(
             lock()
-                .entry(path.to_owned())
+                .entry(path.as_os_str().to_owned())
                 .or_insert_with(|| Arc::new(opened)),
         ))
     }
@@ -108,7 +112,7 @@ impl OverlappingSet {
             .sstables
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        sstables.remove(path);
+        sstables.remove(path.as_os_str());
     }
 }
 
@@ -162,6 +166,7 @@ impl OverlappingSstable {
             max_local_deletion_time_s: input.statistics.stats.max_local_deletion_time,
             may_have_ttl: input.may_have_ttl(),
             header: input.statistics.header,
+            statistics_path: descriptor.path(Component::Statistics),
             descriptor: input.descriptor,
             data_len,
             is_checked: AtomicBool::new(false),
@@ -252,17 +257,10 @@ impl OutsideSstables {
         let OutsideSstables::Overlapping(sstables) = self else {
             return Ok(());
         };
-        let paths: Vec<PathBuf> = sstables
-            .iter()
-            .map(|sstable| sstable.descriptor.path(Component::Statistics))
-            .collect();
-        let others = sstables
-            .iter()
-            .zip(&paths)
-            .map(|(sstable, path)| HeaderSource {
-                path,
-                header: &sstable.header,
-            });
+        let others = sstables.iter().map(|sstable| HeaderSource {
+            path: &sstable.statistics_path,
+            header: &sstable.header,
+        });
         let all: Vec<HeaderSource<'_>> = inputs.iter().copied().chain(others).collect();
         union(&all, EncodingStats::default()).map(drop)
     }
