@@ -200,9 +200,13 @@ impl Setting {
         let table = self.inputs.file_name().unwrap();
         let table = out.join("data").join(KEYSPACE).join(table);
         fs::create_dir_all(&table).unwrap();
-        for name in self.before.keys() {
-            fs::copy(self.inputs.join(name), table.join(name)).unwrap();
+        {
+            let _reading = INPUTS.write();
+            for name in self.before.keys() {
+                fs::copy(self.inputs.join(name), table.join(name)).unwrap();
+            }
         }
+        let _runs = INPUTS.read();
         let merged = Command::new(compactor())
             .arg("merge")
             .arg(&table)
