@@ -78,16 +78,9 @@ fn all_arms_take_turns_and_leave_the_same_bytes() {
 fn compactions_leave_the_same_bytes_whatever_runs_at_once() {
     let (directory, results) = (disk_directory(), TempDir::new().unwrap());
     let json = results.path().join("bench.json");
-    let options = [
-        "--sstables",
-        "40",
-        "--arms",
-        "compact",
-        "--concurrent-compactors",
-        "1,3",
-        "--json",
-        json.to_str().unwrap(),
-    ];
+    let options = "--sstables 40 --arms compact --concurrent-compactors 1,3 --json";
+    let mut options: Vec<&str> = options.split(' ').collect();
+    options.push(json.to_str().unwrap());
     let output = bench(directory.path(), &options).output().unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
     let found: Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();

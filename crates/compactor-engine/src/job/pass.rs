@@ -292,8 +292,8 @@ impl MergeJob {
         let expected_len = self.expected_output_len(stored_bytes_read);
         let expected_keys = self.settings.expected_keys;
         let max_len = self.options.split.max_bytes();
-        // An output ends after the partition by which it is larger. If that were more than expected, room for many times
-        // as much would be reserved.
+        // The limit is checked after a partition, so an output is a little longer. A file that exceeds its expected
+        // length reserves many times the difference.
         let longest = max_len.map(|max| max.saturating_add(max / 16));
         OutputSettings {
             sstable: self.settings.clone(),

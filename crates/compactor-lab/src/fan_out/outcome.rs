@@ -79,7 +79,7 @@ pub struct ArmRun {
     /// Time of the run, and whether it counts.
     #[serde(flatten)]
     pub attempt: Attempt,
-    /// What was measured.
+    /// Measured figures.
     pub measured: Figures,
     /// The same by the simulator: of several simulations the one in the middle by the bytes that are written.
     pub simulated: Figures,

@@ -1,4 +1,4 @@
-//! What the simulator and the formula expect of the same flushes.
+//! Figures of the simulator and of the formula for the same flushes.
 
 use compactor::{Error, Result};
 use compactor_simulate::outcome::Outcome;
@@ -12,7 +12,7 @@ use super::outcome::{Figures, FlushRecord, Formula};
 /// then on: a single one may be 2% from the others. Of an odd number one is in the middle.
 const SIMULATIONS: u64 = 9;
 
-/// What is expected of a strategy.
+/// Expected figures of a strategy.
 #[derive(Debug)]
 pub(super) struct Predicted {
     /// The simulation in the middle by the bytes that are written.

@@ -13,7 +13,7 @@ use compactor_sstable::partitioner::Partitioner;
 
 use super::flushes::key;
 
-/// What a node keeps in memory of an SSTable.
+/// The parts of an SSTable that a node keeps in memory.
 #[derive(Debug)]
 struct Known {
     range: KeyRange,

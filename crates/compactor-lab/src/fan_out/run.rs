@@ -26,7 +26,7 @@ const ROWS: usize = 2000;
 /// Stream of random numbers of the seed, for these rows.
 const STREAM: u64 = 0x7265_6164;
 
-/// What a run measured.
+/// Figures that a run measured.
 #[derive(Debug)]
 pub(super) struct Ran {
     pub(super) figures: Figures,

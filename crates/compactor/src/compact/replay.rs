@@ -127,7 +127,7 @@ impl Replay {
         self.compaction.table.present()
     }
 
-    /// What was merged so far. It does not name the SSTables.
+    /// Report of the merges so far. It does not name the SSTables.
     pub fn report(&self) -> &CompactReport {
         self.compaction.table.progress()
     }

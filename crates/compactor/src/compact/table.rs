@@ -198,7 +198,7 @@ impl TableState {
         present.collect()
     }
 
-    /// What was merged so far.
+    /// Report of the merges so far.
     pub(super) fn progress(&self) -> &CompactReport {
         &self.report
     }
