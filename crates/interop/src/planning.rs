@@ -27,6 +27,8 @@ pub struct Compared {
     pub tasks: usize,
     /// Times that neither selected one.
     pub idle: usize,
+    /// Of the tasks, those whose SSTables are others of the same sizes than ours.
+    pub ties: usize,
     /// Of the tasks, those for tombstones.
     pub tombstones: usize,
     /// Of the tasks, those with fully expired SSTables.
@@ -91,6 +93,7 @@ impl<'s, 'c> Comparison<'s, 'c> {
             }
             self.go_on()?;
         }
+        compared.ties += self.pair.ties;
         Ok(())
     }
 

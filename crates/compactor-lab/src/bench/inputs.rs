@@ -5,13 +5,18 @@ use std::path::{Path, PathBuf};
 
 use compactor::{Error, Observer, Result};
 
-use super::BenchOptions;
+use super::{ArmKind, BenchOptions};
 use crate::table::{Table, WIDE_ROWS, disk_len};
 
 /// The most bytes below the directory at a time: generated inputs, the output of one run, and a second one
-/// where an external command copies its own.
+/// where an external command copies its own, or a compaction merges outputs again.
 pub(super) fn needed_bytes(options: &BenchOptions) -> u64 {
-    let outputs = if options.external.is_empty() { 1 } else { 2 };
+    let merges_again = options.kinds.contains(&ArmKind::Compact);
+    let outputs = if options.external.is_empty() && !merges_again {
+        1
+    } else {
+        2
+    };
     match options.given.is_empty() {
         true => options.generated_bytes().saturating_mul(1 + outputs),
         false => {

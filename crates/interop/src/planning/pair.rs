@@ -31,6 +31,8 @@ pub(super) struct Pair<'s, 'c> {
     opening: Opening,
     /// Ours, one for each selection among equals.
     ours: Vec<CompactionStrategyManager>,
+    /// Times that Cassandra selected others of the same sizes.
+    pub(super) ties: usize,
 }
 
 impl<'s, 'c> Pair<'s, 'c> {
@@ -60,6 +62,7 @@ impl<'s, 'c> Pair<'s, 'c> {
             ours: (0..ties).map(load).collect(),
             session,
             opening,
+            ties: 0,
         })
     }
 
@@ -109,6 +112,7 @@ impl<'s, 'c> Pair<'s, 'c> {
             inputs: theirs.inputs,
             ..tie.clone()
         };
+        self.ties += 1;
         Ok(Some((theirs.number, task)))
     }
 

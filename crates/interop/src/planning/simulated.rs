@@ -1,7 +1,7 @@
 //! Simulations whose compactions Cassandra's strategy selects together with ours. What arrives, what merges make of it
 //! and when they end is simulated.
 
-use anyhow::{Context, Error, Result};
+use anyhow::{Context, Error, Result, bail};
 use compactor_simulate::{Selection, simulate_with};
 use compactor_strategy::CompactionStrategyManager;
 use compactor_strategy::release::Release;
@@ -49,7 +49,11 @@ fn simulate(
     simulate_with(&workload.setup, &mut both)?;
     match both.state {
         State::Failed(error) => Err(error),
-        _ => Ok(()),
+        State::New(..) => bail!("the simulation did not start"),
+        State::Open(pair) => {
+            compared.ties += pair.ties;
+            Ok(())
+        }
     }
 }
 

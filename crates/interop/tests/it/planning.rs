@@ -39,6 +39,8 @@ fn compare_all(strategy: Strategy, options: &[&str]) -> Vec<Compared> {
         let tables = compare(&mut cassandra, strategy, release, 0..cases(TABLES) as u64);
         let tables = tables.unwrap_or_else(|error| panic!("{error:#}"));
         println!("{strategy:?}, {release:?}: {tables:?}");
+        // No two of their SSTables have the same size.
+        assert_eq!(tables.ties, 0);
         let seeds = 0..cases(SIMULATIONS) as u64;
         let simulated = compare_simulations(&mut cassandra, strategy, release, seeds);
         let simulated = simulated.unwrap_or_else(|error| panic!("{error:#}"));
