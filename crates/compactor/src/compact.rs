@@ -31,7 +31,7 @@ use compactor_sstable::sstable_id::SstableId;
 use compactor_strategy::CompactionParams;
 
 use crate::concurrent::{ConcurrentMerges, SharedObserver, files_of_each, merges_at_once};
-use crate::merge::MergeRequest;
+use crate::merge::{MergeRequest, PageCache};
 use crate::run_record::Recorder;
 use crate::table::OutputCheck;
 use crate::{Error, ErrorKind, Result};
@@ -231,10 +231,7 @@ impl Compaction {
         error: &mut Option<Error>,
     ) -> Result<bool> {
         let results = self.merge_all(work, jobs, next, observer)?;
-        let known = match &self.request.merges.scope {
-            Scope::Overlapping(known) => known.clone(),
-            _ => Vec::new(),
-        };
+        let known = self.request.merges.scope.named().to_vec();
         let mut goes_on = true;
         for (job, result) in jobs.iter().zip(results) {
             match result {
@@ -254,8 +251,7 @@ impl Compaction {
                 None => goes_on = false,
             }
         }
-        self.table
-            .remove_consumed(&self.request.merges.overlapping)?;
+        self.table.remove_consumed()?;
         Ok(goes_on)
     }
 
@@ -283,9 +279,15 @@ impl Compaction {
                 *next = next.map(id_after).transpose()?;
             }
         }
-        // Without the names of all inputs, of which each job has a few.
+
+        // Without the names of all SSTables, of which each job has a few. Concurrent merges of others add no data.
         let like_all = MergeRequest {
             inputs: Vec::new(),
+            scope: match merges.may_purge() {
+                true => Scope::RestOfSet,
+                false => Scope::Unknown,
+            },
+            overlapping: self.table.set().clone(),
             ..merges.clone()
         };
         let request_of = |number: usize| MergeRequest {
@@ -293,7 +295,6 @@ impl Compaction {
             output_directory: work.directory().to_owned(),
             claim: Some(Arc::clone(work)),
             inputs_at_open: Some(Arc::clone(&self.at_open)),
-            scope: self.scope(&jobs[number]),
             id: ids[number],
             split: jobs[number].split.clone(),
             level: jobs[number].level,
@@ -307,30 +308,12 @@ impl Compaction {
             concurrent,
             input_check: self.request.check,
             output_check: &self.output_check,
+            // Of tens of thousands of SSTables.
+            page_cache: PageCache::NotCounted,
             observer,
             previous_merges: self.table.merges(),
         };
         Ok(merges.run(jobs.len(), &request_of))
-    }
-
-    /// Returns the scope of a job: all other SSTables of the table. Concurrent merges of those add no data.
-    fn scope(&self, job: &Job) -> Scope {
-        let merges = &self.request.merges;
-        // Needed only if purging is allowed.
-        let known = match (&merges.scope, merges.gc_before_s) {
-            (Scope::Unknown, _) | (_, None) => return Scope::Unknown,
-            (Scope::Complete, _) => &[][..],
-            (Scope::Overlapping(known), _) => known,
-        };
-        let others: Vec<PathBuf> = known
-            .iter()
-            .cloned()
-            .chain(self.table.others(job))
-            .collect();
-        match others.is_empty() {
-            true => Scope::Complete,
-            false => Scope::Overlapping(others),
-        }
     }
 
     /// Publishes the final SSTables from the staging directory, all or nothing. Their ids follow one another from

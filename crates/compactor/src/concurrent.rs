@@ -9,7 +9,7 @@ use compactor_engine::job::MergeJob;
 use compactor_engine::merge::{InputRead, Observer};
 use compactor_io::Io;
 
-use crate::merge::{MergeRequest, run_merge};
+use crate::merge::{MergeRequest, PageCache, run_one_merge};
 use crate::report::MergeReport;
 use crate::table::{OutputCheck, Verified};
 use crate::{ErrorKind, Result};
@@ -83,6 +83,7 @@ pub(crate) struct ConcurrentMerges<'a, 'o> {
     pub(crate) concurrent: usize,
     pub(crate) input_check: InputCheck,
     pub(crate) output_check: &'a OutputCheck,
+    pub(crate) page_cache: PageCache,
     pub(crate) observer: &'a SharedObserver<'o>,
     /// Merges that the observer has already seen.
     pub(crate) previous_merges: usize,
@@ -150,7 +151,7 @@ impl ConcurrentMerges<'_, '_> {
             inner: &mut one,
             check: self.output_check,
         };
-        run_merge(job, self.input_check, &mut verified)
+        run_one_merge(job, self.input_check, self.page_cache, &mut verified)
     }
 }
 

@@ -27,11 +27,12 @@ pub(crate) fn needs_tokens(params: &CompactionParams) -> Option<&'static str> {
 /// it.
 ///
 /// # Errors
-/// An index summary or first key that cannot be read, or another partitioner.
+/// An index summary that cannot be read, or another partitioner.
 pub(crate) fn describe(
     needs_tokens: Option<&str>,
     io: &Io,
     input: &InputSstable,
+    keys: &KeyRange,
     mode: ReadMode,
 ) -> Result<Sstable> {
     if let Some(name) = needs_tokens
@@ -44,7 +45,6 @@ pub(crate) fn describe(
         )));
     }
     let stats = &input.statistics.stats;
-    let keys = KeyRange::of(io, input, mode)?;
     let position =
         |(at, key): (RingPosition, &[u8])| Position::new(token(input.partitioner, at), key);
     Ok(Sstable {

@@ -53,9 +53,25 @@ pub fn run_merge(
     check: InputCheck,
     observer: &mut dyn Observer,
 ) -> Result<MergeReport> {
-    let mut reports = run_merges_together(vec![job], check, observer)?;
+    run_one_merge(job, check, PageCache::Counted, observer)
+}
+
+pub(crate) fn run_one_merge(
+    job: MergeJob,
+    check: InputCheck,
+    page_cache: PageCache,
+    observer: &mut dyn Observer,
+) -> Result<MergeReport> {
+    let mut reports = run_merges(vec![job], check, None, page_cache, observer)?;
     let report = reports.pop();
     report.ok_or_else(|| Error::Internal("a merge without a report".to_owned()))
+}
+
+/// Whether a report says how many pages of the files are in the page cache. Counting opens each of them.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PageCache {
+    Counted,
+    NotCounted,
 }
 
 /// Runs merges into one directory, one after the other, and publishes their outputs when all are
@@ -77,9 +93,19 @@ pub fn run_merges_together(
 /// # Errors
 /// As [`run_merges_together`], or a failed write of the record.
 pub fn run_merges_recorded(
+    jobs: Vec<MergeJob>,
+    check: InputCheck,
+    recorder: Option<&Recorder>,
+    observer: &mut dyn Observer,
+) -> Result<Vec<MergeReport>> {
+    run_merges(jobs, check, recorder, PageCache::Counted, observer)
+}
+
+fn run_merges(
     mut jobs: Vec<MergeJob>,
     check: InputCheck,
     recorder: Option<&Recorder>,
+    page_cache: PageCache,
     observer: &mut dyn Observer,
 ) -> Result<Vec<MergeReport>> {
     let inputs = jobs.first().and_then(MergeJob::inputs_at_open).cloned();
@@ -94,7 +120,7 @@ pub fn run_merges_recorded(
     let mut done = Progressed::default();
     for job in jobs {
         let before = Usage::now();
-        let report = MergeReport::before(&job);
+        let report = MergeReport::before(&job, page_cache);
         let io = job.io().clone();
         let mut observer = AfterOthers {
             inner: &mut *observer,
@@ -131,7 +157,7 @@ pub fn run_merges_recorded(
     Ok(reports
         .map(|((mut report, io, usage), outcome)| {
             let elapsed = outcome.elapsed;
-            report.complete(&io, outcome, usage, elapsed);
+            report.complete(&io, outcome, usage, elapsed, page_cache);
             report.warnings.extend(note.take());
             report
         })

@@ -14,6 +14,7 @@ use compactor_sstable::data::deletion_time::NO_DELETION_TIME;
 use compactor_sstable::descriptor::Descriptor;
 use serde::Serialize;
 
+use crate::merge::PageCache;
 use crate::process::Usage;
 
 /// Report of a merge.
@@ -213,10 +214,12 @@ fn component_notes<'a>(inputs: impl Iterator<Item = &'a InputSstable>) -> Vec<St
 
 impl MergeReport {
     /// Creates a report of the facts known before the merge.
-    pub(crate) fn before(job: &MergeJob) -> MergeReport {
+    pub(crate) fn before(job: &MergeJob, page_cache: PageCache) -> MergeReport {
         let settings = job.settings();
-        let (input_pages, input_pages_resident_before) =
-            pages(job.inputs().iter().map(|input| &input.descriptor));
+        let (input_pages, input_pages_resident_before) = pages(
+            page_cache,
+            job.inputs().iter().map(|input| &input.descriptor),
+        );
         let mut warnings = component_notes(job.inputs().iter().chain(job.fully_expired()));
         for input in job.inputs() {
             let indexes: Vec<&String> = input
@@ -308,6 +311,7 @@ impl MergeReport {
         outcome: MergeOutcome,
         usage: Usage,
         elapsed: Duration,
+        page_cache: PageCache,
     ) {
         let counts = &outcome.counts;
         self.partitions_read = counts.partitions_read;
@@ -357,12 +361,13 @@ impl MergeReport {
         let inputs: Vec<Descriptor> = (self.inputs.iter())
             .filter_map(|input| Some(Descriptor::parse(&input.data_path).ok()?.descriptor))
             .collect();
-        self.page_cache.input_pages_resident = pages(&inputs).1;
+        self.page_cache.input_pages_resident = pages(page_cache, &inputs).1;
         let outputs = &outcome.outputs;
         self.rows_written = outputs.iter().map(|output| output.rows).sum();
         self.partitions_written = outputs.iter().map(|output| output.partitions).sum();
         self.io.write_mode = outputs.first().map(|output| output.mode.to_string());
-        let (total, resident) = pages(outputs.iter().map(|output| &output.descriptor));
+        let descriptors = outputs.iter().map(|output| &output.descriptor);
+        let (total, resident) = pages(page_cache, descriptors);
         self.page_cache.output_pages = total;
         self.page_cache.output_pages_resident = resident;
         self.outputs = outputs.iter().map(SstableReport::of_output).collect();
@@ -382,8 +387,14 @@ pub struct SerialReport {
     pub publication_s: f64,
 }
 
-/// Pages of all components, and how many of them are resident, if the kernel tells.
-fn pages<'a>(sstables: impl IntoIterator<Item = &'a Descriptor>) -> (u64, Option<u64>) {
+/// Pages of all components, and how many of them are resident, if they are counted and the kernel tells.
+fn pages<'a>(
+    page_cache: PageCache,
+    sstables: impl IntoIterator<Item = &'a Descriptor>,
+) -> (u64, Option<u64>) {
+    if page_cache == PageCache::NotCounted {
+        return (0, None);
+    }
     let mut total = 0;
     let mut resident = Some(0);
     for descriptor in sstables {

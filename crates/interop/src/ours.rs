@@ -169,10 +169,7 @@ pub fn options(
 /// The same with inputs merged in passes of two at a time.
 #[must_use]
 pub(crate) fn in_passes(mut options: compactor::MergeRequest) -> compactor::MergeRequest {
-    let others = match &options.scope {
-        Scope::Overlapping(others) => others.len() as u64,
-        Scope::Complete | Scope::Unknown => 0,
-    };
+    let others = options.scope.named().len() as u64;
     // What shadows the inputs is read beside two of them, all at a time; four descriptors each.
     options.open_files = Some(match options.overlapping_tombstones {
         TombstoneOption::None => 0,

@@ -130,7 +130,7 @@ impl Observer for CheckedMerge<'_, '_> {
 fn agree(input: &CheckedInput, read: &InputRead) -> Result<(), FormatError> {
     let CheckedInput {
         data_path: path,
-        compression_ratio,
+        totals,
         sidecars,
     } = input;
     let sidecar = |component: Component| match Descriptor::parse(path) {
@@ -159,10 +159,7 @@ fn agree(input: &CheckedInput, read: &InputRead) -> Result<(), FormatError> {
         rows: read.rows.rows,
         empty_static_rows: read.rows.empty_static_rows,
     };
-    let mismatches = sidecars
-        .consistency
-        .map(|consistency| consistency.check(*compression_ratio, seen))
-        .unwrap_or_default();
+    let mismatches = totals.stated.check(totals.compression_ratio, seen);
     match mismatches
         .into_iter()
         .find(|m| m.severity == Severity::Damage)

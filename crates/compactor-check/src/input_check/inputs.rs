@@ -4,19 +4,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use compactor_engine::input::{InputSstable, SharedTries};
+use compactor_engine::input::{InputSstable, SharedTries, SidecarFacts};
 use compactor_engine::job::{MergeJob, OverlappingSstable};
 use compactor_engine::read::parallel_map;
 use compactor_engine::{Error, ErrorKind, Result};
 use compactor_io::{Io, ReadMode};
-use compactor_sstable::statistics::stats::NO_COMPRESSION_RATIO;
 use compactor_sstable::{Component, Format};
 
 use crate::verify::Finding;
 use crate::verify::bti_sidecar_components::{self, TrieBatches, TrieInput};
 use crate::verify::indexed_partitions::{IndexReader, IndexedInput};
-use crate::verify::sidecar_components::{self, Sidecars};
-use crate::verify::statistics_consistency;
+use crate::verify::sidecar_components;
+use crate::verify::statistics_consistency::{self, StatisticsConsistency};
 
 /// The inputs of a job, as far as the check of their components needs them.
 pub(super) struct InputsToCheck {
@@ -24,10 +23,9 @@ pub(super) struct InputsToCheck {
     inputs: Vec<InputToCheck>,
     /// Of these, the ones that are read and whose partitions may have a promoted index.
     pub(super) indexed: Vec<IndexedInput>,
-    /// Inputs of the BTI format, and the compression ratio that the statistics of each should have.
+    /// Inputs of the BTI format: those of the merge, each with its totals, and then those that are not merged.
     pub(super) tries: Vec<TrieInput>,
-    trie_ratios: Vec<f64>,
-    /// Of these, the last ones, which are checked but not merged.
+    trie_totals: Vec<Totals>,
     unread_tries: Vec<Arc<OverlappingSstable>>,
     mode: ReadMode,
 }
@@ -36,8 +34,9 @@ enum InputToCheck {
     OfMerge {
         data_path: PathBuf,
         data_len: u64,
-        /// Ratio that its statistics should have.
-        compression_ratio: f64,
+        totals: Totals,
+        /// As an overlapping SSTable of other merges, one of which may have checked it.
+        outside: Option<Arc<OverlappingSstable>>,
     },
     /// It is not merged, and other merges may have checked it. There may be many thousands.
     Outside(Arc<OverlappingSstable>),
@@ -52,11 +51,20 @@ impl InputToCheck {
     }
 }
 
+/// Totals of an input.
+#[derive(Clone, Copy)]
+pub(super) struct Totals {
+    /// Those in its statistics.
+    pub(super) stated: StatisticsConsistency,
+    /// Compression ratio of its chunks.
+    pub(super) compression_ratio: f64,
+}
+
 /// An input whose other components were looked at.
 pub(super) struct CheckedInput {
     pub(super) data_path: PathBuf,
-    pub(super) compression_ratio: f64,
-    pub(super) sidecars: Sidecars,
+    pub(super) totals: Totals,
+    pub(super) sidecars: SidecarFacts,
 }
 
 /// Inputs that a thread has checked, and the damage that does not stop the merge.
@@ -77,12 +85,12 @@ impl InputsToCheck {
         let (big, bti): (Vec<_>, Vec<_>) = read
             .chain(unread)
             .partition(|(input, _)| input.descriptor.version.format() == Format::Big);
-        let ratio_of =
-            |input: &InputSstable| statistics_consistency::ratio_of(input.compression_info());
+        let outside = &job.options().overlapping;
         let inputs = big.iter().map(|(input, _)| InputToCheck::OfMerge {
             data_path: input.data_path(),
             data_len: input.data_len(),
-            compression_ratio: ratio_of(input),
+            totals: Totals::of(input),
+            outside: outside.get(&input.data_path()),
         });
         let tries = bti.iter().map(|(input, is_read)| TrieInput {
             data_path: input.data_path(),
@@ -105,7 +113,7 @@ impl InputsToCheck {
             inputs: inputs.collect(),
             indexed: indexed.collect(),
             tries: tries.collect(),
-            trie_ratios: bti.iter().map(|(input, _)| ratio_of(input)).collect(),
+            trie_totals: bti.iter().map(|(input, _)| Totals::of(input)).collect(),
             unread_tries: Vec::new(),
             mode: job.options().read_mode,
         };
@@ -118,7 +126,7 @@ impl InputsToCheck {
     }
 
     fn add_unread(&mut self, sstable: &Arc<OverlappingSstable>) {
-        if sstable.is_checked() {
+        if sstable.checked().is_some() {
             return;
         }
         match sstable.descriptor().version.format() {
@@ -131,8 +139,6 @@ impl InputsToCheck {
                     is_read: false,
                     tries: SharedTries::default(),
                 });
-                // Its ratio was validated when it was opened, and its data is not read.
-                self.trie_ratios.push(NO_COMPRESSION_RATIO);
             }
         }
     }
@@ -152,20 +158,33 @@ impl InputsToCheck {
             let checked = match input {
                 InputToCheck::OfMerge {
                     data_path,
-                    compression_ratio,
+                    totals,
+                    outside,
                     ..
-                } => check(data_path).map(|(sidecars, ignored)| {
-                    let checked = CheckedInput {
-                        data_path: data_path.clone(),
-                        compression_ratio: *compression_ratio,
-                        sidecars,
+                } => {
+                    let known = outside.as_ref().and_then(|outside| outside.checked());
+                    let checked = match known {
+                        Some(sidecars) => Ok((sidecars, Vec::new())),
+                        None => check(data_path),
                     };
-                    Some((checked, ignored))
-                }),
+                    checked.map(|(sidecars, ignored)| {
+                        if let (Some(outside), true) = (outside, ignored.is_empty()) {
+                            outside.set_checked(sidecars);
+                        }
+                        let checked = CheckedInput {
+                            data_path: data_path.clone(),
+                            totals: *totals,
+                            sidecars,
+                        };
+                        Some((checked, ignored))
+                    })
+                }
                 InputToCheck::Outside(sstable) => sstable
                     .check_once(|| {
-                        let (_, ignored) = check(&sstable.descriptor().path(Component::Data))?;
-                        sidecar_components::refuse_any(ignored)
+                        let (sidecars, ignored) =
+                            check(&sstable.descriptor().path(Component::Data))?;
+                        sidecar_components::refuse_any(ignored)?;
+                        Ok(sidecars)
                     })
                     .map(|()| None),
             };
@@ -194,25 +213,21 @@ impl InputsToCheck {
     ) -> Checked {
         let sidecars = bti_sidecar_components::check(io, &self.tries, batches, self.mode, stop)
             .inspect_err(|error| followed_to(error, failed))?;
-        // Those that are not merged come last.
-        let merged = self.tries.len() - self.unread_tries.len();
         let (mut checked, mut ignored) = (Vec::new(), Vec::new());
-        let inputs = self.tries.iter().zip(&self.trie_ratios).zip(sidecars);
-        for (number, ((input, ratio), (sidecars, of_input))) in inputs.enumerate() {
-            if number < merged {
-                ignored.extend(of_input);
-            } else {
-                sidecar_components::refuse_any(of_input)
-                    .inspect_err(|error| followed_to(error, failed))?;
-            }
+        let mut sidecars = sidecars.into_iter();
+        let inputs = self.tries.iter().zip(&self.trie_totals);
+        for ((input, totals), (sidecars, of_input)) in inputs.zip(&mut sidecars) {
+            ignored.extend(of_input);
             checked.push(CheckedInput {
                 data_path: input.data_path.clone(),
-                compression_ratio: *ratio,
+                totals: *totals,
                 sidecars,
             });
         }
-        for unread in &self.unread_tries {
-            unread.check_once(|| Ok::<_, Error>(()))?;
+        for (unread, (sidecars, of_unread)) in self.unread_tries.iter().zip(sidecars) {
+            sidecar_components::refuse_any(of_unread)
+                .inspect_err(|error| followed_to(error, failed))?;
+            unread.set_checked(sidecars);
         }
         Ok((checked, ignored))
     }
@@ -229,6 +244,16 @@ impl InputsToCheck {
             .run(io, &self.indexed, self.mode, stop)
             .inspect_err(|error| followed_to(error, failed))?;
         Ok((Vec::new(), ignored))
+    }
+}
+
+impl Totals {
+    fn of(input: &InputSstable) -> Totals {
+        let (version, stats) = (input.descriptor.version, &input.statistics.stats);
+        Totals {
+            stated: StatisticsConsistency::of(version, stats),
+            compression_ratio: statistics_consistency::ratio_of(input.compression_info()),
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-use compactor_engine::input::{SharedTries, TrieFiles, parse_data_name};
+use compactor_engine::input::{SharedTries, SidecarFacts, TrieFiles, parse_data_name};
 use compactor_engine::read::{BatchedTrace, DataTrace, TraceBatch, TraceEvent};
 use compactor_io::{Io, ReadMode};
 use compactor_sstable::data::clustering::ClusteringComparator;
@@ -24,8 +24,8 @@ use super::files::Files;
 use super::finding::{Finding, Findings, Place};
 use super::keys::FilterCheck;
 use super::short_hex;
-use super::sidecar_components::{Sidecars, first_damage, same_ends, same_sizes};
-use super::statistics_consistency::{self, StatisticsConsistency};
+use super::sidecar_components::{first_damage, same_ends, same_sizes};
+use super::statistics_consistency;
 use crate::{Error, Result};
 
 /// Capacity of the channel between the merge and the check, batches.
@@ -311,7 +311,7 @@ pub(crate) fn check(
     batches: &TrieBatches,
     mode: ReadMode,
     cancelled: &AtomicBool,
-) -> Result<Vec<(Sidecars, Vec<Finding>)>> {
+) -> Result<Vec<(SidecarFacts, Vec<Finding>)>> {
     let mut opened = inputs
         .iter()
         .map(|input| Opened::open(io, input, mode))
@@ -321,13 +321,11 @@ pub(crate) fn check(
     let mut checked = Vec::with_capacity(inputs.len());
     for opened in opened {
         let ignored = first_damage(opened.findings)?;
-        let stats = opened.statistics.as_ref().map(|s| &s.stats);
-        let sidecars = Sidecars {
+        let facts = SidecarFacts {
             places: None,
             digest: opened.digest,
-            consistency: stats.map(|stats| StatisticsConsistency::of(opened.version, stats)),
         };
-        checked.push((sidecars, ignored));
+        checked.push((facts, ignored));
     }
     result.map(|()| checked)
 }

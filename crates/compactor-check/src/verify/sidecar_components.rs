@@ -7,7 +7,7 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use compactor_engine::input::{layout_of, parse_data_name};
+use compactor_engine::input::{SidecarFacts, layout_of, parse_data_name};
 use compactor_engine::read::KeyPositionChecksum;
 use compactor_io::{Io, ReadMode};
 use compactor_sstable::partitioner::Partitioner;
@@ -19,19 +19,8 @@ use super::files::Files;
 use super::finding::{Finding, Findings, Place, Severity};
 use super::index::IndexScan;
 use super::keys::{FilterCheck, SummaryCheck};
-use super::statistics_consistency::{self, StatisticsConsistency};
+use super::statistics_consistency;
 use crate::{Error, Result};
-
-/// Facts that the sidecar components state about `Data.db`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Sidecars {
-    /// Hash over keys and positions that `Index.db` lists; BTI has no list of keys.
-    pub(crate) places: Option<KeyPositionChecksum>,
-    /// CRC32 stated in `Digest.crc32`, if it exists.
-    pub(crate) digest: Option<u32>,
-    /// Totals stated in `Statistics.db`.
-    pub(crate) consistency: Option<StatisticsConsistency>,
-}
 
 /// Checks the sidecar components of the `Data.db` at `data_path`, whose content has `data_len` bytes. Also returns
 /// the damage that does not stop a merge.
@@ -44,11 +33,10 @@ pub(crate) fn check(
     data_len: u64,
     mode: ReadMode,
     cancelled: &AtomicBool,
-) -> Result<(Sidecars, Vec<Finding>)> {
+) -> Result<(SidecarFacts, Vec<Finding>)> {
     let descriptor = parse_data_name(data_path)?;
     let findings = Findings::new(descriptor.clone(), 100);
     let mut places = KeyPositionChecksum::default();
-    let mut consistency = None;
     let digest = {
         let files = Files::known(io, mode, &descriptor, &findings)?;
         let statistics = files.statistics()?;
@@ -114,7 +102,6 @@ pub(crate) fn check(
                     &layout.clustering,
                 );
             }
-            consistency = Some(StatisticsConsistency::of(version, &statistics.stats));
             if let Some(ends) = index.ends() {
                 same_ends(&findings, statistics, Component::Index, ends);
             }
@@ -126,12 +113,11 @@ pub(crate) fn check(
         files.digest()?
     };
     let ignored = first_damage(findings)?;
-    let sidecars = Sidecars {
+    let facts = SidecarFacts {
         places: Some(places),
         digest,
-        consistency,
     };
-    Ok((sidecars, ignored))
+    Ok((facts, ignored))
 }
 
 /// The first damage found that stops a merge, as an error; else the damage that does not stop it.

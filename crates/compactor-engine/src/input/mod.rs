@@ -13,6 +13,7 @@ pub(crate) mod repair_group;
 pub(crate) mod sample;
 pub(crate) mod scan;
 pub(crate) mod scanner_order;
+pub(crate) mod sidecar_facts;
 pub(crate) mod split_index;
 pub(crate) mod sstable;
 pub(crate) mod trie_files;
@@ -23,6 +24,7 @@ pub use header_union::{HeaderSource, column_map, layout_of, union};
 pub use key_range::KeyRange;
 pub use repair_group::RepairGroup;
 pub use scan::Scan;
+pub use sidecar_facts::SidecarFacts;
 pub use sstable::{
     DataFile, InputSstable, READABLE, WRITABLE, parse_data_name, refuse_link_without_sidecars,
 };

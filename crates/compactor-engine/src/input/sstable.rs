@@ -29,7 +29,7 @@ use crate::read::parallel_map::parallel_map;
 
 /// Number of SSTables opened concurrently. Most of the time is spent waiting for five small sequential reads
 /// of each. Each takes a descriptor and a few pages meanwhile.
-const OPENED_AT_ONCE: usize = 8;
+pub(crate) const OPENED_AT_ONCE: usize = 8;
 
 /// Versions that this program reads: all since Cassandra 3.0.
 pub const READABLE: [Version; 11] = Version::ALL;

@@ -140,6 +140,10 @@ impl MergeJob {
             .iter()
             .flat_map(|(group, inputs)| inputs.iter().map(|i| (*group, i.data_path())))
             .collect();
+        let known = {
+            let inputs = paths.iter().map(|(_, path)| path.as_os_str()).collect();
+            options.overlapping_paths(&inputs)
+        };
         let ids = OutputIds::after(next);
         let mut jobs = Vec::with_capacity(groups.len());
         for (group, inputs) in groups {
@@ -149,7 +153,7 @@ impl MergeJob {
                 scope: match &options.scope {
                     Scope::Unknown => Scope::Unknown,
                     Scope::Complete => Scope::Overlapping(others.collect()),
-                    Scope::Overlapping(known) => {
+                    Scope::Overlapping(_) | Scope::RestOfSet => {
                         Scope::Overlapping(known.iter().cloned().chain(others).collect())
                     }
                 },
@@ -201,6 +205,15 @@ impl MergeJob {
                     .map(|path| options.overlapping.open(&io, path, options.read_mode))
                     .collect::<Result<_>>()?,
             ),
+            Scope::RestOfSet => {
+                let paths: Vec<PathBuf> = inputs.iter().map(InputSstable::data_path).collect();
+                let paths = paths.iter().map(|path| path.as_os_str()).collect();
+                let (set, mode) = (&options.overlapping, options.read_mode);
+                match set.without(&paths, &io, mode)? {
+                    others if others.is_empty() => OutsideSstables::None,
+                    others => OutsideSstables::Overlapping(others),
+                }
+            }
         };
         let partitioner = one_partitioner(&inputs, &outside)?;
         options.split.check(partitioner)?;

@@ -1,5 +1,7 @@
 //! Options of a merge.
 
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -28,14 +30,16 @@ pub enum Scope {
     Complete,
     /// Exactly these, each given by its `Data.db`.
     Overlapping(Vec<PathBuf>),
+    /// Those of [`MergeOptions::overlapping`] that are not inputs.
+    RestOfSet,
 }
 
 impl Scope {
-    /// `Data.db` of the overlapping SSTables.
+    /// `Data.db` of the overlapping SSTables, if it names them.
     pub fn named(&self) -> &[PathBuf] {
         match self {
             Scope::Overlapping(paths) => paths,
-            Scope::Unknown | Scope::Complete => &[],
+            Scope::Unknown | Scope::Complete | Scope::RestOfSet => &[],
         }
     }
 }
@@ -69,7 +73,7 @@ pub struct MergeOptions {
     pub inputs_at_open: Option<Arc<InputsAtOpen>>,
     /// SSTables that the table has besides the inputs.
     pub scope: Scope,
-    /// Cache of opened SSTables of `scope` and of directory listings, to be shared by merges of one table.
+    /// Opened SSTables of `scope` and listings of directories, to be shared by the merges of one table.
     pub overlapping: OverlappingSet,
     /// Time at which TTL expiry is evaluated, seconds since 1970.
     pub now_s: i64,
@@ -130,6 +134,14 @@ impl MergeOptions {
     /// Whether tombstones or expired data may be dropped: `gc_before_s` is set and the scope is known.
     pub fn may_purge(&self) -> bool {
         self.gc_before_s.is_some() && self.scope != Scope::Unknown
+    }
+
+    /// `Data.db` of the overlapping SSTables. `inputs` are those of the merge.
+    pub(crate) fn overlapping_paths(&self, inputs: &BTreeSet<&OsStr>) -> Vec<PathBuf> {
+        match &self.scope {
+            Scope::RestOfSet => self.overlapping.paths_without(inputs),
+            scope => scope.named().to_vec(),
+        }
     }
 
     /// Returns options for merging `inputs` into `output_directory` with defaults for everything else:

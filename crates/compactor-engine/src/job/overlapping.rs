@@ -5,11 +5,10 @@
 //!
 //! Source: `CompactionController.getPurgeEvaluator`.
 
-use std::collections::HashMap;
-use std::ffi::OsString;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use compactor_io::{Io, ReadMode};
 use compactor_sstable::bloom_filter::BloomFilter;
@@ -23,7 +22,9 @@ use crate::input::component_file::read_small;
 use crate::input::component_list::ForeignNames;
 use crate::input::header_union::{HeaderSource, union};
 use crate::input::key_range::KeyRange;
-use crate::input::sstable::InputSstable;
+use crate::input::sidecar_facts::SidecarFacts;
+use crate::input::sstable::{InputSstable, OPENED_AT_ONCE};
+use crate::read::parallel_map::parallel_map;
 use crate::row::purge::{PurgeLimit, PurgeLimits};
 
 /// SSTables that the table has besides the inputs.
@@ -46,11 +47,12 @@ pub struct OverlappingSstable {
     min_timestamp: i64,
     max_local_deletion_time_s: i64,
     may_have_ttl: bool,
-    header: SerializationHeader,
+    /// Only its columns are used. SSTables of a set that have the same ones share it.
+    header: Arc<SerializationHeader>,
     descriptor: Descriptor,
     statistics_path: PathBuf,
     data_len: u64,
-    is_checked: AtomicBool,
+    checked: OnceLock<SidecarFacts>,
     checking: Mutex<()>,
 }
 
@@ -61,8 +63,9 @@ pub(crate) struct TombstoneSource {
     pub(crate) sstable: InputSstable,
 }
 
-/// Cache of opened overlapping SSTables and of directory listings, shared by the merges of one table: each SSTable is
-/// opened and validated once, and each directory listed once.
+/// SSTables of a table, shared by its merges: for each merge, those of others are the overlapping ones
+/// ([`Scope::RestOfSet`](crate::job::Scope::RestOfSet)). Each SSTable is opened and validated once, and each directory
+/// listed once.
 #[derive(Clone, Debug, Default)]
 pub struct OverlappingSet {
     opened: Arc<Opened>,
@@ -71,33 +74,114 @@ pub struct OverlappingSet {
 #[derive(Debug, Default)]
 struct Opened {
     names: ForeignNames,
-    /// By the path of `Data.db`. Not as a `PathBuf`, whose hash takes its components apart: every merge looks up
-    /// all SSTables of the table.
-    sstables: Mutex<HashMap<OsString, Arc<OverlappingSstable>>>,
+    sstables: Mutex<Sstables>,
+}
+
+#[derive(Debug, Default)]
+struct Sstables {
+    /// By the path of `Data.db`. Not as a `PathBuf`, which is compared by its components. `None` if it has not been
+    /// opened.
+    by_path: BTreeMap<OsString, Option<Arc<OverlappingSstable>>>,
+    /// Headers with different columns: a few, of tens of thousands of SSTables.
+    headers: Vec<Arc<SerializationHeader>>,
 }
 
 impl OverlappingSet {
+    /// Adds an SSTable without opening it.
+    pub fn name(&self, path: &Path) {
+        let mut sstables = self.lock();
+        if !sstables.by_path.contains_key(path.as_os_str()) {
+            sstables.by_path.insert(path.as_os_str().to_owned(), None);
+        }
+    }
+
+    /// Returns the paths of all SSTables but these.
+    pub(crate) fn paths_without(&self, inputs: &BTreeSet<&OsStr>) -> Vec<PathBuf> {
+        let sstables = self.lock();
+        let paths = sstables.by_path.keys();
+        let others = paths.filter(|path| !inputs.contains(path.as_os_str()));
+        others.map(PathBuf::from).collect()
+    }
+
+    /// Returns all SSTables but these; opens those that have not been.
+    ///
+    /// # Errors
+    /// As [`OverlappingSstable::open`].
+    pub(crate) fn without(
+        &self,
+        inputs: &BTreeSet<&OsStr>,
+        io: &Io,
+        mode: ReadMode,
+    ) -> Result<Vec<Arc<OverlappingSstable>>> {
+        let mut opened = Vec::new();
+        let mut named = Vec::new();
+        for (path, sstable) in &self.lock().by_path {
+            match sstable {
+                _ if inputs.contains(path.as_os_str()) => {}
+                Some(sstable) => opened.push(Arc::clone(sstable)),
+                None => named.push(PathBuf::from(path)),
+            }
+        }
+        let named = parallel_map(&named, OPENED_AT_ONCE, |path| self.open(io, path, mode));
+        for sstable in named {
+            opened.push(sstable?);
+        }
+        Ok(opened)
+    }
+
+    /// As [`InputSstable::open`], with the set's listings of directories.
+    ///
+    /// # Errors
+    /// As [`InputSstable::open`].
+    pub fn open_input(&self, io: &Io, path: &Path, mode: ReadMode) -> Result<InputSstable> {
+        InputSstable::open_listed(io, path, mode, &self.opened.names)
+    }
+
     /// Opens an SSTable as [`OverlappingSstable::open`], unless it has been opened.
     ///
     /// # Errors
     /// As [`OverlappingSstable::open`].
     pub fn open(&self, io: &Io, path: &Path, mode: ReadMode) -> Result<Arc<OverlappingSstable>> {
-        let lock = || {
-            self.opened
-                .sstables
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-        };
-        if let Some(known) = lock().get(path.as_os_str()) {
-            return Ok(Arc::clone(known));
+        if let Some(known) = self.get(path) {
+            return Ok(known);
         }
         // Two threads that open the same SSTable concurrently both do so; only one result is kept.
         let opened = OverlappingSstable::open_listed(io, path, mode, &self.opened.names)?;
-        Ok(Arc::clone(
-            lock()
-                .entry(path.as_os_str().to_owned())
-                .or_insert_with(|| Arc::new(opened)),
-        ))
+        Ok(self.insert(path, opened))
+    }
+
+    /// Adds an SSTable that has been opened for something else, so that it is not opened again. A damaged one is not
+    /// added: opening it reports the damage.
+    pub fn add(&self, io: &Io, input: &InputSstable, keys: &KeyRange, mode: ReadMode) {
+        if let Ok(sstable) = OverlappingSstable::of(io, input, keys.clone(), mode) {
+            self.insert(&input.data_path(), sstable);
+        }
+    }
+
+    /// Returns an SSTable of the set.
+    pub fn get(&self, path: &Path) -> Option<Arc<OverlappingSstable>> {
+        self.lock().by_path.get(path.as_os_str()).cloned().flatten()
+    }
+
+    fn insert(&self, path: &Path, mut sstable: OverlappingSstable) -> Arc<OverlappingSstable> {
+        let mut sstables = self.lock();
+        let Sstables { by_path, headers } = &mut *sstables;
+        let known = headers
+            .iter()
+            .find(|known| has_columns_of(known, &sstable.header));
+        match known {
+            Some(known) => sstable.header = Arc::clone(known),
+            None => headers.push(Arc::clone(&sstable.header)),
+        }
+        let entry = by_path.entry(path.as_os_str().to_owned()).or_default();
+        Arc::clone(entry.get_or_insert_with(|| Arc::new(sstable)))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Sstables> {
+        self.opened
+            .sstables
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Listings of directories.
@@ -105,15 +189,18 @@ impl OverlappingSet {
         &self.opened.names
     }
 
-    /// Removes an SSTable that no longer exists.
-    pub fn forget(&self, path: &Path) {
-        let mut sstables = self
-            .opened
-            .sstables
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        sstables.remove(path.as_os_str());
+    /// Removes an SSTable that the table no longer has.
+    pub fn remove(&self, path: &Path) {
+        self.lock().by_path.remove(path.as_os_str());
     }
+}
+
+/// Whether both are of the same columns, including those of the keys.
+fn has_columns_of(a: &SerializationHeader, b: &SerializationHeader) -> bool {
+    a.regular_columns == b.regular_columns
+        && a.static_columns == b.static_columns
+        && a.clustering_types == b.clustering_types
+        && a.key_type == b.key_type
 }
 
 impl OverlappingSstable {
@@ -132,6 +219,16 @@ impl OverlappingSstable {
         names: &ForeignNames,
     ) -> Result<OverlappingSstable> {
         let input = InputSstable::open_listed(io, path, mode, names)?;
+        let keys = KeyRange::of(io, &input, mode)?;
+        OverlappingSstable::of(io, &input, keys, mode)
+    }
+
+    fn of(
+        io: &Io,
+        input: &InputSstable,
+        keys: KeyRange,
+        mode: ReadMode,
+    ) -> Result<OverlappingSstable> {
         let descriptor = &input.descriptor;
         let read = |component| read_small(io, mode, &descriptor.path(component));
         let at = |component: Component| {
@@ -146,18 +243,12 @@ impl OverlappingSstable {
             let error = FormatError::corrupt("stats.compression_ratio", 0, expected, found);
             return Err(at(Component::Statistics)(error));
         }
-        let keys = KeyRange::of(io, &input, mode)?;
-        let filter = if input
-            .components
-            .iter()
-            .any(|(c, _)| *c == Component::Filter)
-        {
+        let filter = if input.has(Component::Filter) {
             let bytes = read(Component::Filter)?;
             Some(BloomFilter::parse(&bytes, descriptor.version).map_err(at(Component::Filter))?)
         } else {
             None
         };
-        let data_len = input.data_len();
         Ok(OverlappingSstable {
             partitioner: input.partitioner,
             keys,
@@ -165,11 +256,11 @@ impl OverlappingSstable {
             min_timestamp: input.statistics.stats.min_timestamp,
             max_local_deletion_time_s: input.statistics.stats.max_local_deletion_time,
             may_have_ttl: input.may_have_ttl(),
-            header: input.statistics.header,
+            header: Arc::new(input.statistics.header.clone()),
             statistics_path: descriptor.path(Component::Statistics),
-            descriptor: input.descriptor,
-            data_len,
-            is_checked: AtomicBool::new(false),
+            descriptor: descriptor.clone(),
+            data_len: input.data_len(),
+            checked: OnceLock::new(),
             checking: Mutex::new(()),
         })
     }
@@ -178,18 +269,24 @@ impl OverlappingSstable {
     ///
     /// # Errors
     /// Those of `check`, which the next call repeats.
-    pub fn check_once<E>(&self, check: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
+    pub fn check_once<E>(&self, check: impl FnOnce() -> Result<SidecarFacts, E>) -> Result<(), E> {
         let _checking = self.checking.lock().unwrap_or_else(PoisonError::into_inner);
-        if !self.is_checked() {
-            check()?;
-            self.is_checked.store(true, Ordering::Release);
+        if self.checked().is_none() {
+            self.set_checked(check()?);
         }
         Ok(())
     }
 
-    /// Whether its components have been validated. Does not wait for a merge that is doing so.
-    pub fn is_checked(&self) -> bool {
-        self.is_checked.load(Ordering::Acquire)
+    /// Notes that its components have been validated, and what they state about its data.
+    pub fn set_checked(&self, facts: SidecarFacts) {
+        // Every check of the same files finds the same.
+        let _ = self.checked.set(facts);
+    }
+
+    /// What its components state about its data, if they have been validated. Does not wait for a merge that is doing
+    /// so.
+    pub fn checked(&self) -> Option<SidecarFacts> {
+        self.checked.get().copied()
     }
 
     /// Directory, version and id.
@@ -257,7 +354,12 @@ impl OutsideSstables {
         let OutsideSstables::Overlapping(sstables) = self else {
             return Ok(());
         };
-        let others = sstables.iter().map(|sstable| HeaderSource {
+        let mut before: Option<&Arc<SerializationHeader>> = None;
+        let others = sstables.iter().filter(|sstable| {
+            let before = before.replace(&sstable.header);
+            !before.is_some_and(|before| Arc::ptr_eq(before, &sstable.header))
+        });
+        let others = others.map(|sstable| HeaderSource {
             path: &sstable.statistics_path,
             header: &sstable.header,
         });

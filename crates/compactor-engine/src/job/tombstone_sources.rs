@@ -23,12 +23,14 @@ pub(crate) fn tombstone_source_paths(
 ) -> Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
     if options.overlapping_tombstones != TombstoneOption::None {
-        for path in options.scope.named() {
-            options.overlapping.open(io, path, options.read_mode)?;
-            let other = InputSstable::open(io, path, options.read_mode)?;
+        let own: Vec<PathBuf> = inputs.iter().map(InputSstable::data_path).collect();
+        let own = own.iter().map(|path| path.as_os_str()).collect();
+        for path in options.overlapping_paths(&own) {
+            options.overlapping.open(io, &path, options.read_mode)?;
+            let other = InputSstable::open(io, &path, options.read_mode)?;
             let mut inputs = inputs.iter();
             if !inputs.any(|input| is_copy(io, options.read_mode, input, &other)) {
-                paths.push(path.clone());
+                paths.push(path);
             }
         }
     }

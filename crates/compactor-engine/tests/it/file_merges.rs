@@ -2,6 +2,7 @@
 //! change a byte.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use compactor_engine::input::Scan;
@@ -204,6 +205,10 @@ fn jobs_purge_nothing_that_is_visible() {
                 Scope::Unknown => None,
                 _ => Some(case.settings.gc_before_s.min(case.settings.now_s)),
             };
+            if scope == Scope::RestOfSet {
+                let all = inside.iter().chain(&outside);
+                all.for_each(|path| options.overlapping.name(path));
+            }
             options.scope = scope;
             let outcome = merge_files(&io, options).map_err(|e| e.to_string())?;
             let descriptor = outcome
@@ -232,6 +237,14 @@ fn jobs_purge_nothing_that_is_visible() {
             let name = provided.name();
             let scope = Scope::Overlapping(outside.clone());
             let purged = merge(&inside, &format!("purged-{name}"), scope, provided)?;
+            let of_set = format!("purged-of-set-{name}");
+            let of_set = merge(&inside, &of_set, Scope::RestOfSet, provided)?;
+            let bytes = |path: &Option<PathBuf>| path.as_ref().map(|path| fs::read(path).unwrap());
+            if bytes(&purged) != bytes(&of_set) {
+                return Err(format!(
+                    "overlapping, {name}: differs if they are the rest of a set"
+                ));
+            }
             let later: Vec<PathBuf> = purged.into_iter().chain(outside.clone()).collect();
             if later.is_empty() {
                 continue;

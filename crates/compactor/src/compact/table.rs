@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use compactor_engine::input::{InputSstable, RepairGroup};
+use compactor_engine::input::{InputSstable, KeyRange, RepairGroup};
 use compactor_engine::job::{OutputSplit, OverlappingSet};
 use compactor_io::{Io, ReadMode};
 use compactor_sstable::Component;
@@ -70,6 +70,10 @@ pub(super) struct TableState {
     next_id: u64,
     /// Cells and rows lose their TTL.
     strips_ttl: bool,
+    /// The SSTables as merges of others see them, and those that the table has besides.
+    set: OverlappingSet,
+    /// Whether merges depend on the others.
+    may_purge: bool,
     replacements: Replacements,
     /// Outputs that were merged on, to be removed.
     consumed: Vec<PathBuf>,
@@ -102,14 +106,20 @@ impl TableState {
             now_ms: merges.now_s.saturating_mul(MS),
             next_id: merges.inputs.len() as u64,
             strips_ttl: merges.strip_ttl,
+            set: OverlappingSet::default(),
+            may_purge: merges.may_purge(),
             replacements: Replacements::default(),
             consumed: Vec::new(),
             error: None,
             report: CompactReport::default(),
         };
         let mode = merges.read_mode;
+        let besides = merges.scope.named();
+        for path in merges.inputs.iter().chain(besides) {
+            state.set.name(path);
+        }
         // There may be tens of thousands: their statistics are not kept.
-        let of = |input: InputSstable| Live::of(state.params.as_ref(), io, &input, mode);
+        let of = |input: InputSstable| state.live_of(io, &input, mode);
         let looked = InputSstable::open_all_with(io, &merges.inputs, mode, of);
         let mut sstables = Vec::new();
         for (number, (path, looked)) in merges.inputs.iter().zip(looked).enumerate() {
@@ -162,6 +172,25 @@ impl TableState {
         ))
     }
 
+    /// Returns an SSTable as an input, and as the strategy sees it.
+    fn live_of(
+        &self,
+        io: &Io,
+        input: &InputSstable,
+        mode: ReadMode,
+    ) -> Result<(Live, Option<Sstable>)> {
+        let live = Live::of(input);
+        let Some(params) = &self.params else {
+            return Ok((live, None));
+        };
+        let keys = KeyRange::of(io, input, mode)?;
+        if self.may_purge {
+            self.set.add(io, input, &keys, mode);
+        }
+        let sstable = describe(needs_tokens(params), io, input, &keys, mode)?;
+        Ok((live, Some(sstable)))
+    }
+
     /// From now on it is this time.
     pub(super) fn set_time(&mut self, now_s: i64) {
         self.now_ms = now_s.saturating_mul(MS);
@@ -172,8 +201,9 @@ impl TableState {
     /// # Errors
     /// An SSTable that cannot be read.
     pub(super) fn add(&mut self, (io, mode): (&Io, ReadMode), data_path: &Path) -> Result<()> {
+        self.set.name(data_path);
         let input = InputSstable::open(io, data_path, mode)?;
-        let (live, sstable) = Live::of(self.params.as_ref(), io, &input, mode)?;
+        let (live, sstable) = self.live_of(io, &input, mode)?;
         let id = SstableId(self.next_id);
         self.next_id += 1;
         self.live.insert(id, live);
@@ -290,13 +320,9 @@ impl TableState {
         members.map(|sstable| sstable.data_path.clone()).collect()
     }
 
-    /// `Data.db` of all others.
-    pub(super) fn others(&self, job: &Job) -> Vec<PathBuf> {
-        let members: BTreeSet<SstableId> = job.members.iter().copied().collect();
-        let live = self.live.iter();
-        live.filter(|(id, _)| !members.contains(id))
-            .map(|(_, sstable)| sstable.data_path.clone())
-            .collect()
+    /// The SSTables, and those that the table has besides.
+    pub(super) fn set(&self) -> &OverlappingSet {
+        &self.set
     }
 
     /// Upper bound of the number of outputs.
@@ -330,6 +356,7 @@ impl TableState {
             let Some(sstable) = self.live.remove(id) else {
                 continue;
             };
+            self.set.remove(&sstable.data_path);
             match sstable.replaces {
                 None => inputs.push(sstable.data_path),
                 Some(set) => {
@@ -342,8 +369,9 @@ impl TableState {
         self.report.add(&merged);
         let mut sstables = Vec::new();
         for output in merged.outputs {
-            let input = InputSstable::open(io, &output.data_path, mode)?;
-            let (live, sstable) = Live::of(self.params.as_ref(), io, &input, mode)?;
+            self.set.name(&output.data_path);
+            let input = self.set.open_input(io, &output.data_path, mode)?;
+            let (live, sstable) = self.live_of(io, &input, mode)?;
             self.report.data_bytes_written += live.data_bytes;
             let id = SstableId(self.next_id);
             self.next_id += 1;
@@ -422,9 +450,8 @@ impl TableState {
     }
 
     /// Removes the files of outputs that were merged on.
-    pub(super) fn remove_consumed(&mut self, overlapping: &OverlappingSet) -> Result<()> {
+    pub(super) fn remove_consumed(&mut self) -> Result<()> {
         for path in std::mem::take(&mut self.consumed) {
-            overlapping.forget(&path);
             let Ok(file) = Descriptor::parse(&path) else {
                 continue;
             };
@@ -631,15 +658,9 @@ impl Job {
 }
 
 impl Live {
-    /// As an input, and as the strategy sees it.
-    fn of(
-        params: Option<&CompactionParams>,
-        io: &Io,
-        input: &InputSstable,
-        mode: ReadMode,
-    ) -> Result<(Live, Option<Sstable>)> {
+    fn of(input: &InputSstable) -> Live {
         let stats = &input.statistics.stats;
-        let live = Live {
+        Live {
             data_path: input.data_path(),
             group: RepairGroup::of(stats),
             data_bytes: input.data.len(),
@@ -647,9 +668,7 @@ impl Live {
             level: stats.level,
             may_have_ttl: input.may_have_ttl(),
             ..Live::default()
-        };
-        let sstable = params.map(|params| describe(needs_tokens(params), io, input, mode));
-        Ok((live, sstable.transpose()?))
+        }
     }
 
     fn is_input(&self) -> bool {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use compactor_engine::input::{InputSstable, RepairGroup};
+use compactor_engine::input::{InputSstable, KeyRange, RepairGroup};
 use compactor_io::Io;
 use compactor_strategy::context::Node;
 use compactor_strategy::random::TieBreak;
@@ -136,7 +136,8 @@ impl<'t> Planning<'t> {
         let paths = self.table.sstables();
         // There may be tens of thousands: what is needed of each is taken before the next one is opened.
         let inputs = InputSstable::open_all_with(io, paths, mode, |input| {
-            describe(needs_tokens, io, &input, mode)
+            let keys = KeyRange::of(io, &input, mode)?;
+            describe(needs_tokens, io, &input, &keys, mode)
         });
         for (place, (path, input)) in paths.iter().zip(inputs).enumerate() {
             let described = input.and_then(|described| described);

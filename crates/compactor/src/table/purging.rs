@@ -77,6 +77,9 @@ impl Purging {
     fn resolve_scope(&self, table: &Table, notes: &mut Vec<String>) -> Result<Scope> {
         match &self.scope {
             Scope::Unknown => Ok(Scope::Unknown),
+            Scope::RestOfSet => Err(Error::invalid(
+                "the other SSTables of a table are named by their paths",
+            )),
             Scope::Complete => {
                 if let [first, others @ ..] = &table.siblings[..] {
                     let more = match others.len() {

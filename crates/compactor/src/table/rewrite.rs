@@ -14,7 +14,7 @@ use super::{OutputForm, Resources, Table, roughly_uncompressed_bytes, strip_ttl}
 use compactor_engine::merge::Observer;
 
 use crate::concurrent::{ConcurrentMerges, SharedObserver, files_of_each, merges_at_once};
-use crate::merge::{MergeRequest, open_merge};
+use crate::merge::{MergeRequest, PageCache, open_merge};
 use crate::report::MergeReport;
 use crate::{Error, ErrorKind, Result};
 use compactor_check::input_check::InputCheck;
@@ -343,6 +343,7 @@ fn run(
         concurrent,
         input_check: InputCheck::AllComponents,
         output_check: &check,
+        page_cache: PageCache::Counted,
         observer,
         previous_merges: 0,
     };

@@ -227,7 +227,9 @@ fn plan_of(job: &MergeJob, notes: &[&str], format: Format) -> anyhow::Result<Str
     let scope = match &options.scope {
         Scope::Unknown => "unknown: every tombstone is kept".to_owned(),
         Scope::Complete => "the inputs are the whole table".to_owned(),
-        Scope::Overlapping(others) => format!("{} overlap", sstables(others.len())),
+        Scope::Overlapping(_) | Scope::RestOfSet => {
+            format!("{} overlap", sstables(job.overlapping().len()))
+        }
     };
     // If the table's other SSTables are unknown, nothing is purged, however old.
     let gc_before_s = options
