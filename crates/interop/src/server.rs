@@ -210,6 +210,8 @@ fn jvm_flags(feature_release: u32) -> Vec<String> {
     flags.extend([
         "-Dio.netty.tryReflectionSetAccessible=true".to_owned(),
         "-Djdk.attach.allowAttachSelf=true".to_owned(),
+        // Each table that is created would flush the tables of the schema.
+        "-Dcassandra.test.flush_local_schema_changes=false".to_owned(),
     ]);
     flags
 }

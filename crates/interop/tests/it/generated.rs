@@ -58,7 +58,7 @@ fn all(cassandra: &mut Cassandra, version: Version) {
 fn run(cassandra: &mut Cassandra, version: Version, shape: Shape) -> Result<Vec<String>> {
     let place = tempfile::tempdir()?;
     let mut options = GenerateOptions::new(shape, place.path().join("inputs"));
-    options.amount = Amount::Rows(3000);
+    options.amount = Amount::Rows(1500);
     options.version = version;
     options.now_s = NOW_S;
     if shape != Shape::KeyValue {

@@ -5,16 +5,21 @@ use interop::{Cassandra, Mode, Options};
 
 use crate::scenario;
 
-/// Scenarios with many partitions, keys of many kinds, and purging beside SSTables that stay outside.
-const NAMES: [&str; 8] = [
+/// Scenarios with many partitions, keys of many kinds, and purging beside SSTables that stay outside: some in each
+/// format, which differ in how keys are found, not in their order.
+const BIG: [&str; 5] = [
+    "simple_kv",
+    "long_keys",
+    "twelve_inputs",
+    "statics",
+    "purge_held_back",
+];
+const BTI: [&str; 5] = [
     "simple_kv",
     "composite_key",
     "long_keys",
     "four_inputs",
-    "twelve_inputs",
-    "statics",
     "partition_deletions",
-    "purge_held_back",
 ];
 
 #[test]
@@ -37,12 +42,13 @@ fn merges_are_cassandras(partitioner: &str) {
     };
     let mut failures = Vec::new();
     let mut count = 0;
-    for mode in [Mode::Pa, Mode::Ea] {
+    for (mode, names) in [(Mode::Pa, BIG), (Mode::Ea, BTI)] {
         let mut cassandra = Cassandra::start(mode, &options).expect("Cassandra starts");
         for scenario in scenarios::selected() {
-            if !NAMES.contains(&scenario.name.as_str()) || !scenario.modes.contains(&mode) {
+            if !names.contains(&scenario.name.as_str()) {
                 continue;
             }
+            assert!(scenario.modes.contains(&mode), "{}", scenario.name);
             count += 1;
             match scenario::run(&mut cassandra, &scenario) {
                 Ok(found) => failures.extend(

@@ -35,14 +35,15 @@ pub(crate) fn run(cassandra: &mut Cassandra, scenario: &Scenario) -> Result<Vec<
     let place = tempfile::tempdir()?;
     let case = Case::prepare(cassandra, scenario, &place.path().join("inputs"))?;
     let mut failures = Vec::new();
+    // Once is enough to see that the verifier accepts what Cassandra writes.
+    let is_native = matches!(cassandra.mode(), Mode::Pa | Mode::Ea);
     let seen = case.inputs.iter().chain(&case.others);
     for input in seen.filter(|_| !scenario.hides_cells) {
         let name = input
             .file_name()
             .map(|name| name.to_string_lossy().into_owned());
         let name = name.unwrap_or_default();
-        // Once is enough to see that the verifier accepts what Cassandra flushes.
-        if matches!(cassandra.mode(), Mode::Pa | Mode::Ea) {
+        if is_native {
             for finding in cassandra.verify(&case.table, input)? {
                 failures.push(format!("oracle: {name}: {finding}"));
             }
@@ -66,8 +67,10 @@ pub(crate) fn run(cassandra: &mut Cassandra, scenario: &Scenario) -> Result<Vec<
     let expected = match compacted.outputs.first() {
         None => None,
         Some(data) => {
-            for finding in cassandra.verify(&case.table, data)? {
-                failures.push(format!("oracle: {finding}"));
+            if is_native {
+                for finding in cassandra.verify(&case.table, data)? {
+                    failures.push(format!("oracle: {finding}"));
+                }
             }
             Some(Expected {
                 data,
