@@ -22,6 +22,11 @@ pub fn significant(number: f64) -> String {
         // 0 for 100, 1 for 10, 2 for 1, 3 for 0.1; nothing is measured below 1e-9.
         (2.0 - magnitude.log10().floor()).clamp(0.0, 9.0) as usize
     };
+    // 0.9996 is 1.00 and has a place less.
+    let rounded = 10f64.powi(places as i32);
+    let rounded = (magnitude * rounded).round() / rounded;
+    let is_next = rounded >= 10f64.powi(3 - places as i32);
+    let places = places - usize::from(is_next && places > 0);
     let text = format!("{number:.places$}");
     if magnitude >= 9999.5 {
         return crate::text_table::count(number.abs().round() as u64);
@@ -82,6 +87,10 @@ mod tests {
             (85_517.0, "0.0855"),
             (460_031.0, "0.460"),
             (1_840_000.0, "1.84"),
+            (999_400.0, "0.999"),
+            (999_600.0, "1.00"),
+            (9_996_000.0, "10.0"),
+            (99_960_000.0, "100"),
             (17_964_062.0, "18.0"),
             (100_600_000.0, "101"),
             (12_345_000_000.0, "12,345"),

@@ -46,13 +46,17 @@ const BY_VALUE: [ByValue; 4] = [
     }),
 ];
 
-/// Charts of all simulations over time; `None` without samples.
+/// Simulations in one chart at most: more lines cannot be told apart.
+const LINES: usize = 6;
+
+/// Charts of all simulations over time; `None` without samples, or of too many.
 pub(super) fn over_time(runs: &[Run]) -> Option<Block> {
     let end_s = runs
         .iter()
         .map(|run| run.outcome.duration_s)
         .fold(0.0, f64::max);
-    if runs.iter().all(|run| run.outcome.samples.len() < 2) {
+    let has_samples = runs.iter().any(|run| run.outcome.samples.len() > 1);
+    if !has_samples || runs.len() > LINES {
         return None;
     }
     let draw = |quantity: &OverTime| time_plot(runs, end_s, *quantity).draw();
