@@ -89,10 +89,7 @@ struct Sstables {
 impl OverlappingSet {
     /// Adds an SSTable without opening it.
     pub fn name(&self, path: &Path) {
-        let mut sstables = self.lock();
-        if !sstables.by_path.contains_key(path.as_os_str()) {
-            sstables.by_path.insert(path.as_os_str().to_owned(), None);
-        }
+        self.lock().by_path.entry(key(path)).or_default();
     }
 
     /// Returns the paths of all SSTables but these.
@@ -160,7 +157,7 @@ impl OverlappingSet {
 
     /// Returns an SSTable of the set.
     pub fn get(&self, path: &Path) -> Option<Arc<OverlappingSstable>> {
-        self.lock().by_path.get(path.as_os_str()).cloned().flatten()
+        self.lock().by_path.get(&key(path)).cloned().flatten()
     }
 
     fn insert(&self, path: &Path, mut sstable: OverlappingSstable) -> Arc<OverlappingSstable> {
@@ -173,7 +170,7 @@ impl OverlappingSet {
             Some(known) => sstable.header = Arc::clone(known),
             None => headers.push(Arc::clone(&sstable.header)),
         }
-        let entry = by_path.entry(path.as_os_str().to_owned()).or_default();
+        let entry = by_path.entry(key(path)).or_default();
         Arc::clone(entry.get_or_insert_with(|| Arc::new(sstable)))
     }
 
@@ -191,7 +188,16 @@ impl OverlappingSet {
 
     /// Removes an SSTable that the table no longer has.
     pub fn remove(&self, path: &Path) {
-        self.lock().by_path.remove(path.as_os_str());
+        self.lock().by_path.remove(&key(path));
+    }
+}
+
+/// The path that [`InputSstable::data_path`] returns for an SSTable that was opened by this one: without `/./` before
+/// the name.
+fn key(path: &Path) -> OsString {
+    match Descriptor::parse(path) {
+        Ok(file) => file.descriptor.path(Component::Data).into_os_string(),
+        Err(_) => path.as_os_str().to_owned(),
     }
 }
 

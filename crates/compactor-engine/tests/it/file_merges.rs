@@ -207,7 +207,10 @@ fn jobs_purge_nothing_that_is_visible() {
             };
             if scope == Scope::RestOfSet {
                 let all = inside.iter().chain(&outside);
-                all.for_each(|path| options.overlapping.name(path));
+                // As users name directories.
+                let spelled =
+                    |path: &PathBuf| path.with_file_name(".").join(path.file_name().unwrap());
+                all.for_each(|path| options.overlapping.name(&spelled(path)));
             }
             options.scope = scope;
             let outcome = merge_files(&io, options).map_err(|e| e.to_string())?;

@@ -52,8 +52,14 @@ impl Replay {
     /// which it keeps as time goes on. Merges run one after the other, whatever `concurrent` says.
     ///
     /// # Errors
-    /// As [`Compaction::open`], or an output directory that is refused.
+    /// As [`Compaction::open`], a limit of compactions or a recorder, which a replay does not have, or an output
+    /// directory that is refused.
     pub fn open(io: Io, mut request: CompactRequest) -> Result<Replay> {
+        if request.max_compactions.is_some() || request.recorder.is_some() {
+            return Err(Error::invalid(
+                "a replay has neither a limit of compactions nor a record",
+            ));
+        }
         request.concurrent = 1;
         let merges = &mut request.merges;
         let output = merges.output_directory.clone();
@@ -82,7 +88,7 @@ impl Replay {
     /// Adds an SSTable that was written at this time, in seconds since 1970. It stays where it is.
     ///
     /// # Errors
-    /// An SSTable that cannot be read.
+    /// An SSTable that cannot be read, or that the table has already.
     pub fn add(&mut self, data_path: &Path, now_s: i64) -> Result<()> {
         self.set_time(now_s);
         let Compaction {
@@ -143,6 +149,7 @@ impl Replay {
     /// # Errors
     /// A failed write, sync or rename. Nothing is published then.
     pub fn finish(mut self) -> Result<CompactReport> {
+        self.compaction.at_open.recheck()?;
         self.compaction
             .publish(&self.claim, &self.output, self.first)?;
         let report = self.compaction.table.report(self.started.elapsed());

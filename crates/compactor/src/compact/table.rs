@@ -201,8 +201,12 @@ impl TableState {
     /// # Errors
     /// An SSTable that cannot be read.
     pub(super) fn add(&mut self, (io, mode): (&Io, ReadMode), data_path: &Path) -> Result<()> {
-        self.set.name(data_path);
         let input = InputSstable::open(io, data_path, mode)?;
+        let own = input.data_path();
+        if self.live.values().any(|live| live.data_path == own) {
+            return Err(Error::invalid(format!("{} is added twice", own.display())));
+        }
+        self.set.name(&own);
         let (live, sstable) = self.live_of(io, &input, mode)?;
         let id = SstableId(self.next_id);
         self.next_id += 1;

@@ -225,6 +225,29 @@ fn tombstones_that_stay_are_tried_once() {
     assert_eq!(compacted.report.compactions, 2);
 }
 
+/// An input is not an overlapping SSTable of itself, which would keep all of its tombstones.
+#[test]
+fn a_directory_with_a_dot_behind_it_is_the_same() {
+    let temp = TempDir::new().unwrap();
+    let inputs = generated(&temp, Shape::Tombstones, 4, 2000);
+    let purged = |directory: &str| {
+        let spelled = |path: &PathBuf| {
+            let name = path.file_name().unwrap();
+            path.with_file_name(directory).join(name)
+        };
+        let inputs = inputs.iter().map(spelled).collect();
+        let mut merges = MergeRequest::new(inputs, temp.path().join(format!("output{directory}")));
+        merges.scope = Scope::Complete;
+        merges.now_s = 2_000_000_000;
+        merges.gc_before_s = Some(1_999_000_000);
+        let request = compaction(merges, "SizeTieredCompactionStrategy", &[]);
+        run(request, &mut NoObserver).report.purged
+    };
+    let plain = purged("");
+    assert!(plain > 0);
+    assert_eq!(purged("."), plain);
+}
+
 #[test]
 fn sstables_whose_ttl_was_not_removed_are_left_to_do() {
     for (ended, is_interrupted) in [(1, true), (9, false)] {
