@@ -16,7 +16,7 @@ use crate::workload::Workload;
 /// Expected number of SSTables of a read.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Reads {
-    /// SSTables whose Bloom filter has the partition of a row that exists.
+    /// SSTables whose Bloom filter has the partition of a row that exists and has been flushed.
     pub(crate) point: f64,
     /// SSTables between whose first and last token a token is.
     pub(crate) range: f64,
@@ -40,8 +40,10 @@ pub(crate) fn reads(
         .filter(|cohort| cohort.newest_us < start_us)
         .map(|cohort| live_rows(cohort, expired_us))
         .sum();
+    let unflushed = workload.inserts_since_flush(elapsed_s);
     let classes = (0..popularity.len()).map(|class| {
         let rows = workload.live_rows(elapsed_s, popularity, class);
+        let rows = (rows - unflushed * popularity.rows(class)).max(0.0);
         // Initial SSTables have no classes.
         let rows = if class == 0 { rows + initial } else { rows };
         (popularity.writes(class), rows)
@@ -52,12 +54,13 @@ pub(crate) fn reads(
         let coverage = stored.range.coverage();
         let has = contained(stored, &classes, workload, expired_us);
         reads.range += coverage;
-        reads.point += coverage * (has + (1.0 - has) * fp_chance);
+        reads.point += coverage * (has + (1.0 - has).max(0.0) * fp_chance);
     }
     reads
 }
 
-/// Probability that an SSTable has the partition of a row that is read, between its tokens.
+/// Number of times that an SSTable has the partition of a row that is read, per average row between its tokens: at most
+/// about 1.
 fn contained(stored: &Stored, classes: &[(f64, f64)], workload: &Workload, expired_us: i64) -> f64 {
     let coverage = stored.range.coverage();
     let scattered = workload.scattered_rows();
@@ -65,8 +68,13 @@ fn contained(stored: &Stored, classes: &[(f64, f64)], workload: &Workload, expir
         let own = stored.cohorts.iter();
         let own = own.filter(|cohort| usize::from(cohort.class) == class);
         let own: f64 = own.map(|cohort| live_rows(cohort, expired_us)).sum();
-        let part = (own / (rows * coverage).max(1e-9)).min(1.0);
-        reads * (1.0 - (1.0 - part).powf(scattered))
+        let part = own / (rows * coverage).max(1e-9);
+        let has = match scattered > 1.0 {
+            true => 1.0 - (1.0 - part.min(1.0)).powf(scattered),
+            // Of a narrow range with more rows than the average, as many more are read.
+            false => part,
+        };
+        reads * has
     });
     by_class.sum()
 }

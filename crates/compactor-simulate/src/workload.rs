@@ -137,6 +137,15 @@ impl Workload {
         self.flush_bytes / (self.ingest_bytes_per_s * self.compression_ratio)
     }
 
+    /// Rows that were inserted since the last flush, a moment after which there are none.
+    pub(crate) fn inserts_since_flush(&self, elapsed_s: f64) -> f64 {
+        let flushes = elapsed_s / self.flush_interval_s();
+        // Of a sample at the time of a flush, which comes first.
+        let part = (flushes + 1e-9).fract();
+        let since_s = part * self.flush_interval_s();
+        self.writes_per_s() * self.inserts() * since_s
+    }
+
     /// Rows of a partition.
     pub(crate) fn rows_per_partition(&self) -> f64 {
         self.partition_bytes / self.row_bytes

@@ -43,11 +43,12 @@ pub fn compare(options: &FanOutOptions, watcher: &dyn Watcher) -> Result<FanOutO
         environment: session.environment.clone(),
         flushes: flushes.record.clone(),
         runs: Vec::new(),
-        warnings: Vec::new(),
+        warnings: options.caveats(),
     };
     let mut run_all = || -> Result<()> {
-        for &arm in &options.arms {
-            let run = run_arm(arm, options, &flushes, directory, watcher)?;
+        for (order, &arm) in (0..).zip(&options.arms) {
+            let mut run = run_arm(arm, options, &flushes, directory, watcher)?;
+            run.attempt.order = order;
             note(watcher, &sentence(&run));
             outcome.runs.push(run);
         }

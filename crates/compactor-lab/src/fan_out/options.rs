@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::arm::FanOutArm;
 use super::flushes::ROW_BYTES;
+use crate::outcome::Warning;
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -78,7 +79,23 @@ impl FanOutOptions {
     /// Most bytes of all files: the flushes, and a table with what has expired and the outputs of a merge.
     pub fn needed_bytes(&self) -> u64 {
         const TABLE: u64 = 3;
-        self.flushes() * self.flush_bytes + TABLE * self.dataset_bytes
+        let flushed = self.flushes().saturating_mul(self.flush_bytes);
+        flushed.saturating_add(TABLE.saturating_mul(self.dataset_bytes))
+    }
+
+    /// Reasons for which the figures are not those of a table of full size with several levels.
+    pub(super) fn caveats(&self) -> Vec<Warning> {
+        let mut caveats = Vec::new();
+        if self.duration_s <= u64::from(self.ttl_s) {
+            let text = "--duration is no longer than --ttl: nothing expires, and the table is smaller than --dataset, for \
+                        which the formula and the issue's figures are";
+            caveats.push(Warning::new("growing", text));
+        }
+        if u64::from(self.sstable_mib) * MIB * 10 > self.dataset_bytes {
+            let text = "--sstable-size is more than a tenth of --dataset: one level holds all of it, whatever the fan-out";
+            caveats.push(Warning::new("one_level", text));
+        }
+        caveats
     }
 
     /// Checks that the options make sense.

@@ -24,7 +24,7 @@ const SPAN: RangeInclusive<Seconds> = Seconds(1)..=Seconds(366 * 86_400);
 ///
 /// SSTables of rows with a time to live are flushed at times of a virtual clock, and after each all that the strategy
 /// selects is merged, until it selects nothing: leveled compaction with a fan-out of 10 and of 4, with 4 and SSTables
-/// 6.4 times as large, and level count compaction. All have the same flushes. The merges are real, and drop what has
+/// 6.4 times as large, in whole MiB, and level count compaction. All have the same flushes. The merges are real, and drop what has
 /// expired by the virtual clock; bytes are those of the files. Beside them: `compactor simulate` of the same flushes,
 /// the formula of the issue, and the figures that it published. The same options and seed give the same figures on any
 /// machine.
@@ -32,8 +32,8 @@ const SPAN: RangeInclusive<Seconds> = Seconds(1)..=Seconds(366 * 86_400);
 /// The default takes two minutes of two processors and 600 MiB, with --quick seconds. What is written grows with --dataset
 /// and --duration, and with the logarithm of --dataset / --sstable-size.
 ///
-/// All files are in a temporary directory, which is removed at the end, also on Ctrl-C, or by the next run in the same
-/// place if this one is killed.
+/// All files are in a temporary directory, which is removed at the end, also on Ctrl-C. If a second Ctrl-C or a signal
+/// kills the run before that, the next run in the same place removes it.
 ///
 /// Exit codes: 0 done, 1 failed or a final table that is damaged, 2 wrong usage, 130 interrupted.
 #[derive(Debug, clap::Args)]
