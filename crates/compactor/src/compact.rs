@@ -279,7 +279,6 @@ impl Compaction {
                 *next = next.map(id_after).transpose()?;
             }
         }
-
         // Without the names of all SSTables, of which each job has a few. Concurrent merges of others add no data.
         let like_all = MergeRequest {
             inputs: Vec::new(),

@@ -38,6 +38,9 @@ const OPTIONS: [&str; 10] = [
     GROWTH,
 ];
 
+/// Number of base shards from which on they are refused.
+const MORE_SHARDS: u32 = (1 << 20) + 1;
+
 /// Smallest target and flush size.
 const SMALLEST_BYTES: i64 = 1 << 20;
 
@@ -161,6 +164,11 @@ fn not_positive(name: &str, number: i64) -> OptionError {
 fn base_shards(text: &str) -> Result<u32, OptionError> {
     let number = int(text).ok_or_else(|| not_a_number(text, "int", BASE_SHARDS))?;
     match u32::try_from(number) {
+        // Cassandra takes it. Boundaries of all shards would take tens of gigabytes here.
+        Ok(shards @ MORE_SHARDS..) => Err(OptionError(format!(
+            "{BASE_SHARDS} of more than {} is not supported: {shards}",
+            MORE_SHARDS - 1
+        ))),
         Ok(shards @ 1..) => Ok(shards),
         _ => Err(not_positive(BASE_SHARDS, i64::from(number))),
     }

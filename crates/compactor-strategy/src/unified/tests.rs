@@ -301,6 +301,10 @@ fn bad_options_are_refused_in_cassandras_words() {
         "Invalid configuration, base_shard_count should be positive: 0"
     );
     assert_eq!(
+        refused("base_shard_count", "1048577"),
+        "base_shard_count of more than 1048576 is not supported: 1048577"
+    );
+    assert_eq!(
         refused("target_sstable_size", "100KiB"),
         "target_sstable_size 100KiB is not acceptable, size must be at least 1.000MiB"
     );
