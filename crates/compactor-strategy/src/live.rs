@@ -2,28 +2,50 @@
 //!
 //! Source: `lifecycle.Tracker`, `lifecycle.View`, `ColumnFamilyStore.getOverlappingLiveSSTables`.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use crate::sstable::{Sstable, SstableId};
+use crate::sstable::{RepairState, Sstable, SstableId};
 
 /// Live SSTables of all groups of a table.
 #[derive(Clone, Debug, Default)]
 pub struct Live {
     sstables: BTreeMap<SstableId, Arc<Sstable>>,
     compacting: HashSet<SstableId>,
+    /// Number of SSTables of each repair state that there are any of.
+    by_repair: BTreeMap<RepairState, usize>,
 }
 
 impl Live {
     /// Adds an SSTable, or replaces the one with its id.
     pub(crate) fn insert(&mut self, sstable: Arc<Sstable>) {
-        self.sstables.insert(sstable.id, sstable);
+        *self.by_repair.entry(sstable.repair).or_default() += 1;
+        if let Some(before) = self.sstables.insert(sstable.id, sstable) {
+            self.forget(before.repair);
+        }
     }
 
     /// Removes an SSTable.
     pub(crate) fn remove(&mut self, id: SstableId) -> Option<Arc<Sstable>> {
         self.compacting.remove(&id);
-        self.sstables.remove(&id)
+        let removed = self.sstables.remove(&id)?;
+        self.forget(removed.repair);
+        Some(removed)
+    }
+
+    fn forget(&mut self, repair: RepairState) {
+        if let Entry::Occupied(mut count) = self.by_repair.entry(repair) {
+            *count.get_mut() -= 1;
+            if *count.get() == 0 {
+                count.remove();
+            }
+        }
+    }
+
+    /// Whether there is an SSTable of this repair state.
+    pub(crate) fn has(&self, repair: RepairState) -> bool {
+        self.by_repair.contains_key(&repair)
     }
 
     /// Marks SSTables as inputs of a running compaction (`tryModify`).

@@ -241,10 +241,9 @@ impl CompactionStrategyManager {
     }
 
     fn is_empty(&self, group: Group) -> bool {
-        !self
-            .live
-            .iter()
-            .any(|sstable| self.group_of(sstable) == group)
+        // Asked for each task: mostly there are no repaired ones.
+        let is_in = |sstable: &Arc<Sstable>| self.group_of(sstable) == group;
+        !(self.live.has(group.repair) && self.live.iter().any(is_in))
     }
 
     fn strategy_for(&mut self, sstable: &Sstable) -> &mut Box<dyn Strategy> {

@@ -289,7 +289,7 @@ impl OverlappingSstable {
         let _ = self.checked.set(facts);
     }
 
-    /// What its components state about its data, if they have been validated. Does not wait for a merge that is doing
+    /// Facts that its components state about its data, if they have been validated. Does not wait for a merge that is doing
     /// so.
     pub fn checked(&self) -> Option<SidecarFacts> {
         self.checked.get().copied()
