@@ -240,7 +240,8 @@ fn a_limit_of_open_files_leaves_nothing() {
             failed += 1;
         }
     }
-    assert!(failed > 5 && done > 0, "{failed} failed, {done} done");
+    // Those below ten always do.
+    assert!(failed >= 5 && done > 0, "{failed} failed, {done} done");
 }
 
 /// `2>&1 | head` closes stderr as well.

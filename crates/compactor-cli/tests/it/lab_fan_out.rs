@@ -39,7 +39,7 @@ fn a_comparison_ends_with_tables_the_json_and_a_page_and_is_shown_again() {
         "level count",
         "formula",
         "published",
-        "SSTables verified",
+        "verified SSTables",
     ] {
         assert!(text.contains(word), "{word}: {text}");
     }
