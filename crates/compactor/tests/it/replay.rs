@@ -101,3 +101,28 @@ fn a_time_of_writing_that_cannot_be_stored_is_refused() {
         assert_eq!(error.unwrap_err().kind(), ErrorKind::InvalidInput);
     }
 }
+
+/// Consuming one of two entries would remove the other from the SSTables that limit purging.
+#[test]
+fn an_sstable_is_added_once() {
+    let temp = TempDir::new().unwrap();
+    let (flushed, output) = (temp.path().join("flushed"), temp.path().join("output"));
+    let io = Io::new(IoOptions::default()).unwrap();
+    let mut replay = Replay::open(io.clone(), request(&output)).unwrap();
+    let data_path = flush(&flushed, 1000);
+    replay.add(&data_path, 1000).unwrap();
+    let spelled = flushed.join(".").join(data_path.file_name().unwrap());
+    for again in [&data_path, &spelled] {
+        let error = replay.add(again, 1001).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput);
+        assert!(error.to_string().contains("added twice"), "{error}");
+    }
+    assert_eq!(replay.sstables().len(), 1);
+    let mut limited = request(&temp.path().join("limited"));
+    limited.max_compactions = Some(1);
+    let error = Replay::open(io, limited).unwrap_err();
+    assert!(
+        error.to_string().contains("limit of compactions"),
+        "{error}"
+    );
+}
