@@ -64,7 +64,7 @@ fn merge(input: &GenerateReport, output: &Path, read: ReadMode, write: WriteMode
     let mut request = MergeRequest::new(inputs, output);
     request.read_mode = read;
     request.write_mode = write;
-    compactor::merge(request, &mut NoObserver).expect("a merge")
+    compactor::merge::merge(request, &mut NoObserver).expect("a merge")
 }
 
 /// Every partition was read, and those of one key became one.

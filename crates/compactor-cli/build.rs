@@ -1,4 +1,4 @@
-//! Tells the program the commit that it is built from and its target, for `--version`.
+//! Passes the commit and the target of the build to the program, for `--version`.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! Tells the crate its commit and its compiler, for the record of each experiment.
+//! Passes the commit and the compiler to the crate, for the record of each experiment.
 use std::path::Path;
 use std::process::Command;
 

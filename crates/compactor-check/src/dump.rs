@@ -1,9 +1,8 @@
 //! Prints the rows of an SSTable as JSON lines, as `sstabledump -l` does.
 //!
-//! One partition per line. A partition is written while it is read, unfiltered by unfiltered, so
-//! that its size does not matter. Field names, their order and the form of values are those of
-//! Cassandra's tool; without options the output is the same to the byte, but for a newline at the
-//! end of the last line, which Cassandra leaves out.
+//! One partition per line, which is written while the partition is read, so that memory does not depend on its size.
+//! Field names, their order and the format of values are those of Cassandra's tool. Without options the output is equal
+//! to the byte, except for the newline at the end of the last line, which Cassandra omits.
 //!
 //! Source: `SSTableExport`, `JsonTransformer`.
 
@@ -31,21 +30,21 @@ pub struct DumpOptions {
     /// Print only partitions with one of these keys; all if empty. A key is given as Cassandra
     /// prints it, the parts of a composite one joined by `:`.
     pub keys: Vec<String>,
-    /// Leave partitions with one of these keys out. Stronger than `keys`.
+    /// Omit partitions with one of these keys. Takes precedence over `keys`.
     pub exclude: Vec<String>,
     /// Print timestamps as the numbers in the file instead of dates.
     pub raw_timestamps: bool,
-    /// Print only what is deleted or has expired: partitions with a deletion of their own, range
-    /// tombstones, and rows that hold a deletion or something expired.
+    /// Print only deletions and expired data: partitions with a partition deletion, range tombstones, and rows with a
+    /// deletion or expired cells.
     pub tombstones_only: bool,
-    /// Seconds since 1970 that decide about `"expired"`.
+    /// Time that `"expired"` refers to, seconds since 1970.
     pub now_s: i64,
     /// How `Data.db` is read.
     pub read_mode: ReadMode,
 }
 
 impl DumpOptions {
-    /// Everything, as of `now_s`.
+    /// Dumps everything, as of `now_s`.
     pub fn new(now_s: i64) -> DumpOptions {
         DumpOptions {
             keys: Vec::new(),
@@ -70,8 +69,7 @@ pub struct DumpSummary {
 /// Prints the partitions of the SSTable whose `Data.db` is `data`, one per line.
 ///
 /// # Errors
-/// Damage, something unsupported, a failed read, or a failed write to `out`. What stands before the
-/// damage is printed.
+/// Damage, an unsupported feature, a failed read, or a failed write to `out`. Data before damage is printed.
 pub fn dump(
     io: &Io,
     data: &Path,
@@ -93,7 +91,7 @@ pub fn dump(
         }
         Ok(())
     })();
-    // The rows before the damage are still useful.
+    // Rows before the damage are printed too.
     let flushed = json.flush(out);
     printed.and(flushed)?;
     summary.missing_keys = selection.into_missing();
@@ -162,8 +160,7 @@ fn skip_partition<S: BlockSource>(cursor: &mut Cursor<S>) -> Result<()> {
     }
 }
 
-/// `TableMetadata.Kind` as far as a directory tells: the hidden table of a secondary index lies in a
-/// folder of its own.
+/// `TableMetadata.Kind` according to the directory: the hidden table of a secondary index has a subdirectory.
 fn table_kind(data: &Path) -> &'static str {
     let directory = data
         .canonicalize()
@@ -177,8 +174,8 @@ fn table_kind(data: &Path) -> &'static str {
     }
 }
 
-/// A key as [`DumpOptions::keys`] takes it and a line can show it: the text of its type, or its bytes
-/// after [`HEX_PREFIX`] where that is empty or has characters that cannot be printed.
+/// A key in the format of [`DumpOptions::keys`]: the text of its type, or its bytes after [`HEX_PREFIX`] if that text
+/// is empty or has characters that cannot be printed.
 pub(crate) fn key_argument(key_type: &CqlType, key: &[u8]) -> String {
     let text = key_type.describe(key);
     match text.is_empty() || text.chars().any(char::is_control) {
@@ -193,10 +190,10 @@ fn is_hex_of(word: &str, key: &[u8]) -> bool {
         .is_some_and(|digits| digits.eq_ignore_ascii_case(&hex(key)))
 }
 
-/// What precedes the bytes of a key.
+/// Prefix of the bytes of a key.
 const HEX_PREFIX: &str = "0x";
 
-/// Which keys are wanted, and which of them have been found.
+/// Selected keys, and which of them have been found.
 #[derive(Debug)]
 struct Selection<'a> {
     /// Keys still to be found; `None` if all are wanted.
@@ -217,7 +214,7 @@ impl<'a> Selection<'a> {
         }
     }
 
-    /// True if no further partition can be wanted: an SSTable holds each key once.
+    /// True if all selected keys have been found: an SSTable contains each key once.
     fn is_exhausted(&self) -> bool {
         self.wanted.as_ref().is_some_and(Vec::is_empty)
     }

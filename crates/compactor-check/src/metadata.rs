@@ -1,9 +1,7 @@
-//! What an SSTable says of itself: what `sstablemetadata` tells, and what the SSTable takes on disk
-//! and in a node's memory.
+//! Metadata of an SSTable: that of `sstablemetadata`, and sizes on disk and in a node's memory.
 //!
-//! [`read`] fills an [`SstableMetadata`], which serializes to JSON; [`text`] lays it out for people.
-//! Only components beside `Data.db` are read, of every version whose name is known, also of those
-//! whose data this release does not read.
+//! [`read`] returns an [`SstableMetadata`], which serializes to JSON; [`text`] formats it for a terminal. `Data.db` is
+//! not read, so that versions are supported whose data this release does not read.
 //!
 //! Source: `SSTableMetadataViewer`, `StatsMetadata`, `TableMetrics`.
 
@@ -40,9 +38,9 @@ use crate::{ErrorKind, Result};
 /// Options of reading metadata.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MetadataOptions {
-    /// Seconds that a tombstone must be old before it counts as droppable.
+    /// Age in seconds from which a tombstone counts as droppable.
     pub gc_grace_s: i64,
-    /// Seconds since 1970 that this age is counted back from.
+    /// Current time, seconds since 1970.
     pub now_s: i64,
     /// How components are read.
     pub read_mode: ReadMode,
@@ -92,7 +90,7 @@ pub struct SstableMetadata {
     pub last: Option<KeyOfRange>,
     /// Estimated number of distinct partition keys; `None` where the writer left it out.
     pub estimated_cardinality: Option<i64>,
-    /// Types, columns and what deltas in `Data.db` are counted from.
+    /// Types, columns and the base values of deltas in `Data.db`.
     pub header: HeaderMetadata,
     /// Uncompressed bytes of `Data.db`.
     pub uncompressed_bytes: Option<u64>,
@@ -115,8 +113,8 @@ pub struct SstableMetadata {
 /// # Errors
 /// A name that is not a component's, a failed read, damage in a component that is read.
 ///
-/// Some versions that this release does not merge are told of nevertheless. What cannot be understood
-/// in one of those is not damage but [unsupported](crate::ErrorKind::Unsupported).
+/// Versions that this release does not merge are read as well. A component of one of those that cannot be parsed is
+/// [unsupported](crate::ErrorKind::Unsupported), not damaged.
 pub fn read(io: &Io, path: &Path, options: &MetadataOptions) -> Result<SstableMetadata> {
     let descriptor = Descriptor::parse(path)
         .map_err(FormatError::from)?
@@ -176,7 +174,7 @@ fn read_all(
         .ok()
         .and_then(|path| path.parent().map(Path::to_owned));
     let table = directory.and_then(|directory| TableDirectory::parse(&directory));
-    // Without the table's id any two directories may look like a keyspace's and a table's.
+    // Without the table's id any two directories may look like those of a keyspace and a table.
     let table = table.filter(|table| table.table_id.is_some());
     Ok(SstableMetadata {
         sstable: descriptor.directory.join(descriptor.base_name()),
@@ -240,7 +238,7 @@ impl Files<'_> {
         read_small(self.io, self.mode, &self.descriptor.path(component))
     }
 
-    /// Says in which file.
+    /// Adds the path of the file to an error.
     fn at(&self, error: FormatError, component: Component) -> FormatError {
         error.with_file(&self.descriptor.path(component), component)
     }
@@ -261,7 +259,7 @@ impl Files<'_> {
         Ok(parsed.map_err(|error| self.at(error, COMPONENT))?)
     }
 
-    /// Chunks of a compressed `Data.db`. What this release does not handle becomes a note.
+    /// Chunks of a compressed `Data.db`. If they are unsupported, a note is added.
     fn compression_info(&self, notes: &mut Vec<String>) -> Result<Option<CompressionInfo>> {
         const COMPONENT: Component = Component::CompressionInfo;
         if self.bytes_of(COMPONENT).is_none() {

@@ -1,14 +1,13 @@
-//! Scrubbing: the readable partitions and rows of a damaged SSTable in a new one, and a list of what
-//! is not.
+//! Scrub: copies the readable partitions and rows of a damaged SSTable into a new one, and lists the losses.
 //!
-//! Two readings. The first finds out what can be read and kept, the second writes it with the merge's
-//! own writer, from a source that leaves the damage out (`splice`). So nothing is written before
-//! it is known what is lost, and the output is made, staged and published as a merge's is.
+//! It reads the data twice. The first pass determines what is readable, the second writes it with the merge's
+//! writer, from a source that leaves the damage out (`splice`). So nothing is written before the losses are
+//! known, and the output is staged and published like that of a merge.
 //!
-//! Unlike Cassandra's scrub, this keeps the rows of a partition before damage, and those after it from the next block
-//! of the partition's index on; partitions behind damage where `Index.db` is missing or damaged too. The tries of the
-//! BTI format are not asked: they hold no whole keys, so that partitions of that format are looked for as if there
-//! were no index.
+//! Unlike Cassandra's scrub, this keeps the rows of a partition before damage, the rows after it from the next block
+//! of the partition's index on, and the partitions after damage even where `Index.db` is missing or damaged. The
+//! tries of the BTI format are not used, since they do not contain whole keys: partitions of that format are searched
+//! for as without an index.
 //!
 //! ```no_run
 //! # fn main() -> Result<(), compactor_check::Error> {
@@ -63,23 +62,23 @@ use runs::Runs;
 use scan::{Counts, Scan, check_cancelled};
 use stored::Stored;
 
-/// That of all SSTables that are scrubbed: others are refused when they are opened.
+/// Partitioner of all SSTables that are scrubbed: others are refused when they are opened.
 const PARTITIONER: Partitioner = Partitioner::Murmur3;
 
 /// Scrub options.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ScrubOptions {
-    /// Where the output goes and what it is like, how files are read and written. Of the merge's
-    /// other options none is used: nothing is purged.
+    /// Directory, version and compression of the output, and I/O modes. Other options of a merge have no effect:
+    /// nothing is purged.
     pub output: MergeOptions,
     /// Continue if counter data is lost, although the counters then have lower values.
     pub skip_corrupted: bool,
-    /// Hold every value against its type, and leave out rows with one that is invalid.
+    /// Validate every value against its type, and leave out rows with an invalid one.
     pub validate: bool,
     /// Only determine the losses, without writing.
     pub dry_run: bool,
-    /// Losses that are listed; beyond, they are only counted.
+    /// Maximum number of losses that are listed; more are only counted.
     pub max_losses: usize,
 }
 
@@ -111,9 +110,9 @@ pub struct ScrubReport {
     pub output: Option<SstableReport>,
     /// Partitions without a loss.
     pub partitions_good: u64,
-    /// Partitions of which something was lost and the rest kept.
+    /// Partitions that were partly lost.
     pub partitions_cut: u64,
-    /// Partitions lost, as far as the index tells.
+    /// Partitions lost, as far as the index lists them.
     pub partitions_lost: u64,
     /// Number of partitions that were out of order and have been reordered.
     pub partitions_out_of_order: u64,
@@ -127,8 +126,8 @@ pub struct ScrubReport {
     pub loss_count: u64,
     /// The first of them, in the order of the data.
     pub losses: Vec<Loss>,
-    /// `Data.db` does not match its digest, and no checksums of chunks tell where: rows that look
-    /// right may be wrong.
+    /// `Data.db` does not match its digest, and no checksum of a chunk locates the damage: rows that look
+    /// valid may be wrong.
     pub is_doubtful: bool,
     /// The SSTable was repaired and the new one is not, since something was lost.
     pub is_repair_state_reset: bool,
@@ -139,7 +138,7 @@ pub struct ScrubReport {
 }
 
 impl ScrubReport {
-    /// True if not everything that was written is there, or may not be as it was written.
+    /// True if data was lost, or may differ from what was written.
     pub fn is_lossy(&self) -> bool {
         self.loss_count > 0 || self.is_doubtful
     }
@@ -149,9 +148,9 @@ impl ScrubReport {
 /// error: it is in the report.
 ///
 /// # Errors
-/// Damage without whose repair nothing can be read: of `Statistics.db` or `CompressionInfo.db`, or
-/// no `Data.db`. Refused, if data of counters would be lost and that was not agreed to. A failed read
-/// or write, cancellation. Nothing is written then.
+/// `Statistics.db` or `CompressionInfo.db` is damaged, or there is no `Data.db`: nothing can be read then. Refused
+/// if counters would be lost and the options do not permit it. A failed read or write, cancellation. Nothing is
+/// written in these cases.
 pub fn scrub(
     io: &Io,
     data_path: &Path,
@@ -192,7 +191,7 @@ pub fn scrub(
     scan.file_len = stored.file.len();
     scan.index = index;
     scan.run(&mut data, observer)?;
-    // What lies behind what could be read, for the digest.
+    // The bytes after the last readable ones, for the digest.
     while data.skip_chunk()? {
         check_cancelled(observer)?;
     }
@@ -241,7 +240,7 @@ struct Found {
     runs: Runs,
     losses: Losses,
     counts: Counts,
-    /// Partitions that the index has behind the end of the data.
+    /// Partitions that the index has after the end of the data.
     beyond: Vec<(Vec<u8>, i64, u64)>,
 }
 
@@ -259,11 +258,11 @@ impl Found {
         self.counts.whole + self.counts.cut + self.losses.partitions
     }
 
-    /// Partitions that there were, and of which not even bytes are left.
+    /// Partitions of the index that are entirely missing from the data.
     fn enter_missing(&mut self, stored: &Stored) {
         let expected = partition_count(&stored.statistics.stats);
         for (key, token, position) in std::mem::take(&mut self.beyond) {
-            // An index that is wrong about a file that is complete is no loss.
+            // If the file is complete, the index is wrong and nothing is lost.
             if self.partitions() >= expected {
                 return;
             }

@@ -110,7 +110,7 @@ pub fn of(error: &compactor::Error) -> u8 {
     }
 }
 
-/// Whether `Data.db` is what it was when it was written, if that tells more than the error: where two
+/// Whether `Data.db` is as it was written, if that adds to the error: where two
 /// files do not fit one another, the one that was read second is not always the damaged one.
 fn of_digest(error: &compactor::Error) -> Option<String> {
     let (path, structure) = (error.path()?, error.corruption()?.structure);

@@ -67,7 +67,7 @@ impl<'a> Failure<'a> {
     }
 
     /// Describes options that could not be parsed, by what is printed about them: paragraphs, of which the
-    /// first says what is wrong.
+    /// first is the error.
     pub fn of_usage(exit_code: u8, printed: &str) -> Failure<'a> {
         let printed = printed.trim().trim_start_matches("error: ");
         let mut paragraphs = printed.split("\n\n").map(str::to_owned);

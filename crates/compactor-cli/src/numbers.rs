@@ -34,8 +34,8 @@ pub const MEMORY: RangeInclusive<ByteSize> = ByteSize(1 << 20)..=ByteSize(1 << 4
 /// Default of `--memory`.
 pub const DEFAULT_MEMORY: &str = "80MiB";
 
-/// What the program takes beside buffers: 10 MiB where there is next to nothing to merge, and some for
-/// stacks of threads and what the allocator cannot give back.
+/// Memory of the program without buffers: 10 MiB for a minimal merge, and more for
+/// stacks of threads and memory that the allocator cannot return.
 const PROGRAM_BYTES: usize = 16 << 20;
 
 /// Returns the bytes of `--memory` that remain after the program itself, at least half of them.
@@ -47,7 +47,7 @@ pub fn beside_program(memory: ByteSize) -> usize {
 /// Bytes of `--readahead` that may be asked for.
 pub const READAHEAD: RangeInclusive<ByteSize> = ByteSize(4 << 10)..=ByteSize(1 << 30);
 
-/// Bytes per second that `--throughput` may say. Less than a block would go through in a second below.
+/// Range of `--throughput` in bytes per second. Below it, less than a block would be processed per second.
 const THROUGHPUT: RangeInclusive<ByteRate> = ByteRate(1 << 20)..=ByteRate(1 << 40);
 
 /// Sizes after which another output begins.
@@ -106,8 +106,8 @@ pub fn moment(text: &str) -> Result<i64, String> {
     }
 }
 
-/// Parses a moment before which deletions may go. It is a moment less a grace, and so may lie before
-/// 1970: then nothing goes.
+/// Parses the time before which deletions may be purged. It is a time minus a grace period, so that it may be before
+/// 1970: then nothing is purged.
 pub fn moment_or_before_1970(text: &str) -> Result<i64, String> {
     match text.parse() {
         Ok(seconds) if seconds <= MAX_DELETION_TIME => Ok(seconds),

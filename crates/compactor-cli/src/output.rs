@@ -26,7 +26,7 @@ pub fn print(text: &str) -> anyhow::Result<ExitCode> {
 /// As [`print`], of a report on outputs that are published by now.
 ///
 /// # Errors
-/// As [`print`]; it tells then that the outputs are there all the same.
+/// As [`print`]; if that fails, the error adds that the outputs exist nevertheless.
 pub fn print_of(text: &str, outputs: &[&Path]) -> anyhow::Result<ExitCode> {
     print(text).map_err(|error| match outputs {
         [] => error,

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use compactor::Error;
 use tempfile::NamedTempFile;
 
-/// Where a result goes when it is there. Made before the work, so that a place that cannot be written
+/// Destination of a result. Created before the work, so that a path that cannot be written
 /// is known at once and not after an hour.
 #[derive(Debug)]
 pub struct ResultFile {

@@ -1,4 +1,4 @@
-//! Error type, with a kind that tells a caller how to react.
+//! Error type, with a kind on which callers decide how to react.
 
 use std::path::{Path, PathBuf};
 

@@ -98,7 +98,7 @@ pub(crate) struct MemoryCgroup {
 }
 
 impl MemoryCgroup {
-    /// Makes a group with this limit and moves this process into it, or says why it cannot.
+    /// Creates a group with this limit and moves this process into it; the error is the reason why it cannot.
     pub(crate) fn enter(limit_bytes: u64) -> Result<MemoryCgroup, String> {
         MemoryCgroup::enter_as(Path::new("/proc/self"), limit_bytes)
     }

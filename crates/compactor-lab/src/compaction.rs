@@ -70,7 +70,7 @@ impl Compactions<'_> {
             backend: setup.backend,
             ..IoOptions::default()
         };
-        let job = compactor::open_merge(options, request)?;
+        let job = compactor::merge::open_merge(options, request)?;
         let before = self.read_bytes.load(Ordering::Relaxed);
         let mut observer = Following {
             is_cancelled: self.is_cancelled,
@@ -78,6 +78,6 @@ impl Compactions<'_> {
                 self.read_bytes.fetch_max(before + read, Ordering::Relaxed);
             },
         };
-        compactor::run_merge(job, InputCheck::DataOnly, &mut observer)
+        compactor::merge::run_merge(job, InputCheck::DataOnly, &mut observer)
     }
 }

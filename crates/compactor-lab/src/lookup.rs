@@ -225,7 +225,7 @@ impl PartitionLookup {
         }
     }
 
-    /// Calls `each` with the place of every partition, in their order, until it says false.
+    /// Calls `each` with the position of every partition, in order, until it returns false.
     ///
     /// # Errors
     /// Damage on the way.

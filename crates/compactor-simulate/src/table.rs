@@ -133,7 +133,7 @@ impl Table {
     }
 }
 
-/// Cohorts of an SSTable whose rows are not known: as many as its bytes allow for, written evenly between its
+/// Cohorts of an SSTable whose rows are not known: the number that its bytes allow for, written evenly between its
 /// oldest and its newest timestamp.
 fn estimated(sstable: &Sstable, workload: &Workload, buckets: Buckets) -> Stored {
     const PARTS: i64 = 8;

@@ -200,7 +200,7 @@ impl Leveled {
 
     /// Level of the outputs (`getNextLevel`).
     fn next_level(&self, candidates: &[Arc<Sstable>]) -> usize {
-        // Whatever its statistics say: one above the highest level counts as one of it.
+        // An SSTable whose statistics have a level above the highest counts as one of the highest.
         let levels = candidates
             .iter()
             .map(|sstable| (sstable.level as usize).min(TOP_LEVEL));

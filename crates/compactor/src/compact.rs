@@ -9,6 +9,7 @@
 //! compactor or sixteen produce the same SSTables.
 
 mod forecast;
+mod job;
 mod level_change;
 mod replacements;
 pub mod replay;
@@ -36,11 +37,12 @@ use crate::run_record::Recorder;
 use crate::table::OutputCheck;
 use crate::{Error, ErrorKind, Result};
 
+use job::Job;
 use level_change::set_level;
 pub use report::{
     CompactReport, CompactedSstable, FailedCompaction, PlannedCompaction, PlannedInput, Replacement,
 };
-use table::{Job, TableState};
+use table::TableState;
 
 /// Selection of the SSTables to compact together.
 #[derive(Clone, Debug, PartialEq)]

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use compactor_check::input_check::InputCheck;
 use compactor_engine::job::MergeJob;
-use compactor_engine::merge::{InputRead, Observer};
+use compactor_engine::merge::Observer;
 use compactor_io::Io;
 
 use crate::merge::{MergeRequest, PageCache, run_one_merge};
@@ -179,10 +179,6 @@ impl Observer for OneMerge<'_, '_> {
 
     fn message(&mut self, text: &str) {
         self.observer.lock().inner.message(text);
-    }
-
-    fn inputs_read(&mut self, inputs: &[InputRead]) -> Result<()> {
-        self.observer.lock().inner.inputs_read(inputs)
     }
 
     fn before_publish(&mut self, data_path: &Path) -> Result<()> {

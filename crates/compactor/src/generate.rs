@@ -94,7 +94,7 @@ pub enum Shape {
     /// The table of [`Shape::Wide`] with small rows, most of them updated or deleted: cells with timestamps
     /// of their own, tombstones of cells, rows and ranges.
     Tombstones,
-    /// The table of [`Shape::Wide`] with a `map<text, text>` beside the other columns: maps that are inserted
+    /// The table of [`Shape::Wide`] with an additional `map<text, text>`: maps that are inserted
     /// whole, and elements that are set and removed.
     Maps,
     /// `PRIMARY KEY (id, seq)` with a text and a set that are static, an int, a list and a set: collections that
@@ -300,7 +300,7 @@ pub fn generate(
     let mut created = Created::directory(&directory)?;
     created.write("schema.cql", cql.as_bytes())?;
     let mut report = GenerateReport::new(&options, &directory);
-    // One for all: whoever makes one lists the directory, which may hold tens of thousands of SSTables.
+    // One for all: creating one lists the directory, which may contain tens of thousands of SSTables.
     let staging = Arc::new(Staging::create(&OutputClaim::take(
         &directory,
         ExistingOutput::Keep,

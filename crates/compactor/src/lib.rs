@@ -34,16 +34,13 @@ pub mod writer;
 pub use compactor_check::input_check::InputCheck;
 pub use compactor_check::{dump, metadata, scrub, verify};
 pub use compactor_engine::job::{MergeJob, OutputCompression, OutputSplit, Scope, TombstoneOption};
-pub use compactor_engine::merge::{InputRead, MergeCounts, NoObserver, Observer};
+pub use compactor_engine::merge::{MergeCounts, NoObserver, Observer};
 pub use compactor_engine::read::RateLimiter;
 pub use compactor_engine::{Error, ErrorKind, Result};
 pub use compactor_io::{BackendKind, Io, IoOptions, ReadMode, WriteMode};
 pub use compactor_sstable::types::Value;
 pub use compactor_sstable::{Component, Format, Version};
-pub use merge::{
-    MergeRequest, merge, open_merge, open_merge_groups, run_merge, run_merges_recorded,
-    run_merges_together,
-};
+pub use merge::MergeRequest;
 pub use report::{CompressionReport, MergeReport};
 pub use table::{
     Compression, ExistingOutput, Merged, OutputForm, Purging, Resources, Table, TableName,

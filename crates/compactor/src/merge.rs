@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use compactor_check::input_check::InputCheck;
 use compactor_engine::job::{self, MergeJob, MergeOptions, StagedMerge};
-use compactor_engine::merge::{InputRead, Observer};
+use compactor_engine::merge::Observer;
 use compactor_engine::publish::InputsAtOpen;
 use compactor_io::{Io, IoOptions};
 
@@ -34,16 +34,6 @@ pub fn open_merge(io: IoOptions, request: MergeRequest) -> Result<MergeJob> {
     MergeJob::open(io, request)
 }
 
-/// As [`open_merge`], but inputs of several repair states are allowed: a job for each, to be run with
-/// [`run_merges_together`].
-///
-/// # Errors
-/// As [`open_merge`].
-pub fn open_merge_groups(io: IoOptions, request: MergeRequest) -> Result<Vec<MergeJob>> {
-    let io = Io::new(io)?;
-    MergeJob::open_groups(io, request)
-}
-
 /// Runs an opened merge and reports on it.
 ///
 /// # Errors
@@ -62,7 +52,7 @@ pub(crate) fn run_one_merge(
     page_cache: PageCache,
     observer: &mut dyn Observer,
 ) -> Result<MergeReport> {
-    let mut reports = run_merges(vec![job], check, None, page_cache, observer)?;
+    let mut reports = run(vec![job], check, None, page_cache, observer)?;
     let report = reports.pop();
     report.ok_or_else(|| Error::Internal("a merge without a report".to_owned()))
 }
@@ -75,33 +65,22 @@ pub(crate) enum PageCache {
 }
 
 /// Runs merges into one directory, one after the other, and publishes their outputs when all are
-/// complete: all or none. The observer sees them as one.
+/// complete: all or none. The observer sees them as one. The jobs are those of one request
+/// ([`MergeJob::open_groups`]) if a recorder is given: it leaves a record of the inputs and outputs, which
+/// [`swap`](crate::swap) needs.
 ///
 /// # Errors
-/// As [`merge`], from any of them.
-pub fn run_merges_together(
-    jobs: Vec<MergeJob>,
-    check: InputCheck,
-    observer: &mut dyn Observer,
-) -> Result<Vec<MergeReport>> {
-    run_merges_recorded(jobs, check, None, observer)
-}
-
-/// As [`run_merges_together`], of the jobs that [`open_merge_groups`] made of one request, and leaves a
-/// record of what was read and written, which [`swap`](crate::swap) needs.
-///
-/// # Errors
-/// As [`run_merges_together`], or a failed write of the record.
-pub fn run_merges_recorded(
+/// As [`merge`], from any of them, or a failed write of the record.
+pub fn run_merges(
     jobs: Vec<MergeJob>,
     check: InputCheck,
     recorder: Option<&Recorder>,
     observer: &mut dyn Observer,
 ) -> Result<Vec<MergeReport>> {
-    run_merges(jobs, check, recorder, PageCache::Counted, observer)
+    run(jobs, check, recorder, PageCache::Counted, observer)
 }
 
-fn run_merges(
+fn run(
     mut jobs: Vec<MergeJob>,
     check: InputCheck,
     recorder: Option<&Recorder>,
@@ -205,10 +184,6 @@ impl Observer for AfterOthers<'_> {
 
     fn message(&mut self, text: &str) {
         self.inner.message(text);
-    }
-
-    fn inputs_read(&mut self, inputs: &[InputRead]) -> Result<()> {
-        self.inner.inputs_read(inputs)
     }
 
     fn before_publish(&mut self, data_path: &Path) -> Result<()> {

@@ -42,7 +42,7 @@ impl std::fmt::Display for User {
 
 impl Users {
     /// Looks through `/proc`. Files are taken for the directory's by the directory that they were opened
-    /// in, as the process itself sees it: whoever reads a snapshot, a hard link to the same file, is none.
+    /// in, as the process itself sees it: a process that reads a snapshot, a hard link to the same file, is none.
     /// Processes of other machines and containers are not seen.
     ///
     /// # Errors

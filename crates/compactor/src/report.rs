@@ -48,7 +48,7 @@ pub struct MergeReport {
     pub partitions_written: u64,
     /// Rows of all inputs, static rows that are not empty included.
     pub rows_read: u64,
-    /// Rows of the outputs, counted alike.
+    /// Rows of the outputs, counted in the same way.
     pub rows_written: u64,
     /// Range tombstone markers of all inputs.
     pub range_tombstone_markers_read: u64,
@@ -387,7 +387,7 @@ pub struct SerialReport {
     pub publication_s: f64,
 }
 
-/// Pages of all components, and how many of them are resident, if they are counted and the kernel tells.
+/// Pages of all components, and how many of them are resident, if they are counted and the kernel reports it.
 fn pages<'a>(
     page_cache: PageCache,
     sstables: impl IntoIterator<Item = &'a Descriptor>,

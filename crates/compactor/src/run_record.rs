@@ -192,7 +192,7 @@ impl Recorder {
 
     /// Writes the record where outputs are published. It is durable when this returns.
     ///
-    /// `staged` are the `Data.db` of the outputs where they are now; `replaced` tells which inputs they
+    /// `staged` are the `Data.db` of the outputs where they are now; `replaced` specifies which inputs they
     /// replace, and `untouched` which stay.
     pub(crate) fn write(
         &self,

@@ -283,8 +283,8 @@ impl SstableWriter {
 }
 
 impl SstableWriterOptions {
-    /// Version, format and compression. Default: `oa`, and what the schema says of compression, LZ4 in
-    /// chunks of 16 KiB where it says nothing.
+    /// Version, format and compression. Default: `oa`, and the compression of the schema, or LZ4 in
+    /// chunks of 16 KiB if it has none.
     pub fn form(mut self, form: OutputForm) -> SstableWriterOptions {
         self.form = form;
         self
@@ -385,7 +385,7 @@ fn time_uuid(ticks: i64) -> [u8; 16] {
         (ticks >> 32) & 0xffff,
         (ticks >> 48) & 0x0fff,
     );
-    // Variant bits 10, and the multicast bit that tells a made-up node from a hardware address.
+    // Variant bits 10, and the multicast bit that distinguishes a made-up node from a hardware address.
     let rest: u128 = 0x8000_0163_6f6d_7061;
     ((low << 96) | (middle << 80) | (0x1000 << 64) | (high << 64) | rest).to_be_bytes()
 }

@@ -226,7 +226,7 @@ pub struct CompactRequest<'a> {
     pub pipeline: Pipeline,
     /// How files are read and written; Cassandra's default when absent.
     pub access: Option<Access>,
-    /// As the splitter does it: another output begins after so many bytes on disk.
+    /// As the splitter does it: another output begins after this number of bytes on disk.
     pub max_sstable_size: Option<u64>,
 }
 

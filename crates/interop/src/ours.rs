@@ -83,7 +83,7 @@ pub fn merge_to_size(
         None => {
             let mut options = options(inputs, output_dir, request)?;
             options.split = max_sstable_size.map_or(OutputSplit::None, OutputSplit::MaxBytes);
-            compactor::merge(options, &mut NoObserver)?;
+            compactor::merge::merge(options, &mut NoObserver)?;
         }
     }
     let mut found = Vec::new();
@@ -107,8 +107,10 @@ pub fn merge_groups(
     request: &MergeRequest,
 ) -> Result<Vec<(String, Option<PathBuf>)>> {
     let options = options(inputs, output_dir, request)?;
-    let jobs = compactor::open_merge_groups(IoOptions::default(), options)?;
-    let reports = compactor::run_merges_together(jobs, InputCheck::AllComponents, &mut NoObserver)?;
+    let jobs =
+        compactor::MergeJob::open_groups(compactor::Io::new(IoOptions::default())?, options)?;
+    let check = InputCheck::AllComponents;
+    let reports = compactor::merge::run_merges(jobs, check, None, &mut NoObserver)?;
     Ok(reports
         .into_iter()
         .map(|report| {

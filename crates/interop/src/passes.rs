@@ -1,4 +1,4 @@
-//! Merges in passes of two inputs at a time, held against merges of the same inputs in one: every byte is the same.
+//! Merges in passes of two inputs at a time, compared with merges of the same inputs in one: every byte is equal.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -33,14 +33,14 @@ pub fn compare(inputs: &[PathBuf], request: &MergeRequest, directory: &Path) -> 
     let several_place = directory.join("passes");
     let several = ours::in_passes(ours::options(inputs, &several_place, request)?);
     let is_shadowed = several.overlapping_tombstones != TombstoneOption::None;
-    let one = match compactor::merge(one, &mut NoObserver) {
+    let one = match compactor::merge::merge(one, &mut NoObserver) {
         Ok(report) => report,
         Err(error) => {
             compared.failures.push(format!("in one pass: {error}"));
             return Ok(compared);
         }
     };
-    let several = match compactor::merge(several, &mut NoObserver) {
+    let several = match compactor::merge::merge(several, &mut NoObserver) {
         Ok(report) => report,
         Err(error) => {
             compared.failures.push(format!("in passes: {error}"));

@@ -14,7 +14,7 @@ pub(super) struct IndexKeys {
     reader: SequentialReader,
     path: PathBuf,
     file_len: u64,
-    /// Bytes of the file that are not parsed yet, behind `start`.
+    /// Bytes read; those from `start` on are not parsed yet.
     bytes: Vec<u8>,
     start: usize,
     /// Offset in the file of `bytes[start]`.
@@ -50,7 +50,7 @@ impl IndexKeys {
         loop {
             match IndexEntry::try_parse(&self.bytes[self.start..], self.offset) {
                 Ok(Some((entry, len))) => {
-                    // The key stands behind its length of two bytes.
+                    // A length of two bytes precedes the key.
                     let key = self.start + 2..self.start + 2 + entry.key.len();
                     self.start += len;
                     self.offset += len as u64;

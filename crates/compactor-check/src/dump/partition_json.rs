@@ -21,10 +21,10 @@ use super::DumpOptions;
 use super::row_deletion::has_deletion;
 use crate::{Error, Result};
 
-/// Bytes that are collected before they are written.
+/// Number of buffered bytes at which they are written.
 const FLUSH_LEN: usize = 64 << 10;
 
-/// Turns partitions into lines.
+/// Formats partitions as lines.
 pub(super) struct PartitionJson<'a> {
     key_type: CqlType,
     clustering_types: Vec<CqlType>,
@@ -67,7 +67,7 @@ impl<'a> PartitionJson<'a> {
     }
 
     /// Writes the partition that the cursor is at the start of, and leaves the cursor at its end.
-    /// False if nothing in it was wanted.
+    /// False if the options exclude all of it.
     pub(super) fn write_partition<S: BlockSource>(
         &mut self,
         cursor: &mut Cursor<S>,
@@ -75,7 +75,7 @@ impl<'a> PartitionJson<'a> {
     ) -> Result<bool> {
         let start = self.line.len();
         let static_len = cursor.static_row().map_or(0, |row| row.head.len);
-        // Cassandra's reader is behind the static row when it asks for the partition's position.
+        // Cassandra's reader has already read the static row when it asks for the partition's position.
         let mut position = cursor.position() + static_len as u64;
         let deletion = cursor.partition_deletion();
         self.line.push_str("{\"table kind\":\"");
@@ -113,7 +113,7 @@ impl<'a> PartitionJson<'a> {
                     .write_row(&row, Some(clustering), position, &mut is_first)
                     .map_err(at_row)?
                 {
-                    // Cassandra's reader went on without a word: the next row gets this position.
+                    // Cassandra's reader skips it, and the next row gets this position.
                     continue;
                 }
                 position = end;
@@ -133,7 +133,7 @@ impl<'a> PartitionJson<'a> {
                 self.flush(out)?;
             }
         } else {
-            // Nothing of it can have been flushed: that happens behind something wanted only.
+            // Nothing of it can have been flushed: that happens only after selected content.
             self.line.truncate(start);
         }
         Ok(is_wanted)
@@ -256,7 +256,7 @@ impl<'a> PartitionJson<'a> {
         self.line.push_str(&position.to_string());
     }
 
-    /// Nothing at all for a bound without values, which starts before or ends behind everything.
+    /// Nothing for a bound without values, which starts before or ends after all rows.
     fn push_clustering(&mut self, clustering: Prefix<'_>) {
         if clustering.is_empty() {
             return;
@@ -420,7 +420,7 @@ impl<'a> PartitionJson<'a> {
     }
 }
 
-/// Where a cell stands.
+/// Context of a cell.
 struct CellPlace<'a> {
     is_static: bool,
     /// Of the column, in the header.

@@ -1,4 +1,4 @@
-//! Whether a row holds a deletion, which decides about it when only tombstones are wanted.
+//! Rows with deletions, for dumps of tombstones only.
 
 use compactor_sstable::data::cell::Cell;
 use compactor_sstable::data::row::RowContent;

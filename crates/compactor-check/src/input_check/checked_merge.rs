@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::ScopedJoinHandle;
 use std::time::Duration;
 
-use compactor_engine::merge::{InputRead, Observer};
+use compactor_engine::merge::{InputObserver, InputRead, Observer};
 use compactor_engine::read::DataTrace;
 use compactor_engine::{Error, Result};
 use compactor_sstable::descriptor::Descriptor;
@@ -44,7 +44,7 @@ pub(super) struct CheckedMerge<'a, 'scope> {
 impl CheckedMerge<'_, '_> {
     /// Waits for the check; what went wrong stays in `error`.
     pub(super) fn join(&mut self) -> Option<Vec<CheckedInput>> {
-        // The other end of the line sees that nothing more comes.
+        // Closing the channel ends the listeners.
         self.feeds = Feeds::default();
         let mut all = Vec::new();
         for thread in std::mem::take(&mut self.threads) {
@@ -70,7 +70,7 @@ impl CheckedMerge<'_, '_> {
                     self.ignored.extend(ignored);
                 }
                 Err(error) => {
-                    // One thread's damage makes the other give up.
+                    // Damage found by one thread stops the other.
                     if self.error.as_ref().is_none_or(is_cancelled) {
                         self.error = Some(error);
                     }
@@ -94,6 +94,12 @@ impl Observer for CheckedMerge<'_, '_> {
         self.inner.message(text);
     }
 
+    fn before_publish(&mut self, data_path: &Path) -> Result<()> {
+        self.inner.before_publish(data_path)
+    }
+}
+
+impl InputObserver for CheckedMerge<'_, '_> {
     fn trace(&mut self, data_path: &Path) -> Option<Box<dyn DataTrace>> {
         let Feeds { tries, indexed } = &mut self.feeds;
         let of_tries = tries.as_ref().and_then(|feed| feed.trace(data_path));
@@ -118,11 +124,7 @@ impl Observer for CheckedMerge<'_, '_> {
                 return Err(Error::Cancelled);
             }
         }
-        self.inner.inputs_read(inputs)
-    }
-
-    fn before_publish(&mut self, data_path: &Path) -> Result<()> {
-        self.inner.before_publish(data_path)
+        Ok(())
     }
 }
 
@@ -151,7 +153,7 @@ fn agree(input: &CheckedInput, read: &InputRead) -> Result<(), FormatError> {
             "index",
             0,
             "the keys and positions of the partitions in Data.db",
-            "others; `compactor verify` tells which",
+            "others; `compactor verify` shows which",
         )
         .with_file(&sidecar(Component::Index), Component::Index));
     }

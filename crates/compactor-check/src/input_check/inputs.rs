@@ -78,8 +78,8 @@ const SMALL_INPUT_BYTES: u64 = 4 << 20;
 
 impl InputsToCheck {
     pub(super) fn of(job: &MergeJob) -> InputsToCheck {
-        // Inputs are dropped unread on the word of their statistics and of the index that has their key range: these
-        // are validated like those of the others.
+        // Inputs are dropped unread because of their statistics and of the index that has their key range: these are
+        // validated like those of the others.
         let read = job.inputs().iter().map(|input| (input, true));
         let unread = job.fully_expired().iter().map(|input| (input, false));
         let (big, bti): (Vec<_>, Vec<_>) = read
@@ -98,7 +98,7 @@ impl InputsToCheck {
             is_read: *is_read,
             tries: input.tries.clone(),
         });
-        // All of these files are open at a time, which there may be too many for.
+        // All of these files are open at a time, and there may be too many of them.
         let may_follow = !job.is_in_passes();
         let indexed = big
             .iter()
@@ -257,14 +257,14 @@ impl Totals {
     }
 }
 
-/// A merge that ends early takes along what it is followed by; that is no failure of the inputs.
+/// Ignores the errors that the check has because the merge ended early.
 fn followed_to(error: &Error, failed: &AtomicBool) {
     if !is_cancelled(error) {
         failed.store(true, Ordering::Relaxed);
     }
 }
 
-/// Whether it only says that a merge was stopped.
+/// Whether the error is only a consequence of a stopped merge.
 pub(super) fn is_cancelled(error: &Error) -> bool {
     error.kind() == ErrorKind::Cancelled
 }

@@ -21,7 +21,7 @@ const OFFSET_LEN: u64 = 8;
 /// One file of an SSTable.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ComponentFile {
-    /// What follows the SSTable's own name, such as `Data.db`.
+    /// Name without the SSTable's prefix, such as `Data.db`.
     pub name: String,
     /// Its length.
     pub bytes: u64,
@@ -36,7 +36,7 @@ pub struct CompressionMetadata {
     pub options: BTreeMap<String, String>,
     /// Uncompressed bytes per chunk.
     pub chunk_length: u32,
-    /// A chunk that does not become shorter than this is stored as it is; `None` for never.
+    /// Chunks that are not shorter than this when compressed are stored uncompressed; `None` for no limit.
     pub max_compressed_length: Option<u32>,
     /// Number of chunks that have content.
     pub chunks: u64,
@@ -80,7 +80,7 @@ pub struct BloomFilterMetadata {
     pub file_bytes: u64,
     /// Bytes of memory that a node needs for it.
     pub memory_bytes: u64,
-    /// Bits that each key sets; 0 in a filter that lets everything pass.
+    /// Bits per key; 0 for a filter that matches every key.
     pub hash_count: u32,
 }
 
@@ -113,7 +113,7 @@ impl IndexSummaryMetadata {
     }
 }
 
-/// All files whose names begin with the SSTable's, whoever they belong to.
+/// All files whose names begin with that of the SSTable.
 pub(super) fn list(descriptor: &Descriptor) -> Result<Vec<ComponentFile>> {
     let directory = match descriptor.directory.as_os_str().is_empty() {
         true => Path::new("."),
@@ -127,7 +127,7 @@ pub(super) fn list(descriptor: &Descriptor) -> Result<Vec<ComponentFile>> {
         let Some(suffix) = name.to_str().and_then(|name| name.strip_prefix(&prefix)) else {
             continue;
         };
-        // Of the file that a symbolic link leads to.
+        // Length of the target of a symbolic link.
         match fs::metadata(entry.path()) {
             Ok(metadata) => {
                 files.push(ComponentFile {
@@ -143,8 +143,8 @@ pub(super) fn list(descriptor: &Descriptor) -> Result<Vec<ComponentFile>> {
     Ok(files)
 }
 
-/// Refuses a symbolic link that leads nowhere in the place of a component that no SSTable can do without. What
-/// is gone altogether, a running node may have removed in between.
+/// Refuses a required component that is a dangling symbolic link. A file that no longer exists may have been removed by
+/// a running node.
 fn refuse_dangling(path: &Path, suffix: &str) -> Result<()> {
     let Some(component) = Component::from_file_suffix(suffix) else {
         return Ok(());

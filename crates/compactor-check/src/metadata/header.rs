@@ -3,7 +3,7 @@
 use compactor_sstable::statistics::{HeaderColumn, HeaderType, SerializationHeader};
 use serde::Serialize;
 
-/// A type in the words of Cassandra and of CQL.
+/// A type as a class name and in CQL.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TypeName {
     /// Class with its parameters, as in the file.
@@ -22,7 +22,7 @@ pub struct ColumnMetadata {
     pub column_type: TypeName,
 }
 
-/// What timestamps, local deletion times and TTLs in `Data.db` are counted from.
+/// Base values of timestamps, local deletion times and TTLs in `Data.db` (`EncodingStats`).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct EncodingStatsMetadata {
     /// Microseconds since 1970, usually.

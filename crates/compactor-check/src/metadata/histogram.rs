@@ -3,44 +3,44 @@
 use compactor_sstable::statistics::{EstimatedHistogram, TombstoneHistogram};
 use serde::Serialize;
 
-/// Values at which certain parts of all are not exceeded.
+/// Percentiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Percentiles {
-    /// Half.
+    /// Median.
     pub p50: i64,
-    /// 75 %.
+    /// 75th.
     pub p75: i64,
-    /// 95 %.
+    /// 95th.
     pub p95: i64,
-    /// 98 %.
+    /// 98th.
     pub p98: i64,
-    /// 99 %.
+    /// 99th.
     pub p99: i64,
 }
 
-/// Values of one magnitude.
+/// A bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Bucket {
-    /// The greatest value that counts here; `None` for what exceeds all buckets.
+    /// Upper bound, inclusive; `None` for values above all buckets.
     pub up_to: Option<i64>,
     /// Number of values.
     pub count: i64,
 }
 
-/// An `EstimatedHistogram`, whose buckets grow by a fifth.
+/// An `EstimatedHistogram`, each bucket of which is a fifth wider than the one before.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct HistogramSummary {
     /// Number of values.
     pub count: i64,
-    /// The smallest value that may be among them.
+    /// Lower bound of the smallest value.
     pub min: i64,
-    /// The greatest one; `None` if some exceed all buckets.
+    /// Upper bound of the greatest value; `None` if a value is above all buckets.
     pub max: Option<i64>,
-    /// Mean of the buckets' upper ends, rounded up; `None` likewise.
+    /// Mean of the buckets' upper bounds, rounded up; `None` likewise.
     pub mean: Option<i64>,
-    /// Upper ends of the buckets of certain parts; `None` likewise.
+    /// Percentiles, as upper bounds of buckets; `None` likewise.
     pub percentiles: Option<Percentiles>,
-    /// Buckets that hold something, ascending.
+    /// Buckets that are not empty, ascending.
     pub buckets: Vec<Bucket>,
 }
 
@@ -71,24 +71,24 @@ impl HistogramSummary {
     }
 }
 
-/// Tombstones and expiring values of about one time.
+/// A point of the histogram of tombstones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct DropTime {
     /// Local deletion time, seconds since 1970; rounded up, to a minute where Cassandra has its
     /// defaults.
     pub at_s: i64,
-    /// How many.
+    /// Number of tombstones and expiring values.
     pub count: i32,
 }
 
 /// Local deletion times of tombstones and expiring values.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DropTimes {
-    /// Number of all.
+    /// Total number.
     pub count: i64,
-    /// Local deletion times of certain parts, seconds since 1970; `None` if there are none.
+    /// Percentiles of the local deletion times, seconds since 1970; `None` if there are none.
     pub percentiles: Option<Percentiles>,
-    /// Points that hold something, ascending.
+    /// Points that are not empty, ascending.
     pub points: Vec<DropTime>,
 }
 

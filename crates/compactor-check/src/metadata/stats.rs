@@ -12,16 +12,16 @@ use serde::Serialize;
 use super::MetadataOptions;
 use super::histogram::{DropTimes, HistogramSummary};
 
-/// A place in the commit log of the node that wrote the SSTable.
+/// Position in the commit log of the node that wrote the SSTable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct CommitLogPlace {
     /// Segment.
     pub segment_id: i64,
-    /// Byte in the segment.
+    /// Offset in the segment.
     pub position: i32,
 }
 
-/// A stretch of that commit log whose writes are in the SSTable.
+/// Interval of that commit log whose writes are in the SSTable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct CommitLogInterval {
     /// Its start.
@@ -30,10 +30,10 @@ pub struct CommitLogInterval {
     pub end: CommitLogPlace,
 }
 
-/// An end of the clusterings that occur.
+/// Bound of the clusterings in the SSTable.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct BoundMetadata {
-    /// False if what is named here does not itself occur.
+    /// False if the clustering itself is not in the SSTable.
     pub is_inclusive: bool,
     /// Values as Cassandra prints them, null where `None`; may be fewer than the clustering columns.
     pub values: Vec<Option<String>>,
@@ -88,15 +88,15 @@ pub struct StatsSummary {
     pub is_transient: bool,
     /// Node that wrote it.
     pub originating_host_id: Option<String>,
-    /// What of that node's commit log is in it.
+    /// Intervals of that node's commit log whose writes are in it.
     pub commit_log_intervals: Vec<CommitLogInterval>,
     /// Clusterings from the smallest to the greatest; `None` for all.
     pub covered_clusterings: Option<CoveredClusterings>,
     /// Some partition may have a deletion of its own.
     pub has_partition_level_deletions: bool,
-    /// Counters with local or remote shards, of before 2.1.
+    /// Has counters with local or remote shards, as written before 2.1.
     pub has_legacy_counter_shards: bool,
-    /// Part of the node's token space that it spans; `None` if unknown.
+    /// Fraction of the node's token space that it covers; `None` if unknown.
     pub token_space_coverage: Option<f64>,
     /// Uncompressed bytes per partition.
     pub partition_sizes: HistogramSummary,

@@ -1,7 +1,7 @@
-//! Metadata laid out for people, in the order and with the names of `sstablemetadata`.
+//! Metadata as text, in the order and with the names of `sstablemetadata`.
 //!
-//! Times are in UTC and in ISO 8601, where Cassandra prints the local time of the machine. What
-//! `sstablemetadata` does not tell stands behind what it does.
+//! Times are in UTC and in ISO 8601, where Cassandra prints the local time of the machine. Information that
+//! `sstablemetadata` does not print follows.
 //!
 //! Source: `SSTableMetadataViewer.printSStableMetadata`, `Util.TermHistogram`.
 
@@ -333,7 +333,7 @@ fn bars(text: &mut Text, title: &str, rows: &[(String, i64)]) {
         .max(1);
     let sum: f64 = rows.iter().map(|(_, count)| *count as f64).sum();
     for (name, count) in rows {
-        // In the order in which it is reckoned there: 57 of 100 is 56.
+        // Multiplied and divided in the same order as there: 57 of 100 is 56.
         let percent = (100.0 * (*count as f64 / sum.max(1.0))) as i64;
         let len = *count as f64 / max as f64 * BAR_LEN;
         let mut bar = "O".repeat(len.max(0.0) as usize);
@@ -368,7 +368,7 @@ struct Text {
 }
 
 impl Text {
-    /// Without the blanks at the end of a line that has nothing to say.
+    /// Trims trailing spaces of lines without a value.
     fn line(&mut self, line: &str) {
         self.out.push_str(line.trim_end());
         self.out.push('\n');

@@ -1,4 +1,4 @@
-//! Amounts in words.
+//! Durations and sizes as `sstablemetadata` prints them.
 
 /// `2 days 0 hours 5 minutes`: units from the first to the last that are not zero; `None` for zero.
 ///
@@ -34,7 +34,7 @@ pub(super) fn days_and_hours(micros: i64) -> String {
     )
 }
 
-/// `1.5 KiB`; `None` below 1024, where the number says it all.
+/// `1.5 KiB`; `None` below 1024, where the number of bytes is sufficient.
 pub(super) fn bytes(bytes: u64) -> Option<String> {
     const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     if bytes < 1024 {

@@ -14,12 +14,12 @@ use super::runs::MAX_RUNS;
 use super::scan::Scan;
 use super::synthesis::{self, Name, is_before};
 
-/// A partition that is not at its end.
+/// The partition being read.
 #[derive(Debug)]
 pub(super) struct Current {
     pub(super) key: Vec<u8>,
     pub(super) hash: KeyHash,
-    /// The run that it goes to, unless there would be too many.
+    /// The run it is added to; `None` if there would be too many.
     run: Option<usize>,
     /// The row or marker that was kept last, in this run.
     last: Option<Last>,
@@ -33,7 +33,7 @@ pub(super) struct Current {
 #[derive(Debug, Default)]
 struct Last {
     name: Name,
-    /// Of a marker: where it begins, unless it was made, and what it closes.
+    /// Of a marker: its position, unless it was synthesized, and the deletion that it closes.
     marker: Option<(Option<u64>, DeletionTime)>,
 }
 
@@ -73,7 +73,7 @@ impl Scan<'_> {
         });
     }
 
-    /// Keeps old bytes.
+    /// Keeps bytes of the original.
     pub(super) fn keep(&mut self, range: Range<u64>) {
         match self.current.as_ref().and_then(|c| c.run) {
             Some(run) => self.runs.get_mut(run).keep(range),
@@ -84,21 +84,21 @@ impl Scan<'_> {
         }
     }
 
-    /// Adds new bytes.
+    /// Adds synthesized bytes.
     pub(super) fn insert(&mut self, bytes: Vec<u8>) {
         if let Some(run) = self.current.as_ref().and_then(|c| c.run) {
             self.runs.get_mut(run).insert(bytes);
         }
     }
 
-    /// Stands in for a static row that is lost.
+    /// Adds an empty static row in place of a lost one.
     pub(super) fn insert_empty_static_row(&mut self) {
         let mut bytes = Vec::new();
         self.layout.put_empty_static_row(&mut bytes);
         self.insert(bytes);
     }
 
-    /// Enters a loss in the current partition.
+    /// Records a loss in the current partition.
     pub(super) fn lose(&mut self, kind: LossKind, range: Range<u64>, reason: &str) {
         if let Some(current) = &mut self.current {
             current.is_cut = true;
@@ -116,7 +116,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Keeps a marker as far as it fits what is open.
+    /// Keeps a marker as far as it matches the open deletion.
     pub(super) fn keep_marker(
         &mut self,
         range: Range<u64>,
@@ -128,7 +128,7 @@ impl Scan<'_> {
             return;
         };
         let kind = name.0.first().copied().and_then(Kind::from_ordinal);
-        // What is open ends here, whatever the marker says of it.
+        // The open deletion ends here, even if the marker closes another one.
         let close = current.open;
         current.open = *opens;
         if close == *closes {
@@ -150,8 +150,8 @@ impl Scan<'_> {
         self.lose(LossKind::RangeTombstone, range, reason);
     }
 
-    /// The partition breaks off behind what was kept last: what is open must not reach on. Returns
-    /// what was open, and where what is lost begins.
+    /// Ends the salvaged part of the partition after the last row kept, and closes the open deletion there. Returns
+    /// that deletion, and the position at which the loss begins.
     pub(super) fn close(&mut self, position: u64) -> (DeletionTime, u64) {
         let layout = Arc::clone(&self.layout);
         let Some(current) = &mut self.current else {
@@ -165,7 +165,7 @@ impl Scan<'_> {
         let run = self.runs.get_mut(run);
         let mut lost_from = position;
         let (close, before) = match last.marker.take() {
-            // It covers the row, which lies behind the marker that opened it.
+            // It covers the row, which follows the marker that opened it.
             None => (open, false),
             // It covers nothing yet.
             Some((at, closed)) => {
@@ -187,8 +187,8 @@ impl Scan<'_> {
         (open, lost_from)
     }
 
-    /// The partition goes on at a row or marker that does not sort behind the last one: in another
-    /// run. A range tombstone that is open goes on with the row `name`.
+    /// Continues the partition in another run, at a row or marker that does not sort after the last one. An open range
+    /// tombstone continues there with the row `name`.
     pub(super) fn break_order(&mut self, name: Option<&Name>) {
         let (open, _) = self.close(0);
         self.insert(vec![flags::END_OF_PARTITION]);
@@ -220,7 +220,7 @@ impl Scan<'_> {
         self.count_partition();
     }
 
-    /// The partition ends without its end.
+    /// Ends a partition whose end marker was not read.
     pub(super) fn break_off(&mut self) {
         if let Some(current) = &mut self.current {
             current.is_cut = true;
@@ -229,7 +229,7 @@ impl Scan<'_> {
         }
     }
 
-    /// A range tombstone whose end is not known was closed.
+    /// Records that a range tombstone with an unknown end was closed.
     pub(super) fn lose_range_tombstone(&mut self, at: u64, open: &DeletionTime, why: &str) {
         let reason = format!(
             "{why}: a deletion of timestamp {} ends with the last row before; what it deleted behind \
@@ -253,13 +253,13 @@ impl Scan<'_> {
         counts.with_rows_out_of_order += u64::from(current.has_rows_out_of_order);
     }
 
-    /// True if nothing was kept of the partition in this run, or `name` sorts behind it.
+    /// True if nothing of the partition was kept in this run, or `name` sorts after it.
     pub(super) fn sorts_behind_last(&self, name: &Name) -> bool {
         let last = self.current.as_ref().and_then(Current::last);
         last.is_none_or(|last| sorts_behind(name, last, &self.layout))
     }
 
-    /// Goes on with the current partition behind a break, with a marker that was made at `name`.
+    /// Continues the current partition after damage, with a marker synthesized at `name`.
     pub(super) fn reopen(&mut self, name: &Name, open: DeletionTime, marker: Vec<u8>) {
         if let Some(current) = &mut self.current {
             current.open = open;

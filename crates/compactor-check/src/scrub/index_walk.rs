@@ -15,7 +15,7 @@ use super::PARTITIONER;
 use super::synthesis::{Name, is_before, marker};
 use crate::verify::index::{Entry, IndexScan};
 
-/// Walks along with the data.
+/// Position in the index that follows the position in the data.
 #[derive(Debug)]
 pub(super) struct IndexWalk<'a> {
     scan: IndexScan<'a>,
@@ -27,7 +27,7 @@ pub(super) struct IndexWalk<'a> {
     pub(super) beyond_count: u64,
 }
 
-/// The entry of a partition that the walk has come to.
+/// Entry of a partition.
 #[derive(Debug, Default)]
 pub(super) struct Here {
     pub(super) key: Vec<u8>,
@@ -36,15 +36,14 @@ pub(super) struct Here {
     promoted_offset: u64,
 }
 
-/// A block of a partition at which reading can go on.
+/// A block of a partition at which reading can continue.
 #[derive(Debug)]
 pub(super) struct BlockStart {
     /// Where it begins in the data.
     pub(super) position: u64,
     /// Deletion of its partition.
     pub(super) partition_deletion: DeletionTime,
-    /// The range tombstone that is open there, and where its part begins that is known to be
-    /// covered.
+    /// The range tombstone that is open there, and the start of the part that it is known to cover.
     pub(super) open: Option<(DeletionTime, Name)>,
 }
 
@@ -65,7 +64,7 @@ impl<'a> IndexWalk<'a> {
         Ok(walk)
     }
 
-    /// Goes to the last entry of a partition at or before `position`.
+    /// Moves to the last entry of a partition at or before `position`.
     pub(super) fn seek(&mut self, position: u64) -> Result<(), IoError> {
         while self.next().is_some_and(|entry| entry.position <= position) {
             self.advance()?;
@@ -83,7 +82,7 @@ impl<'a> IndexWalk<'a> {
         self.scan.entry()
     }
 
-    /// Goes to the next entry.
+    /// Moves to the next entry.
     pub(super) fn advance(&mut self) -> Result<(), IoError> {
         if let Some(entry) = self.scan.entry() {
             let here = self.here.get_or_insert_default();
@@ -118,8 +117,8 @@ impl Here {
         PARTITIONER.hash_key(&self.key)
     }
 
-    /// The first block of the partition that begins inside `range` and of which the index can be
-    /// made sense. The partition's rows before it end with `last`, if any were kept.
+    /// The first block of the partition that begins inside `range` and has a valid index entry. The partition's rows
+    /// before it end with `last`, if any were kept.
     pub(super) fn block_in(
         &self,
         range: Range<u64>,
@@ -165,9 +164,9 @@ impl Here {
     }
 }
 
-/// Where the range tombstone that is open behind `place`, the end of a block, certainly covers: from
-/// a row there, which stands behind the marker that opened it, or from that marker. `None` if it is
-/// none that opens, or does not sort behind `last`.
+/// Start of the part that is certainly covered by the range tombstone that is open after `place`, the end of a block:
+/// a row there, which follows the marker that opened it, or that marker. `None` if it is no opening marker, or does
+/// not sort after `last`.
 fn covered_from(place: &Name, layout: &Layout, last: Option<&Name>) -> Option<Name> {
     let bound = place.with(layout, |prefix| {
         let kind = match prefix.kind {
@@ -196,7 +195,7 @@ pub(super) fn sorts_behind(name: &Name, last: &Name, layout: &Layout) -> bool {
 }
 
 impl BlockStart {
-    /// The marker that opens what is open there; empty if nothing is.
+    /// Marker that opens the deletion that is open there; empty if there is none.
     pub(super) fn marker(&self, layout: &Layout) -> Vec<u8> {
         let Some((deletion, bound)) = &self.open else {
             return Vec::new();

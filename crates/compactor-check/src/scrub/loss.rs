@@ -17,7 +17,7 @@ use crate::dump::key_argument;
 pub enum LossKind {
     /// Bytes of unknown content: partitions, or the rest of one.
     Bytes,
-    /// A whole partition whose key the index tells.
+    /// A whole partition, with the key that the index has for it.
     Partition,
     /// Some rows and range tombstones of a partition.
     Rows,
@@ -30,7 +30,7 @@ pub enum LossKind {
 }
 
 impl LossKind {
-    /// The name that it has in JSON, with blanks.
+    /// Its name in JSON, with spaces.
     pub fn name(self) -> &'static str {
         match self {
             LossKind::Bytes => "bytes",
@@ -43,18 +43,18 @@ impl LossKind {
     }
 }
 
-/// Something that could not be carried over.
+/// Data that could not be salvaged.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Loss {
     /// Kind.
     pub kind: LossKind,
-    /// Where it begins in the uncompressed content of `Data.db`.
+    /// Start in the uncompressed content of `Data.db`.
     pub position: u64,
     /// Uncompressed bytes; 0 where nothing but the effect of a deletion is lost, and for partitions
-    /// behind the end of a file that was cut off.
+    /// after the end of a truncated file.
     pub bytes: u64,
-    /// Where the chunk that holds its beginning lies in `Data.db`.
+    /// Offset in `Data.db` of the chunk that contains its start.
     pub file_offset: Option<u64>,
     /// Key of the partition in hexadecimal digits, where it is known.
     pub partition_key: Option<String>,
@@ -63,7 +63,7 @@ pub struct Loss {
     pub key: Option<String>,
     /// Token of the partition, where its key is known.
     pub token: Option<i64>,
-    /// Why.
+    /// Reason.
     pub reason: String,
 }
 
@@ -78,7 +78,7 @@ pub(super) struct Owner<'a> {
 #[derive(Debug)]
 pub(super) struct Losses {
     limit: usize,
-    /// Where chunks lie; a file without them has its bytes at their positions.
+    /// Offsets of the chunks; in a file without chunks offsets are equal to positions.
     chunks: Option<CompressionInfo>,
     key_type: CqlType,
     pub(super) listed: Vec<Loss>,
@@ -126,7 +126,7 @@ impl Losses {
         }
     }
 
-    /// Where the byte at `position` lies in the file, or the chunk that holds it.
+    /// Offset in the file of the byte at `position`, or of the chunk that contains it.
     pub(super) fn file_offset(&self, position: u64) -> Option<u64> {
         match &self.chunks {
             None => Some(position),

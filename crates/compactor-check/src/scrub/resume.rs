@@ -1,10 +1,10 @@
 //! Choice of the position at which reading continues after damage.
 //!
-//! 1. At the next block of the partition that its promoted index names, with the range tombstone that
-//!    the index says is open there.
+//! 1. At the next block of the partition in its promoted index, with the range tombstone that is open there
+//!    according to the index.
 //! 2. At the next partition that the index names, or at a block of a partition whose head is lost:
 //!    key and deletion are in the index too.
-//! 3. Where no index leads on, at the next place that looks like a partition: see [`super::search`].
+//! 3. Without a usable index, at the next position that looks like a partition: see [`super::search`].
 
 use std::ops::Range;
 
@@ -61,7 +61,7 @@ impl<'a> Scan<'a> {
                 return Ok(Some(self.go_on_inside(here, &block, lost_from, stop)));
             }
             let Some(entry) = index.next() else { break };
-            // One that leads back is damaged.
+            // An entry that points backwards is damaged.
             if entry.position > lost_from {
                 let (position, key) = (entry.position, entry.key.clone());
                 self.lose_up_to(lost_from..position, index.here(), stop);
@@ -84,8 +84,7 @@ impl<'a> Scan<'a> {
         Ok(found.map(|position| Start::at(position, None)))
     }
 
-    /// Enters what lay there: of the current partition, of the one that the index has there, or of
-    /// nobody knows which.
+    /// Records the loss as part of the current partition, of the one that the index has there, or of an unknown one.
     fn lose_up_to(&mut self, range: Range<u64>, here: Option<&Here>, stop: &Stop) {
         if range.is_empty() {
             return;
@@ -103,7 +102,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// A block at which the partition that is being lost goes on.
+    /// A block at which the damaged partition continues.
     fn block(&self, here: &Here, lost_from: u64, range: Range<u64>) -> Option<BlockStart> {
         let is_same = match &self.current {
             Some(current) => current.key == here.key,
@@ -154,7 +153,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Where nothing vouches for the bytes of a key, the index does.
+    /// Checks a key without a checksum against the index.
     fn with_key_of(&mut self, here: &Here, stop: &Stop) -> Option<Start> {
         let position = stop.position + 2 + here.key.len() as u64;
         let hash = here.hash();
@@ -193,7 +192,7 @@ impl<'a> Scan<'a> {
     }
 
     /// True if Statistics.db, which has checksums, allows for this deletion of the index: a wrong one
-    /// would delete what is sound.
+    /// would delete intact data.
     fn is_in_range(&self, deletion: &DeletionTime) -> bool {
         let stats = self.stats;
         let timestamps = stats.min_timestamp..=stats.max_timestamp;

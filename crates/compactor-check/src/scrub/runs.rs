@@ -1,10 +1,9 @@
-//! Salvaged data, in as many ascending runs as its order requires.
+//! Salvaged data, as one or more runs in ascending order.
 //!
-//! Nearly always that is one. Partitions or rows that do not sort behind those before them go to
-//! further runs, and merging the runs brings everything in order; rows and partitions that are there
-//! twice become one on the way (`SortedTableScrubber.OrderCheckerIterator`,
-//! `RowMergingSSTableIterator`). A run is a list of pieces that grows with the number of damaged
-//! places, not with the data.
+//! Nearly always there is one. Partitions or rows that do not sort after those before them are added to further runs.
+//! Merging the runs restores the order and reconciles duplicate rows and partitions
+//! (`SortedTableScrubber.OrderCheckerIterator`, `RowMergingSSTableIterator`). A run is a list of pieces whose length
+//! depends on the number of damaged places, not on the size of the data.
 
 use std::ops::Range;
 
@@ -12,10 +11,10 @@ use compactor_sstable::partitioner::KeyHash;
 
 use super::splice::Piece;
 
-/// Runs beyond which out-of-order data is given up: each is read on its own when they are merged.
+/// Maximum number of runs, each of which is an input of the merge: more out-of-order data is lost.
 pub(super) const MAX_RUNS: usize = 16;
 
-/// Partitions that ascend.
+/// Partitions in ascending order.
 #[derive(Debug, Default)]
 pub(super) struct Run {
     pub(super) pieces: Vec<Piece>,
@@ -40,7 +39,7 @@ impl Run {
         }
     }
 
-    /// Takes the bytes from `position` on back.
+    /// Removes the bytes from `position` on.
     pub(super) fn unkeep_from(&mut self, position: u64) {
         if let Some(Piece::Old(last)) = self.pieces.last_mut()
             && last.contains(&position)
@@ -52,14 +51,14 @@ impl Run {
         }
     }
 
-    /// Adds new bytes, as a piece of their own.
+    /// Adds synthesized bytes as a separate piece.
     pub(super) fn insert(&mut self, bytes: Vec<u8>) {
         if !bytes.is_empty() {
             self.pieces.push(Piece::New(bytes));
         }
     }
 
-    /// Takes the bytes that were inserted last back.
+    /// Removes the bytes that were inserted last.
     pub(super) fn uninsert(&mut self) {
         self.pieces.pop_if(|piece| matches!(piece, Piece::New(_)));
     }
@@ -72,8 +71,7 @@ pub(super) struct Runs {
 }
 
 impl Runs {
-    /// Chooses the run of a partition: the first that it sorts behind. `None` if there would be too
-    /// many.
+    /// Chooses the run of a partition: the first that it sorts after. `None` if there would be too many.
     pub(super) fn assign(&mut self, key: &[u8], hash: KeyHash) -> Option<usize> {
         let index = self
             .runs
@@ -104,7 +102,7 @@ impl Runs {
         &mut self.runs[index]
     }
 
-    /// The runs that hold something.
+    /// The runs that are not empty.
     pub(super) fn into_pieces(self) -> Vec<Vec<Piece>> {
         let runs = self.runs.into_iter().map(|run| run.pieces);
         runs.filter(|pieces| !pieces.is_empty()).collect()

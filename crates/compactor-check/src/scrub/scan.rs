@@ -1,9 +1,8 @@
-//! First pass: reads all readable data and decides which of it is kept.
+//! First pass: reads all readable data and determines what is kept.
 //!
-//! `Data.db` is read in stretches, each from a partition or a block of one up to the end or to
-//! damage. What was read before the damage stays, with range tombstones closed where the partition
-//! breaks off: a deletion must not reach further than it did. Where a stretch ends, [`super::resume`]
-//! finds the place of the next.
+//! `Data.db` is read in stretches, each from a partition or a block of one up to the end or to damage. Data before
+//! the damage is kept, and open range tombstones are closed there: a deletion must not cover more than it did. After a
+//! stretch, [`super::resume`] finds the start of the next.
 //!
 //! Source: `SortedTableScrubber`, `BigTableScrubber.scrubInternal`, which drop the whole partition.
 
@@ -35,9 +34,9 @@ use crate::verify::finding::Findings;
 use crate::verify::rows::RowCheck;
 use crate::{Error, Result};
 
-/// Unfiltereds between two looks at the observer.
+/// Unfiltereds between two checks for cancellation.
 const UNFILTEREDS_PER_CHECK: u64 = 1 << 14;
-/// Stretches after which the rest is given up: each may read a piece of the file again.
+/// Maximum number of stretches, each of which may read a part of the file again: the rest is lost.
 const MAX_STRETCHES: u64 = 20_000;
 
 /// Result of the scan.
@@ -45,7 +44,7 @@ const MAX_STRETCHES: u64 = 20_000;
 pub(super) struct Counts {
     /// Partitions read from their first to their last byte.
     pub(super) whole: u64,
-    /// Partitions of which a part is kept.
+    /// Partitions that are partly kept.
     pub(super) cut: u64,
     /// Number of partitions out of order.
     pub(super) out_of_order: u64,
@@ -62,9 +61,9 @@ pub(super) struct Start {
     pub(super) prefix: Vec<u8>,
     /// Start of reading.
     pub(super) position: u64,
-    /// The prefix is already in the run: the current partition goes on.
+    /// The prefix is already in the run: the current partition continues.
     pub(super) continues: bool,
-    /// The key that the index promises.
+    /// Key in the index.
     pub(super) key: Option<Vec<u8>>,
 }
 
@@ -95,7 +94,7 @@ pub(super) struct Stop {
     pub(super) from: u64,
     pub(super) by_chunk: bool,
     pub(super) reason: String,
-    /// A key that nothing but the index vouches for could not be read.
+    /// A key that only the index confirms could not be read.
     pub(super) is_key_unreadable: bool,
 }
 
@@ -189,7 +188,7 @@ impl<'a> Scan<'a> {
                         Some(next) => start = next,
                         None => return Ok(()),
                     }
-                    // Chunks that are passed over belong to the digest too.
+                    // The digest includes chunks that are skipped.
                     while data.is_before(start.position) && data.skip_chunk()? {
                         check_cancelled(observer)?;
                     }
@@ -302,7 +301,7 @@ impl<'a> Scan<'a> {
         self.unfiltereds(cursor, start, observer)
     }
 
-    /// Keeps bytes of a stretch, of which those in the prefix are new.
+    /// Keeps bytes of a stretch; those in its prefix are synthesized.
     fn keep_stretch(&mut self, start: &Start, range: std::ops::Range<u64>) {
         let prefix_len = start.prefix.len() as u64;
         let made = range.start.min(prefix_len)..range.end.min(prefix_len);
@@ -346,14 +345,14 @@ impl<'a> Scan<'a> {
     ) -> Result<Flow> {
         let prefix_len = start.prefix.len() as u64;
         let mut name = Name::default();
-        // Behind what was kept of the partition before a break, order has not been checked.
+        // The order of rows before and after damage has not been checked.
         let mut is_checked = !start.continues;
         loop {
             if let Err(c) = damage(cursor.next_unfiltered())? {
                 match c.structure {
-                    // It may be the one before that is out of order, and that was not kept.
+                    // The row before may be the one out of order, and it was not kept.
                     "unfiltered.clustering" => is_checked = false,
-                    // What is open is known here as well, and better behind a break.
+                    // The open deletion is known here as well, and more reliably after damage.
                     "marker" | "marker.close_deletion" | "partition.end" => {}
                     structure => {
                         let position = start.absolute(cursor.position());
@@ -410,7 +409,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Reads a row to its end; true if there is something in it. The error says what is wrong.
+    /// Reads a row to its end; true if it is not empty. The error is the reason why it is invalid.
     fn check_row(&mut self, row: &RowRef<'_>, at: u64) -> Result<bool, String> {
         let mut check = RowCheck::new(&self.scratch, &self.header.clustering_types);
         let read = check.row(row, at, &mut self.collector);
@@ -427,7 +426,7 @@ impl<'a> Scan<'a> {
         self.take_found()
     }
 
-    /// What the checks of values found, unless they are not asked for.
+    /// Findings of the validation of values, if it is enabled.
     fn take_found(&mut self) -> Result<(), String> {
         if self.scratch.damages() == 0 {
             return Ok(());
@@ -461,7 +460,7 @@ pub(super) fn describe(c: &Corruption) -> String {
     )
 }
 
-/// Sets damage, which is what this is about, apart from what ends it.
+/// Separates damage from errors that end the scrub.
 fn damage<T>(result: Result<T>) -> Result<Result<T, Box<Corruption>>> {
     match result {
         Ok(value) => Ok(Ok(value)),

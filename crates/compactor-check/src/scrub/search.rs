@@ -1,8 +1,8 @@
 //! Search for the next partition without an index.
 //!
-//! Each position is tried: a partition's head whose key is a value of the key's type and sorts behind
-//! the last partition's, whose deletion is none or of a sensible time, and behind which the static
-//! row and [`ENOUGH`] rows or markers, or all up to the end of the partition, are in order and valid.
+//! Each position is tried. A partition starts there if its key is valid for the key's type and sorts after the last
+//! partition's, it has no deletion or one of a plausible time, and its static row and [`ENOUGH`] rows or markers (or
+//! all, if there are fewer) are valid and in order.
 
 use std::ops::Range;
 use std::path::Path;
@@ -26,12 +26,12 @@ const ENOUGH: usize = 8;
 const TRY_LEN: usize = 64 << 10;
 /// Bytes that are searched together.
 const WINDOW_LEN: u64 = 1 << 20;
-/// Tries per SSTable: bytes may be made to look like many heads of partitions.
+/// Maximum tries per SSTable: hostile bytes may look like many partitions.
 const MAX_TRIES: u32 = 100_000;
-/// The seconds that a partition's deletion may have been made at: 2005 to 2100.
+/// Plausible times of a partition's deletion, seconds since 1970: 2005 to 2100.
 const SENSIBLE_SECONDS: Range<i64> = 1_104_537_600..4_102_444_800;
 
-/// Looks for partitions.
+/// Searches for partitions.
 #[derive(Debug)]
 pub(super) struct Search<'h> {
     layout: Arc<Layout>,
@@ -137,7 +137,7 @@ impl<'h> Search<'h> {
     }
 }
 
-/// Appends the content of `range` up to a window's length or to damage, of which it returns the end.
+/// Appends the content of `range` up to the length of a window or to damage. Returns the end of the damage.
 fn read<'a>(
     data: &mut CheckedData<'a>,
     range: Range<u64>,

@@ -1,7 +1,6 @@
-//! A new uncompressed `Data.db` out of pieces of an old one and bytes put between them.
+//! Uncompressed `Data.db` composed of pieces of the original and synthesized bytes.
 //!
-//! Neither the reading behind damage nor the rewriting needs a reader of its own that way: both are
-//! the cursor over a source whose content happens to come from several places.
+//! Reading after damage and rewriting both use the cursor of merges, over this source.
 
 use std::borrow::BorrowMut;
 use std::collections::VecDeque;
@@ -18,7 +17,7 @@ use crate::verify::chunks::CheckedData;
 pub(super) enum Piece {
     /// Bytes at these positions of the uncompressed `Data.db`.
     Old(Range<u64>),
-    /// Bytes that are not there.
+    /// Synthesized bytes.
     New(Vec<u8>),
 }
 
@@ -37,7 +36,7 @@ pub(super) struct Spliced<'a, D> {
     data: D,
     pieces: VecDeque<Piece>,
     total_len: u64,
-    /// What was decoded beyond the end of a piece, and the position of its first byte.
+    /// Bytes decoded beyond the end of a piece, and the position of the first.
     ahead: Option<(u64, Block)>,
     of: PhantomData<&'a ()>,
 }
@@ -54,7 +53,7 @@ impl<'a, D: BorrowMut<CheckedData<'a>>> Spliced<'a, D> {
         }
     }
 
-    /// Bytes from `position` on, as many as are decoded together.
+    /// Bytes from `position` to the end of the decoded block.
     fn decode(&mut self, position: u64) -> Result<Option<Block>> {
         if let Some((start, block)) = self.ahead.take()
             && let Some(skip) = position.checked_sub(start)

@@ -30,7 +30,7 @@ pub(super) struct Stored {
     pub(super) statistics: Statistics,
     pub(super) layout: Arc<Layout>,
     pub(super) has_index: bool,
-    /// Sound as far as can be seen: `Filter.db` has no checksum.
+    /// Apparently intact: `Filter.db` has no checksum.
     pub(super) filter: Option<BloomFilter>,
     pub(super) digest: Option<u32>,
     compressed: Option<(CompressionInfo, ChunkDecompressor)>,
@@ -75,7 +75,7 @@ impl Stored {
         }
         let layout = Arc::new(layout_of(&statistics.header, descriptor.version).map_err(at)?);
         let filter = files.filter(fp_chance)?;
-        // It is made anew, whatever is wrong with it.
+        // It is written anew even if it is damaged.
         files.summary()?;
         let digest = files.digest()?;
         let file = io.open(&descriptor.path(Component::Data), mode)?;
@@ -125,12 +125,12 @@ impl Stored {
         }
     }
 
-    /// Where chunks lie, in a compressed file.
+    /// Offsets of the chunks of a compressed file.
     pub(super) fn chunks(&self) -> Option<&CompressionInfo> {
         self.compressed.as_ref().map(|(info, _)| info)
     }
 
-    /// True if damage inside a chunk shows.
+    /// True if damage inside a chunk is detected.
     pub(super) fn is_checksummed(&self) -> bool {
         self.compressed.is_some() || self.crc.is_some()
     }
@@ -140,7 +140,7 @@ impl Stored {
         self.chunks().map_or(self.file.len(), |info| info.data_len)
     }
 
-    /// In the form that settings of an output are made from.
+    /// Description from which the settings of an output are derived.
     pub(super) fn as_input(&self) -> InputSstable {
         let encoding = match &self.compressed {
             Some((info, decompressor)) => Encoding::Compressed {
@@ -153,7 +153,7 @@ impl Stored {
             },
         };
         InputSstable {
-            // The only one that is scrubbed.
+            // No other partitioner is scrubbed.
             partitioner: PARTITIONER,
             descriptor: self.descriptor.clone(),
             statistics: self.statistics.clone(),
@@ -168,7 +168,7 @@ impl Stored {
     }
 }
 
-/// Nothing can be salvaged without this.
+/// Error for a component without which nothing can be salvaged.
 fn cannot(descriptor: &Descriptor, component: Component, why: &str) -> Error {
     let path = descriptor.path(component);
     FormatError::corrupt(

@@ -1,23 +1,23 @@
-//! Bytes that have to be made where the old ones end too early or begin too late: heads of
-//! partitions, empty static rows, and bounds of range tombstones.
+//! Synthesized bytes where those of the original are lost: heads of partitions, empty static rows, and bounds of
+//! range tombstones.
 
 use compactor_sstable::data::clustering::{Kind, Prefix};
 use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::data::layout::Layout;
 
-/// A place in a partition, in the form of the promoted index: a kind, then its values.
+/// Position in a partition, encoded as in the promoted index: a kind, then its values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Name(pub(super) Vec<u8>);
 
 impl Name {
-    /// Takes the place of an unfiltered. `body` are the bytes behind the kind.
+    /// Position of an unfiltered. `body` is the clustering without its kind.
     pub(super) fn set(&mut self, kind: Kind, body: &[u8]) {
         self.0.clear();
         self.0.push(kind as u8);
         self.0.extend_from_slice(body);
     }
 
-    /// Calls `f` with the parsed place; `None` if it cannot be parsed, which what was read before can.
+    /// Calls `f` with the parsed position; `None` if it cannot be parsed. One that was read before can.
     pub(super) fn with<T>(&self, layout: &Layout, f: impl FnOnce(Prefix<'_>) -> T) -> Option<T> {
         let mut spans = Vec::new();
         let prefix = layout.clustering.parse_name(&self.0, &mut spans).ok()?;
@@ -37,8 +37,8 @@ pub(super) fn head(layout: &Layout, key: &[u8], deletion: &DeletionTime) -> Vec<
     out
 }
 
-/// A marker at `place` that closes `close` and opens `open`, either of which may be live. On which
-/// side of its values it stands is told by `is_before`. Nothing if both are live.
+/// A marker at `place` that closes `close` and opens `open`, either of which may be live. `is_before` specifies on which
+/// side of its values it is. Empty if both are live.
 pub(super) fn marker(
     layout: &Layout,
     place: Prefix<'_>,
@@ -63,7 +63,7 @@ pub(super) fn marker(
     out
 }
 
-/// True for bounds that stand before the rows with their values.
+/// True for bounds that sort before the rows with their values.
 pub(super) fn is_before(kind: Kind) -> bool {
     matches!(
         kind,

@@ -23,10 +23,10 @@ use crate::sstable_report::SstableReport;
 use crate::verify::chunks::CheckedData;
 use crate::verify::finding::Findings;
 
-/// No moment has come: what expires is left as it is.
+/// Time of the merge, at which nothing has expired: expiring data is copied as it is.
 const NEVER: i64 = i64::MIN;
 
-/// Writes the runs as one SSTable; `None` if there is nothing in them.
+/// Writes the runs as one SSTable; `None` if they are empty.
 pub(super) fn write(
     io: &Io,
     stored: &Stored,
@@ -57,8 +57,8 @@ pub(super) fn write(
     Ok(written?.as_ref().map(SstableReport::of_output))
 }
 
-/// Those of a merge of this one SSTable. Where something was lost, the output is not what was
-/// repaired (`SortedTableScrubber.scrub`).
+/// Statistics of a merge of this one SSTable. If data was lost, the output is unrepaired
+/// (`SortedTableScrubber.scrub`).
 fn settings(
     stored: &Stored,
     report: &ScrubReport,
@@ -131,7 +131,7 @@ impl Writing<'_> {
         )?;
         let layout = Arc::clone(sstable.layout());
         let descriptor = &self.stored.descriptor;
-        // The first reading has said what there is to say.
+        // The first pass has reported everything.
         let unheard = Findings::new(descriptor.clone(), 0);
         let mut inputs = Vec::with_capacity(runs.len());
         for pieces in runs {

@@ -97,7 +97,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 impl Demo {
-    /// Direct I/O that leaves pages behind, damage, or different outputs would be bugs.
+    /// Direct I/O that leaves pages in the cache, damage, or different outputs would be bugs.
     fn keeps_its_word(&self) -> bool {
         self.outputs_are_identical
             && !self.verified.is_damaged()

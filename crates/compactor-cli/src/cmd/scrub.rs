@@ -24,7 +24,7 @@ use crate::text_table::{count, counted};
 ///
 /// Works like `nodetool scrub` and `sstablescrub`, outside the node, but keeps more: of a partition with damage in it,
 /// the rows before it are kept, and those after it from the next block of its index on; without Index.db, which SSTables
-/// of the BTI format do not have, reading continues at the next position that is a partition beyond doubt. Index,
+/// of the BTI format do not have, reading continues at the next position that is certainly a partition. Index,
 /// summary, filter, digest and statistics are rebuilt; partitions and rows that were out of order are brought in
 /// order. Each loss is listed, with its position in the uncompressed data, the chunk's offset in the file, bytes, key
 /// and token.
@@ -190,7 +190,7 @@ fn text(report: &ScrubReport, dry_run: bool) -> String {
     if report.is_doubtful {
         let _ = writeln!(
             out,
-            "note: {name}: Data.db does not match its digest, and nothing tells where: values that \
+            "note: {name}: Data.db does not match its digest, and no checksum locates the damage: values that \
              look right may be wrong"
         );
     }

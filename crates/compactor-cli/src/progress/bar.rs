@@ -74,7 +74,7 @@ impl std::fmt::Debug for Bar {
     }
 }
 
-/// The template whose parts of fixed width, and a bar of at least nine, fit so many columns.
+/// The longest template whose parts of fixed width, and a bar of at least nine, fit into `columns`.
 fn template(columns: u16) -> &'static str {
     match columns {
         0..40 => "{percent:>3}%  {eta} left",

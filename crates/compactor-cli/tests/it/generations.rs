@@ -1,4 +1,4 @@
-//! What lies in the output directory: SSTables of one generation, and of one run, where a node imports them.
+//! Files in the output directory: SSTables of one generation, and of one run, where a node imports them.
 
 use std::fs;
 use std::path::{Path, PathBuf};

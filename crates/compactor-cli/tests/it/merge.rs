@@ -482,7 +482,7 @@ fn complete_is_refused_beside_other_sstables() {
     assert_eq!(fs::read_dir(&busy).unwrap().count(), 1);
 }
 
-/// A node loads what lies in a table's directory: not there, neither beside the inputs nor above their
+/// A node loads all SSTables in a table's directory: so no output there, neither next to the inputs nor above their
 /// snapshot.
 #[test]
 fn output_where_a_node_would_load_it_is_refused() {
@@ -547,7 +547,7 @@ fn expirations_that_the_output_cannot_hold_are_refused() {
     }
 }
 
-/// Where two files do not fit one another, the digest tells which one is not what was written.
+/// Where two files contradict one another, the digest shows which one is damaged.
 #[test]
 fn an_error_tells_which_file_is_at_fault() {
     let dir = Dir::new();

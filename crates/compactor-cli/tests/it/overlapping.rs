@@ -1,4 +1,4 @@
-//! What is believed of SSTables named with `--overlapping`, and what it takes.
+//! Validation of SSTables named with `--overlapping`, and its cost.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -62,7 +62,7 @@ fn merge(table: &Path, output: &str) -> Output {
 }
 
 #[test]
-fn a_damaged_overlapping_sstable_is_not_believed() {
+fn a_damaged_overlapping_sstable_is_not_trusted() {
     let temp = TempDir::new().unwrap();
     for version in ["nb", "pa", "ea"] {
         let table = generated(temp.path(), version);
@@ -73,7 +73,7 @@ fn a_damaged_overlapping_sstable_is_not_believed() {
         for entry in fs::read_dir(&table).unwrap() {
             let path = entry.unwrap().path();
             let name = path.file_name().unwrap().to_str().unwrap().to_owned();
-            // The keys of a BTI file are in its data alone, and so is what its filter is held against.
+            // The keys of a BTI file, which its filter is validated against, are in its data alone.
             let is_believed =
                 name.ends_with("Statistics.db") || (name.ends_with("Filter.db") && version != "ea");
             if !is_believed || !name.contains("-1-") {
@@ -96,7 +96,7 @@ fn a_damaged_overlapping_sstable_is_not_believed() {
     }
 }
 
-/// Whatever lies behind the first damage is not walked: it may have no end.
+/// Bytes after the first damage are not walked: they may have no end.
 #[test]
 fn the_check_ends_with_the_first_damage() {
     let temp = TempDir::new().unwrap();
@@ -183,7 +183,7 @@ fn overlapping_sstables_remove_what_they_shadow() {
     }
 }
 
-/// An SSTable that is read beside a merge is held to its checksums like an input.
+/// An overlapping SSTable is validated against its checksums like an input.
 #[test]
 fn damage_in_what_shadows_is_an_error() {
     let temp = TempDir::new().unwrap();

@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Runs the command, with at most so many descriptors.
+/// Runs the command with a limit of open files.
 fn compactor(directory: &Path, limit: u32, arguments: &[&str]) -> Output {
     Command::new("sh")
         .args(["-c", &format!("ulimit -n {limit} && exec \"$@\""), "sh"])

@@ -63,7 +63,7 @@ fn flip(path: &Path, at: usize) {
     fs::write(path, bytes).unwrap();
 }
 
-/// A damaged chunk is named by its own offset in Data.db, whoever comes across it.
+/// A damaged chunk is named by its own offset in Data.db, whichever part of the program finds it.
 #[test]
 fn a_damaged_chunk_has_one_offset() {
     for compression in ["lz4", "none"] {

@@ -244,7 +244,7 @@ fn each_table_has_its_own_record_and_the_next_night_finds_room() {
         "of_u",
     ];
     stdout(&table.run("swap", &into_other));
-    // Without a name that tells the table, it has to be named.
+    // If the directory does not name the table, an option must.
     let anonymous = table.temp.path().join("anonymous");
     fs::rename(&other, &anonymous).unwrap();
     let out = table.run(
@@ -303,7 +303,7 @@ fn a_running_node_is_refused() {
     let node = Node::with(&table.directory().join("oa-1-big-Index.db"));
     table.refused(4, "(sleep) has ");
     drop(node);
-    // Whoever copies the snapshot is none.
+    // A process that copies the snapshot is none.
     let _reader = Node::with(&table.snapshot().join("oa-1-big-Data.db"));
     stdout(&table.swap(&[]));
 }

@@ -352,7 +352,7 @@ fn a_reader_that_goes_away_is_no_error() {
     assert!(output.stderr.is_empty(), "{output:?}");
 }
 
-/// Address space of a quarter of the length that a field claims: whoever believed it would fail.
+/// Address space of a quarter of the length that a field claims: trusting it would fail.
 #[test]
 fn absurd_lengths_do_not_take_memory() {
     type Edit = fn(&mut Vec<u8>);

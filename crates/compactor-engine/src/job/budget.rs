@@ -299,7 +299,7 @@ impl Budget {
         }
     }
 
-    /// Number of ranges merged at a time, each of which reads all inputs: as many as memory allows, up to one and a
+    /// Number of ranges merged at a time, each of which reads all inputs: the most that memory allows, up to one and a
     /// half per processor. A range may wait for a read; more ranges would only evict one another from the CPU
     /// caches.
     fn concurrent_ranges(demands: &Demands) -> usize {

@@ -351,7 +351,7 @@ impl OverlappingSstable {
 }
 
 impl OutsideSstables {
-    /// Refuses SSTables that cannot be of the inputs' table: the partitions that they do not have say nothing
+    /// Refuses SSTables that cannot be of the inputs' table: the absence of a partition in them implies nothing
     /// about what may be purged.
     ///
     /// # Errors

@@ -17,6 +17,18 @@ pub trait Observer {
     fn message(&mut self, text: &str) {
         let _ = text;
     }
+    /// Called with the path of the complete output's `Data.db` in its staging directory.
+    ///
+    /// # Errors
+    /// An error stops the merge; nothing is published then.
+    fn before_publish(&mut self, data_path: &Path) -> Result<()> {
+        let _ = data_path;
+        Ok(())
+    }
+}
+
+/// Observer of a merge that also receives the data of the inputs, with which their other components are validated.
+pub trait InputObserver: Observer {
     /// Called before the `Data.db` of an input is read. Returns a listener for its content, if one is needed.
     fn trace(&mut self, data_path: &Path) -> Option<Box<dyn DataTrace>> {
         let _ = data_path;
@@ -30,15 +42,31 @@ pub trait Observer {
         let _ = inputs;
         Ok(())
     }
-    /// Called with the path of the complete output's `Data.db` in its staging directory.
-    ///
-    /// # Errors
-    /// An error stops the merge; nothing is published then.
+}
+
+/// Observer of a merge whose inputs are not validated beyond the merge's own checks.
+#[allow(missing_debug_implementations)] // An observer need not have it.
+pub struct Unchecked<'a>(pub &'a mut dyn Observer);
+
+impl Observer for Unchecked<'_> {
+    fn is_cancelled(&self) -> bool {
+        self.0.is_cancelled()
+    }
+
+    fn progress(&mut self, read_bytes: u64, rows: u64, partitions: u64) {
+        self.0.progress(read_bytes, rows, partitions);
+    }
+
+    fn message(&mut self, text: &str) {
+        self.0.message(text);
+    }
+
     fn before_publish(&mut self, data_path: &Path) -> Result<()> {
-        let _ = data_path;
-        Ok(())
+        self.0.before_publish(data_path)
     }
 }
+
+impl InputObserver for Unchecked<'_> {}
 
 /// Observer that ignores all events and never stops a merge.
 #[derive(Clone, Copy, Debug)]

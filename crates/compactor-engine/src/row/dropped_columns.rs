@@ -62,7 +62,7 @@ impl DropTimes {
                 let name = String::from_utf8_lossy(&column.name);
                 if timeless.contains(&*name) {
                     return Err(Error::Refused(format!(
-                        "column {name:?}, which {} has, was dropped, but the schema does not say \
+                        "column {name:?}, which {} has, was dropped, but the schema does not specify \
                          when: add USING TIMESTAMP and the microseconds to its ALTER TABLE ... DROP, \
                          as schema.cql of a snapshot has it",
                         path.display()

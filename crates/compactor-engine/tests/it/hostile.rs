@@ -24,7 +24,7 @@ use compactor_testkit::model::engine::{RawInput, merge_raw, serialization_header
 use compactor_testkit::model::generate::{GC_BEFORE_S, NOW_S};
 use compactor_testkit::model::table::hex;
 
-/// Environment variable that tells the test to run in a separate process.
+/// Environment variable with which the test runs in a separate process.
 const CHILD: &str = "COMPACTOR_TEST_HOSTILE_CHILD";
 
 /// Uncompressed bytes of a file, and all that is needed to read them.

@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex};
 
 use compactor_engine::input::Scan;
 use compactor_engine::job::{
-    MergeJob, MergeOptions, MergeOutcome, OutputCompression, OutputSplit, Scope,
+    MergeJob, MergeOptions, MergeOutcome, OutputCompression, OutputSplit, Scope, publish,
 };
-use compactor_engine::merge::{InputRead, Observer};
+use compactor_engine::merge::{InputObserver, InputRead, Observer};
 use compactor_engine::read::DataTrace;
 use compactor_engine::{Error, Result};
 use compactor_io::ReadMode;
@@ -95,7 +95,9 @@ impl Observer for Notes {
     fn progress(&mut self, read_bytes: u64, rows: u64, partitions: u64) {
         self.last_progress = (read_bytes, rows, partitions);
     }
+}
 
+impl InputObserver for Notes {
     fn trace(&mut self, data_path: &Path) -> Option<Box<dyn DataTrace>> {
         Some(Box::new(NotingTrace {
             path: data_path.to_owned(),
@@ -113,7 +115,8 @@ impl Observer for Notes {
 /// Runs a merge; returns its outcome, its events, and its files, which are then deleted.
 fn run(options: &MergeOptions) -> Result<(MergeOutcome, Notes, Files)> {
     let mut notes = Notes::default();
-    let outcome = MergeJob::open(io(), options.clone())?.run(&mut notes)?;
+    let staged = MergeJob::open(io(), options.clone())?.stage(&mut notes)?;
+    let outcome = publish(vec![staged])?.pop().unwrap();
     let files = contents(&options.output_directory);
     let _ = std::fs::remove_dir_all(&options.output_directory);
     notes.reads.sort_by(|a, b| a.data_path.cmp(&b.data_path));

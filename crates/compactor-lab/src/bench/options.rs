@@ -69,7 +69,7 @@ pub struct BenchOptions {
     pub now_s: i64,
 }
 
-/// Deletions older than this may go: Cassandra's `gc_grace_seconds` unless a table says otherwise.
+/// Deletions older than this are purged: Cassandra's default of `gc_grace_seconds`.
 pub(super) const GC_GRACE_S: i64 = 864_000;
 
 impl BenchOptions {

@@ -170,7 +170,7 @@ mod tests {
         let zstd = CompressionParams::new(Codec::Zstd { level: 3 }, 16 << 10);
         let zstd = made("zstd", &|options| options.compression = Some(zstd.clone()));
         assert!(verdict(zstd, false).unwrap().contains("ZstdCompressor"));
-        // One bit, in a component that says nothing of the data.
+        // One bit, in a component that does not describe the data.
         let toc = components_in(&first, "TOC.txt");
         let mut bytes = std::fs::read(&toc).unwrap();
         bytes.push(b'\n');

@@ -149,7 +149,7 @@ impl Process {
         })
     }
 
-    /// Waits for a line, or says why there is none.
+    /// Waits for a line; the error is the reason why there is none.
     ///
     /// # Errors
     /// Cancellation.
@@ -233,7 +233,7 @@ impl Drop for Process {
             while asked.elapsed() < patience && matches!(look_at(pid), Ok(None)) {
                 std::thread::sleep(LOOK);
             }
-            // All that it left behind, too.
+            // And its child processes.
             let _ = kill_process_group(pid, Signal::KILL);
         }
         let _ = self.child.wait();

@@ -62,7 +62,7 @@ fn carry_out(request: &Request, observer: &mut (dyn Observer + Send)) -> Result<
 /// Merges the inputs, which are the whole table, checking every component of them.
 ///
 /// # Errors
-/// As [`compactor::merge()`].
+/// As [`compactor::merge::merge()`].
 pub(super) fn merge(request: &Request, observer: &mut dyn Observer) -> Result<MergeReport> {
     let mut options = MergeRequest::new(request.inputs.clone(), &request.output);
     options.scope = Scope::Complete;
@@ -72,7 +72,7 @@ pub(super) fn merge(request: &Request, observer: &mut dyn Observer) -> Result<Me
     options.write_mode = request.io.write;
     options.threads = request.threads;
     options.memory_bytes = request.memory_bytes;
-    compactor::merge(options, observer)
+    compactor::merge::merge(options, observer)
 }
 
 /// Compacts the inputs, which are the whole table, until nothing is left to do.

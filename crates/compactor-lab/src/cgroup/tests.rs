@@ -149,7 +149,7 @@ fn a_group_is_entered_read_and_left_in_either_hierarchy() {
         assert_eq!((memory.file_bytes, memory.anon_bytes), (Some(7), Some(5)));
         assert_eq!(memory.refaults, Some(3));
 
-        // The kernel moves the process; whoever moves it elsewhere takes the limit away.
+        // The kernel moves the process; moving it elsewhere removes the limit.
         assert!(!group.holds_this_process());
         let name = made.file_name().unwrap().to_str().unwrap();
         fake.is_in(hierarchy, &format!("/slice/own/{name}"));

@@ -50,14 +50,14 @@ fn rewrite(
         // They are of one table, and belong together.
         request.existing_output = ExistingOutput::Keep;
         request.compression = compression.clone();
-        let job = compactor::open_merge(IoOptions::default(), request)?;
+        let job = compactor::merge::open_merge(IoOptions::default(), request)?;
         let report = {
             let observer = RefCell::new(&mut *observer);
             let mut following = Following {
                 is_cancelled: || observer.borrow().is_cancelled(),
                 progress: |read| observer.borrow_mut().progress(done + read, 0, 0),
             };
-            compactor::run_merge(job, InputCheck::DataOnly, &mut following)?
+            compactor::merge::run_merge(job, InputCheck::DataOnly, &mut following)?
         };
         done += report.input_uncompressed_bytes;
         rows += report.rows_written;

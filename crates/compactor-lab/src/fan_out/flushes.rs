@@ -33,7 +33,7 @@ pub(super) struct Flush {
     pub(super) at_s: i64,
 }
 
-/// All flushed SSTables: rows are numbered, and each has as many as the others.
+/// All flushed SSTables: rows are numbered, and each SSTable has the same number of them.
 #[derive(Debug)]
 pub(super) struct Flushes {
     pub(super) flushes: Vec<Flush>,

@@ -1,4 +1,4 @@
-//! The profiles of `fio-profiles/`, whose README says what each models.
+//! The profiles of `fio-profiles/`, whose README describes what each models.
 
 use serde::{Deserialize, Serialize};
 use strum::{Display, EnumString, IntoStaticStr, VariantArray};

@@ -38,7 +38,7 @@ pub fn version() -> Result<String> {
 /// in it, which is removed at the end in any case. If the watcher stops it, fio is ended, and what was measured
 /// before is returned.
 ///
-/// A profile that fails, for example as the kernel does not support it, is no error: its run says so.
+/// A profile that fails, for example because the kernel does not support it, is not an error: its run has the reason.
 ///
 /// # Errors
 /// If there is no fio, or no files can be made.
@@ -253,7 +253,7 @@ mod tests {
         for name in ["foreground", "compaction-input", "compaction-output"] {
             assert!(mix.job(name).unwrap().bytes_per_s > 0.0, "{name}: {mix:?}");
         }
-        // Where there is no direct I/O or io_uring, it says so.
+        // Without direct I/O or io_uring, its run has the reason.
         assert!(
             write.failure.is_some() || write.job("sequential-write").unwrap().bytes_per_s > 0.0
         );

@@ -78,7 +78,7 @@ fn sentence(fields: &Map<String, Value>) -> String {
     fields.join(", ")
 }
 
-/// The text of a field, whose name tells its unit.
+/// The text of a field, whose name ends with its unit.
 fn text(name: &str, value: &Value) -> String {
     match value {
         Value::Null => NULL.to_owned(),
@@ -102,7 +102,7 @@ fn text(name: &str, value: &Value) -> String {
     }
 }
 
-/// The unit that a name tells.
+/// The unit at the end of a name.
 fn unit_of(name: &str) -> Option<&'static Unit> {
     let mut units = UNITS.iter();
     units.find(|(suffix, _)| name.ends_with(suffix) || suffix[1..] == *name)

@@ -55,7 +55,7 @@ pub fn report(name: impl Into<String>, outcome: &FanOutOutcome) -> Report {
     Report {
         section: Section {
             name: name.clone(),
-            // A paragraph says it, which text has as well.
+            // It is in a paragraph, which the text has as well.
             headline: String::new(),
             facts: facts(outcome),
             blocks: blocks(outcome, &comparison),

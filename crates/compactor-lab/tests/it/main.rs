@@ -478,7 +478,7 @@ fn a_compaction_that_is_soon_done_is_done_again() {
     assert_eq!(run.generator.rows_not_found, 0);
 }
 
-/// The input is damaged where no hot row lies, or where one does: then nothing can be measured.
+/// The input is damaged where no hot row is, or where one is: then nothing can be measured.
 #[test]
 fn a_failure_leaves_nothing_either() {
     let _alone = ONE_AT_A_TIME.lock();

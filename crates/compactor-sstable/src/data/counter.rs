@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Shards ascend by id. A header element `i >= 0` makes shard `i` local; `i - 32768` makes it global. Shards
-//! that are not listed are remote. A negative `n` tells the reader to make local shards remote.
+//! that are not listed are remote. After a negative `n` the reader treats local shards as remote.
 //!
 //! Source: `CounterContext`.
 

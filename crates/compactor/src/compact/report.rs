@@ -96,7 +96,7 @@ pub struct FailedCompaction {
     pub inputs: Vec<PathBuf>,
     /// Why.
     pub error: String,
-    /// The SSTable beside them that cannot be read, if that is why: what may be purged is not known then.
+    /// The overlapping SSTable that cannot be read, if that is the reason: it is unknown then what may be purged.
     #[serde(serialize_with = "lossy_or_none")]
     pub beside: Option<PathBuf>,
 }

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use compactor_engine::input::{InputSstable, KeyRange, RepairGroup};
 use compactor_engine::job::{OutputSplit, OverlappingSet};
@@ -12,20 +11,20 @@ use compactor_sstable::descriptor::Descriptor;
 use compactor_strategy::context::Node;
 use compactor_strategy::random::TieBreak;
 use compactor_strategy::sstable::{Sstable, SstableId};
-use compactor_strategy::task::{Split, Task, TaskKind};
+use compactor_strategy::task::{Task, TaskKind};
 use compactor_strategy::{CompactionParams, CompactionStrategyManager};
 
+mod forecast;
+mod report;
+
 use super::Plan;
-use super::forecast::Forecast;
+use super::job::Job;
 use super::replacements::{ReplacementId, Replacements};
 use super::replay::ReplayedSstable;
-use super::report::{
-    CompactReport, CompactedSstable, FailedCompaction, PlannedCompaction, PlannedInput, Replacement,
-};
+use super::report::{CompactReport, FailedCompaction};
 use crate::described::{describe, needs_tokens};
 use crate::merge::MergeRequest;
 use crate::report::{MergeReport, SstableReport, TtlRemovedReport};
-use crate::table::plan::PlannedKind;
 use crate::{Error, ErrorKind, Result};
 
 /// An SSTable of the table.
@@ -46,16 +45,6 @@ struct Live {
     may_have_ttl: bool,
     /// It is damaged, or cannot be read by this release: nothing is made of it.
     is_suspect: bool,
-}
-
-/// SSTables to be merged.
-#[derive(Clone, Debug)]
-pub(super) struct Job {
-    members: Vec<SstableId>,
-    /// Task of the strategy; `None` for a major compaction, or the copy of an SSTable that it leaves alone.
-    task: Option<Task>,
-    pub(super) split: OutputSplit,
-    pub(super) level: Option<i32>,
 }
 
 /// SSTables of a table, and the ones already replaced.
@@ -237,7 +226,7 @@ impl TableState {
         &self.report
     }
 
-    /// SSTables of which nothing can be made.
+    /// SSTables that cannot be compacted.
     pub(super) fn failed(&self) -> &[FailedCompaction] {
         &self.report.failed
     }
@@ -415,7 +404,7 @@ impl TableState {
         });
         let is_damaged = |live: &Live| damaged.as_ref() == Some(&live.data_path);
         let found = self.members(job).any(is_damaged);
-        // What could not be written is beside them as well, and is no SSTable of the table.
+        // An output that could not be written is in the same directory, and is not an SSTable of the table.
         let is_of_table =
             |path: &PathBuf| self.live.values().any(is_damaged) || known.contains(path);
         let beside = damaged.clone().filter(|path| !found && is_of_table(path));
@@ -497,167 +486,6 @@ impl TableState {
         if let Some(output) = self.live.get_mut(&id).and_then(|live| live.output.as_mut()) {
             output.data_path = data_path;
         }
-    }
-
-    /// Whether the strategy selects anything else.
-    pub(super) fn has_more(&self) -> bool {
-        match self.forecast_of_strategy() {
-            Some(forecast) => !forecast.run(1).is_empty(),
-            None => !self.major_jobs().is_empty(),
-        }
-    }
-
-    /// Plans all merges, assuming that no merge reduces the size.
-    pub(super) fn forecast(&self, max_compactions: usize) -> Vec<PlannedCompaction> {
-        let Some(forecast) = self.forecast_of_strategy() else {
-            return self.major_forecast();
-        };
-        let mut planned = forecast.run(max_compactions);
-        self.add_copies(&mut planned);
-        planned
-    }
-
-    /// `None` for a major compaction.
-    fn forecast_of_strategy(&self) -> Option<Forecast> {
-        let sstables = self.planner.as_ref()?.live().iter();
-        let planner = self.planner_of(sstables.map(|sstable| (**sstable).clone()))?;
-        let known = self
-            .live
-            .iter()
-            .map(|(&id, sstable)| (id, (sstable.data_path.clone(), sstable.uncompressed_bytes)));
-        Some(Forecast {
-            planner,
-            known: known.collect(),
-            next_id: self.next_id,
-            now_ms: self.now_ms,
-        })
-    }
-
-    /// Adds the copies of the SSTables that no planned compaction merges.
-    fn add_copies(&self, planned: &mut Vec<PlannedCompaction>) {
-        let merged: BTreeSet<PathBuf> = (planned.iter())
-            .flat_map(|planned| &planned.inputs)
-            .filter_map(|input| match input {
-                PlannedInput::Sstable(path) => Some(path.clone()),
-                PlannedInput::OutputOf(_) => None,
-            })
-            .collect();
-        let round = planned.last().map_or(1, |last| last.round + 1);
-        for copy in self.copies() {
-            if !self.paths(&copy).iter().any(|path| merged.contains(path)) {
-                let number = planned.len() + 1;
-                planned.push(self.planned(&copy, number, round, "its TTLs are removed"));
-            }
-        }
-    }
-
-    fn major_forecast(&self) -> Vec<PlannedCompaction> {
-        let jobs = self.major_jobs().into_iter().enumerate();
-        let planned =
-            jobs.map(|(before, job)| self.planned(&job, before + 1, 1, "major compaction"));
-        planned.collect()
-    }
-
-    /// A job without a task of the strategy.
-    fn planned(&self, job: &Job, number: usize, round: usize, reason: &str) -> PlannedCompaction {
-        let sum = |of: fn(&Live) -> u64| self.members(job).map(of).sum();
-        let inputs = self.members(job).map(|s| s.data_path.clone());
-        let any = self.members(job).next();
-        PlannedCompaction {
-            number,
-            round,
-            kind: PlannedKind::Compact,
-            reason: reason.to_owned(),
-            repair: any.map_or_else(String::new, |sstable| sstable.group.to_string()),
-            level: job.level.unwrap_or(0).try_into().unwrap_or(0),
-            inputs: inputs.map(PlannedInput::Sstable).collect(),
-            data_bytes: sum(|s| s.data_bytes),
-            uncompressed_bytes: sum(|s| s.uncompressed_bytes),
-        }
-    }
-
-    /// Creates the report.
-    pub(super) fn report(&self, elapsed: Duration) -> CompactReport {
-        let mut report = self.report.clone();
-        let class = self.params.as_ref().map(CompactionParams::class);
-        report.strategy = class.unwrap_or("major").to_owned();
-        let mut outputs_of: BTreeMap<ReplacementId, Vec<PathBuf>> = BTreeMap::new();
-        for sstable in self.live.values() {
-            let (Some(output), Some(set)) = (&sstable.output, sstable.replaces) else {
-                continue;
-            };
-            let set = self.replacements.current(set);
-            let outputs = outputs_of.entry(set).or_default();
-            outputs.push(output.data_path.clone());
-            report.outputs.push(CompactedSstable {
-                sstable: output.clone(),
-                repair: sstable.group.to_string(),
-                level: sstable.level,
-            });
-        }
-        for (set, inputs) in self.replacements.iter() {
-            match outputs_of.remove(&set) {
-                None => report.gone.extend(inputs.iter().cloned()),
-                Some(outputs) => report.replacements.push(Replacement {
-                    outputs,
-                    replaces: inputs.to_vec(),
-                }),
-            }
-        }
-        report.untouched = self.untouched();
-        let with_ttl = self.live.values();
-        let with_ttl = with_ttl.filter(|live| live.is_input() && live.may_have_ttl);
-        let with_ttl = with_ttl.count();
-        if self.strips_ttl && with_ttl > 0 {
-            report.warnings.insert(format!(
-                "{with_ttl} of the SSTables that stay as they are may have data with a TTL, which wins over \
-                 copies without"
-            ));
-        }
-        report.sstables_after = self.live.len();
-        report.output_bytes = report.outputs.iter().map(|o| o.sstable.bytes).sum();
-        report.elapsed_s = elapsed.as_secs_f64();
-        report
-    }
-}
-
-impl Job {
-    /// One output of everything in these.
-    fn whole(members: Vec<SstableId>) -> Job {
-        Job {
-            members,
-            task: None,
-            split: OutputSplit::None,
-            level: None,
-        }
-    }
-
-    fn of_task(task: Task) -> Result<Job> {
-        let split = match &task.output.split {
-            Split::None => OutputSplit::None,
-            // A greater size is no limit.
-            Split::MaxBytes(bytes) if *bytes >= i64::MAX as u64 => OutputSplit::None,
-            Split::MaxBytes(bytes) => OutputSplit::MaxBytes(*bytes),
-            Split::Shards(shards) => {
-                let ends = shards.boundaries.iter();
-                let ends = ends.map(|end| i64::try_from(end.0).ok());
-                let ends: Option<Vec<i64>> = ends.collect();
-                OutputSplit::Tokens(ends.ok_or_else(|| {
-                    Error::Internal("a shard that ends outside of the ring".to_owned())
-                })?)
-            }
-            Split::Levels(_) | Split::Halves { .. } => {
-                return Err(Error::Internal(
-                    "a background task with the outputs of a major compaction".to_owned(),
-                ));
-            }
-        };
-        Ok(Job {
-            members: task.inputs.clone(),
-            split,
-            level: Some(i32::try_from(task.output.level).unwrap_or(i32::MAX)),
-            task: Some(task),
-        })
     }
 }
 

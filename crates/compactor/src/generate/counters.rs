@@ -17,7 +17,7 @@ use super::{GenerateOptions, SECOND_US};
 const COLUMNS: u32 = 3;
 /// Nodes of the cluster.
 const NODES: usize = 6;
-/// Of which so many have a partition.
+/// Number of these that have a partition.
 const REPLICAS: usize = 3;
 
 pub(super) fn columns() -> TableColumns {

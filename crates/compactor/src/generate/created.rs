@@ -58,7 +58,7 @@ impl Created {
 
     /// Remembers a published SSTable.
     pub(super) fn add_sstable(&mut self, descriptor: &Descriptor) {
-        // `Data.db` goes first: without it the rest is nothing.
+        // `Data.db` is removed first: without it the other files are ignored.
         self.files
             .extend(Component::ALL.iter().rev().map(|c| descriptor.path(*c)));
         self.files.push(descriptor.path(Component::Data));

@@ -17,7 +17,7 @@ use crate::Result;
 /// Rows that a range tombstone covers at most.
 const LONGEST_RANGE: u64 = 20;
 
-/// The table with these columns beside its key.
+/// The table with these columns and its key.
 pub(super) fn columns(static_columns: Vec<Column>, regular_columns: Vec<Column>) -> TableColumns {
     TableColumns {
         partition_key: vec![("id", CqlType::Utf8)],

@@ -18,7 +18,7 @@ use crate::Result;
 /// Columns, in header order.
 const NOTE: u32 = 0;
 const READING: u32 = 1;
-/// Partitions that the time of a sensor is cut into.
+/// Partitions that the rows of a sensor are divided into by time.
 const BUCKETS: u64 = 16;
 
 pub(super) fn columns() -> TableColumns {
@@ -30,7 +30,7 @@ pub(super) fn columns() -> TableColumns {
     }
 }
 
-/// Where rows lie in time, milliseconds since 1970.
+/// Times of rows, milliseconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Timeline {
     /// First moment of the first bucket.

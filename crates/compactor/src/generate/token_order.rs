@@ -1,7 +1,7 @@
 //! Partition numbers in the order of their keys' tokens, in bounded memory.
 //!
 //! Tokens are hashes, so the numbers have to be sorted. Where there are more of them than may be held
-//! at a time, the ring is cut into equal slices, and each slice is filled by going over all numbers
+//! at a time, the ring is divided into equal slices, and each slice is filled by going over all numbers
 //! again: hashing a key takes some nanoseconds, far less than writing its partition.
 
 use std::ops::Range;

@@ -1,6 +1,6 @@
 //! Values that compress as well as asked for.
 //!
-//! A value is cut into periods, each of which begins with random bytes and ends with a piece of a
+//! A value is divided into periods, each of which begins with random bytes and ends with a piece of a
 //! fixed text that LZ4 finds again some hundred bytes earlier. It costs a few bytes to say where.
 
 use super::random::Random;

@@ -23,7 +23,7 @@ const WAY_OUT: &str = "Merge a snapshot (`nodetool snapshot` flushes first), sto
 /// whose files this user may not look at. Snapshots and backups are nobody's live directory.
 ///
 /// # Errors
-/// A refusal that says what to merge instead.
+/// A refusal that names what to merge instead.
 pub(super) fn refuse_purge_while_live(sstables: &[PathBuf]) -> Result<()> {
     let directories: BTreeSet<PathBuf> = sstables
         .iter()

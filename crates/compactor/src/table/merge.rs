@@ -12,11 +12,12 @@ use super::strategy_warning;
 use super::verified::{OutputCheck, Verified, verify_inputs};
 use super::{OutputForm, Purging, Resources, Table, doubt_one_table, refuse_two_tables};
 use crate::Result;
-use crate::merge::{MergeRequest, open_merge_groups, run_merges_recorded};
+use crate::merge::{MergeRequest, run_merges};
 use crate::report::{MergeReport, SstableReport};
 use crate::run_record::Recorder;
 use compactor_check::input_check::InputCheck;
 use compactor_engine::merge::NoObserver;
+use compactor_io::Io;
 
 /// A merge to be configured, of all SSTables of a [`Table`].
 ///
@@ -167,7 +168,7 @@ impl<'t> Merge<'t> {
         request.existing_output = self.existing_output;
         layout.claim(&mut request, is_dry)?;
         let may_purge = request.may_purge();
-        let jobs = open_merge_groups(self.resources.io_options(), request)?;
+        let jobs = MergeJob::open_groups(Io::new(self.resources.io_options())?, request)?;
         if may_purge {
             self.table.refuse_new_sstables()?;
         }
@@ -184,7 +185,7 @@ impl<'t> Merge<'t> {
     }
 }
 
-/// What [`Merge`] and [`Compact`](super::Compact) decide alike before they open anything.
+/// Decisions that [`Merge`] and [`Compact`](super::Compact) share, before anything is opened.
 pub(super) struct Prepared {
     pub(super) request: MergeRequest,
     pub(super) layout: OutputLayout,
@@ -291,8 +292,7 @@ impl OpenedMerge {
             inner: observer,
             check: &check,
         };
-        let mut reports =
-            run_merges_recorded(self.jobs, self.check, Some(&self.recorder), &mut observer)?;
+        let mut reports = run_merges(self.jobs, self.check, Some(&self.recorder), &mut observer)?;
         if let Some(first) = reports.first_mut() {
             first.warnings.extend(self.notes);
             first.warnings.extend(self.warnings);

@@ -50,7 +50,7 @@ pub(super) fn refuse_two_tables(sstables: &[PathBuf]) -> Result<()> {
 }
 
 /// Why these may be of two tables although nothing contradicts it: they are in several directories,
-/// some of which do not say what table they are of.
+/// some of which do not name their table.
 pub(super) fn doubt_one_table(sstables: &[PathBuf]) -> Option<String> {
     let directory = |path: &PathBuf| Some(path.canonicalize().ok()?.parent()?.to_owned());
     let directories: BTreeSet<PathBuf> = sstables.iter().filter_map(directory).collect();

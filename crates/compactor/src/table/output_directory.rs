@@ -1,4 +1,4 @@
-//! Where outputs may go: not where a node would load them beside what they were made from, nor where other
+//! Permitted output directories: not where a node would load outputs together with their inputs, nor where other
 //! SSTables are.
 
 use std::collections::{BTreeSet, HashMap};
@@ -11,11 +11,11 @@ pub use compactor_engine::publish::{ExistingOutput, OutputClaim};
 use super::{Table, data_files};
 use crate::{Error, Result};
 
-/// Refuses an output beside its inputs, under whatever name they lie there, or in the table that they
+/// Refuses an output in the directory of its inputs, under any path of it, or in the table that they
 /// are a snapshot of.
 ///
 /// # Errors
-/// A refusal that says where else it could go.
+/// A refusal that names another directory.
 pub(super) fn check(output: &Path, table: &Table) -> Result<()> {
     let Ok(output) = output.canonicalize() else {
         return refuse_a_way_back(output);
@@ -32,7 +32,7 @@ pub(super) fn check(output: &Path, table: &Table) -> Result<()> {
         if super::table_directory_above(&directory) == Some(output.as_path()) {
             return Err(Error::refused(format!(
                 "--output {} is the table's own directory, and the inputs are a snapshot or backup \
-                 of it: a node would load the output beside what it was made from. Choose another \
+                 of it: a node would load the output together with its inputs. Choose another \
                  directory, and bring the output in with `nodetool import`",
                 output.display()
             )));

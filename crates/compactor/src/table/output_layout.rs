@@ -153,7 +153,7 @@ impl OutputLayout {
     }
 
     /// Claims the directory for a request to write there before anything else is done, so that a run that
-    /// cannot have it ends at its start. A dry run is refused alike, and changes nothing.
+    /// cannot have it ends at its start. A dry run is refused as well, and changes nothing.
     ///
     /// # Errors
     /// As [`OutputClaim::take`]; or what is to be replaced are SSTables that the request needs.

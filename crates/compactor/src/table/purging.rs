@@ -156,7 +156,7 @@ impl Purging {
         })
     }
 
-    /// What overlapping SSTables remove: as given, otherwise as the table's compaction options say.
+    /// Data that overlapping SSTables remove: as given, otherwise by the table's compaction options.
     ///
     /// # Errors
     /// An option without overlapping SSTables, or a name that Cassandra does not have.

@@ -551,7 +551,7 @@ mod tests {
         }
     }
 
-    /// The consumer may go at any time.
+    /// The consumer may be dropped at any time.
     #[test]
     fn rows_need_not_be_read_to_their_end() {
         let temp = tempfile::tempdir().unwrap();

@@ -67,7 +67,7 @@ pub(super) fn not_a_schema(path: &Path, why: impl std::fmt::Display) -> Error {
     ))
 }
 
-/// Columns and drops decide what is left of the data: there must be no doubt of them.
+/// Columns and drops decide which data is kept, so they must be certain.
 pub(super) fn refuse_two_schemas(
     first: &(PathBuf, TableSchema),
     other: &(PathBuf, TableSchema),

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use compactor_engine::merge::{InputRead, Observer};
+use compactor_engine::merge::Observer;
 
 use compactor_io::{Io, ReadMode};
 use compactor_sstable::Error as FormatError;
@@ -109,10 +109,6 @@ impl<O: Observer + ?Sized> Observer for Verified<'_, O> {
 
     fn message(&mut self, text: &str) {
         self.inner.message(text);
-    }
-
-    fn inputs_read(&mut self, inputs: &[InputRead]) -> Result<()> {
-        self.inner.inputs_read(inputs)
     }
 
     fn before_publish(&mut self, data_path: &Path) -> Result<()> {

@@ -5,11 +5,9 @@ use std::path::{Path, PathBuf};
 use crate::support::damage::Copy;
 use crate::support::sstable;
 use compactor::dump::{DumpOptions, dump, dump_keys};
+use compactor::merge::{open_merge, run_merge};
 use compactor::verify::{VerifyOptions, verify};
-use compactor::{
-    ErrorKind, InputCheck, MergeRequest, NoObserver, OutputCompression, Scope, open_merge,
-    run_merge,
-};
+use compactor::{ErrorKind, InputCheck, MergeRequest, NoObserver, OutputCompression, Scope};
 use compactor_io::{BackendKind, Io, IoOptions, ReadMode};
 use compactor_sstable::sstable_id::SstableId;
 use compactor_sstable::{Component, Format, Version};

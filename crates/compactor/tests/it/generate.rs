@@ -5,8 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use compactor::generate::{Amount, GenerateOptions, GenerateReport, Shape, generate};
+use compactor::merge::merge;
 use compactor::verify::{VerifyOptions, verify};
-use compactor::{ErrorKind, MergeReport, MergeRequest, NoObserver, Observer, Scope, Table, merge};
+use compactor::{ErrorKind, MergeReport, MergeRequest, NoObserver, Observer, Scope, Table};
 use compactor_engine::input::Scan;
 use compactor_io::{Io, IoOptions, ReadMode};
 use compactor_sstable::Version;

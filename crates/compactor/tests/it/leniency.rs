@@ -2,10 +2,9 @@
 
 use crate::support::damage::Copy;
 use crate::support::sstable;
+use compactor::merge::run_merge;
 use compactor::verify::{VerifyOptions, verify};
-use compactor::{
-    ErrorKind, InputCheck, MergeJob, MergeReport, MergeRequest, NoObserver, Scope, run_merge,
-};
+use compactor::{ErrorKind, InputCheck, MergeJob, MergeReport, MergeRequest, NoObserver, Scope};
 use compactor_io::{BackendKind, Io, IoOptions};
 use compactor_sstable::{Component, Version};
 
@@ -152,7 +151,7 @@ fn the_filter_of_what_overlaps_must_be_whole() {
     assert!(error.to_string().contains("Filter.db"), "{error}");
 }
 
-/// Merges an SSTable in which something was changed, and tells what it says.
+/// Merges a changed SSTable, and returns the message.
 fn told_of(copy: &Copy) -> String {
     merged(&[copy], Scope::Unknown).unwrap().warnings.join("\n")
 }

@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use compactor::generate::{Amount, GenerateOptions, Shape, generate};
+use compactor::merge::{open_merge, run_merge};
 use compactor::verify::{VerifyOptions, verify};
 use compactor::{
     Error, InputCheck, MergeReport, MergeRequest, NoObserver, Observer, OutputCompression, Scope,
-    open_merge, run_merge,
 };
 use compactor_io::{BackendKind, Io, IoOptions, ReadMode, WriteMode, drop_clean_pages, residency};
 use compactor_sstable::Version;
@@ -39,7 +39,7 @@ fn backends() -> Vec<BackendKind> {
     backends
 }
 
-/// Generates SSTables of so many bytes each.
+/// Generates SSTables of `bytes` each.
 fn inputs(directory: &Path, shape: Shape, sstables: u32, bytes: u64) -> Vec<PathBuf> {
     let mut options = GenerateOptions::new(shape, directory);
     options.amount = Amount::Bytes(bytes);

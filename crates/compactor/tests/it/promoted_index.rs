@@ -7,10 +7,8 @@ use std::path::{Path, PathBuf};
 
 use crate::support::damage::Copy;
 use compactor::generate::{Amount, GenerateOptions, Shape, generate};
-use compactor::{
-    Error, ErrorKind, InputCheck, MergeReport, MergeRequest, NoObserver, Observer, open_merge,
-    run_merge,
-};
+use compactor::merge::{open_merge, run_merge};
+use compactor::{Error, ErrorKind, InputCheck, MergeReport, MergeRequest, NoObserver, Observer};
 use compactor_io::IoOptions;
 use compactor_sstable::{Component, Version};
 
@@ -52,7 +50,7 @@ fn inputs(directory: &Path) -> Vec<Copy> {
     made.collect()
 }
 
-/// Stops a merge once it has read so many bytes.
+/// Stops a merge after a number of bytes read.
 struct StopAt(u64, Cell<bool>);
 
 impl Observer for StopAt {

@@ -6,7 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use compactor::generate::{Amount, GenerateOptions, Shape, generate};
-use compactor::{Error, ErrorKind, MergeReport, MergeRequest, NoObserver, Scope, merge};
+use compactor::merge::merge;
+use compactor::{Error, ErrorKind, MergeReport, MergeRequest, NoObserver, Scope};
 use compactor_io::IoOptions;
 use compactor_sstable::Version;
 use tempfile::TempDir;

@@ -152,7 +152,7 @@ fn scrubbed_with(
     })
 }
 
-/// What was kept is as it was; what was not kept lies in a loss; what lies in none was kept.
+/// Kept data is unchanged; other data is in a loss; data in no loss was kept.
 fn check(original: &BTreeMap<String, Item>, scrubbed: &Scrubbed) -> usize {
     let kept = scrubbed.output.as_deref().map(items).unwrap_or_default();
     let lost = |item: &Item| {
@@ -408,7 +408,7 @@ fn a_dry_run_tells_the_same_and_writes_nothing() {
     assert_eq!(dry.report.losses, wet.losses);
 }
 
-/// Of a row that cannot be read, with all checksums right, nothing is lost but what lies between it
+/// Of a row that cannot be read, with valid checksums, nothing is lost except the bytes between it
 /// and the next place that is known.
 #[test]
 fn an_unreadable_row_ends_what_is_open_and_no_more() {

@@ -1,4 +1,4 @@
-//! Swaps that are killed after each step: the table is all old or all new to whoever acts on the
+//! Swaps that are killed after each step: the table is all old or all new to a program that acts on the
 //! transaction log, and to the next swap.
 
 use std::collections::BTreeSet;
@@ -9,12 +9,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use compactor::generate::{Amount, GenerateOptions, Shape, generate};
+use compactor::merge::run_merges;
 use compactor::run_record::Recorder;
 use compactor::swap::{Step, SwapRequest, SwapState, swap};
-use compactor::{
-    ErrorKind, InputCheck, MergeRequest, NoObserver, Scope, Table, open_merge_groups,
-    run_merges_recorded,
-};
+use compactor::{ErrorKind, InputCheck, Io, MergeJob, MergeRequest, NoObserver, Scope, Table};
 use compactor_io::IoOptions;
 use compactor_sstable::transaction_log::{self, TransactionLog};
 
@@ -83,9 +81,9 @@ fn merge(inputs: &[PathBuf], output: &Path, scope: Scope) {
     request.gc_before_s = Some(0);
     request.split = compactor::OutputSplit::MaxBytes(300 << 10);
     let recorder = Recorder::new("merge", &request).unwrap();
-    let jobs = open_merge_groups(IoOptions::default(), request).unwrap();
+    let jobs = MergeJob::open_groups(Io::new(IoOptions::default()).unwrap(), request).unwrap();
     let check = InputCheck::AllComponents;
-    run_merges_recorded(jobs, check, Some(&recorder), &mut NoObserver).unwrap();
+    run_merges(jobs, check, Some(&recorder), &mut NoObserver).unwrap();
 }
 
 impl Setting {

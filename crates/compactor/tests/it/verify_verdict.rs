@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 
 use crate::support::damage::Copy;
 use crate::support::sstable;
+use compactor::merge::run_merge;
 use compactor::verify::{VerifyOptions, VerifyReport, verify};
 use compactor::{
-    ErrorKind, InputCheck, MergeJob, MergeRequest, NoObserver, OutputCompression, Scope, run_merge,
+    ErrorKind, InputCheck, MergeJob, MergeRequest, NoObserver, OutputCompression, Scope,
 };
 use compactor_engine::input::{InputSstable, KeyRange};
 use compactor_io::{BackendKind, Io, IoOptions, ReadMode, WriteMode};
@@ -32,7 +33,7 @@ fn directory() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").unwrap_or_else(|_| tempfile::tempdir().unwrap())
 }
 
-/// What the two said.
+/// The two verdicts.
 #[derive(Debug, PartialEq)]
 enum Verdict {
     Sound,
@@ -231,7 +232,7 @@ fn of_flipped_bits() {
 
 type Edit = fn(&mut Statistics);
 
-/// A `Statistics.db` of another SSTable of the table, as far as anything tells it from the right one.
+/// A `Statistics.db` of another SSTable of the table, where it can be distinguished from the right one.
 #[test]
 fn of_foreign_statistics() {
     let judge = Judge::new();
@@ -432,7 +433,7 @@ fn nothing_is_dropped_on_the_word_of_foreign_statistics() {
         assert!(open(&copy).fully_expired().is_empty(), "{place}");
         let error = run(&copy).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Corrupt, "{place}: {error}");
-        // With other partitions it is not read, but held against the index.
+        // With other partitions it is not read, but compared with the index.
         let copy = Copy::of(&sstable(place));
         copy.edit_statistics(|s| {
             expired(s);
@@ -450,7 +451,7 @@ fn nothing_is_dropped_on_the_word_of_foreign_statistics() {
 }
 
 /// Whether an input goes unread is asked of those of the table's SSTables that may have a partition of
-/// it. One that lies about that is found out.
+/// it. One with a wrong value is detected.
 #[test]
 fn nothing_is_dropped_on_the_word_of_a_foreign_key_range() {
     let judge = Judge::new();
@@ -493,7 +494,7 @@ fn nothing_is_dropped_on_the_word_of_a_foreign_key_range() {
     summary.write(&mut foreign);
     fs::write(&path, foreign).unwrap();
     assert!(is_dropped(&honest) && is_refused(&honest));
-    // Instead of a damaged or missing one Index.db is believed.
+    // Instead of a damaged or missing one Index.db is used.
     fs::write(&path, &intact[..intact.len() - 3]).unwrap();
     assert!(!is_dropped(&honest) && is_dropped(&liar));
     input.remove_and_unlist(Component::Summary);

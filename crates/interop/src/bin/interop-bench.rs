@@ -16,7 +16,7 @@ use compactor_lab::bench::{
 use interop::usage;
 use interop::{Access, Cassandra, CompactRequest, Mode, Options, Pipeline, Release, Table};
 
-/// Cassandra as an arm of `compactor bench`, which starts this and tells it what to compact:
+/// Cassandra as an arm of `compactor bench`, which starts this and sends it the inputs to compact:
 /// `compactor bench --cassandra 'interop-bench --pipeline iterator'`.
 #[derive(Debug, Parser)]
 struct Arguments {

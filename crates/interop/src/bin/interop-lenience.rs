@@ -1,4 +1,4 @@
-//! Changed SSTables before Cassandra and before ours, as many as asked.
+//! Changed SSTables, read by Cassandra and by ours: a given number.
 //!
 //! `cargo run -p interop --bin interop-lenience -- --seeds 1..171 --jobs 2`
 

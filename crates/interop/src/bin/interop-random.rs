@@ -1,4 +1,4 @@
-//! Random differential tests against Cassandra, as many as asked.
+//! Random differential tests against Cassandra: a given number.
 //!
 //! `cargo run --release -p interop --bin interop-random -- --seeds 1..2001 --jobs 2`
 

@@ -38,7 +38,7 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// Lets a second daemon join a first one, repairs both, and examines what lies in each after every step. Returns what
+    /// Lets a second daemon join a first one, repairs both, and examines the SSTables of each after every step. Returns what
     /// is not as it should be.
     ///
     /// # Errors

@@ -141,7 +141,7 @@ impl Jvm {
     }
 }
 
-/// Links a file, or everything in a directory; copies what lies on another file system.
+/// Links a file, or everything in a directory; copies from another file system.
 fn link(from: &Path, to: &Path) -> Result<()> {
     if from.is_dir() {
         for entry in fs::read_dir(from)? {

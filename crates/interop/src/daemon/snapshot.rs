@@ -21,7 +21,7 @@ pub(crate) fn directory(node: &Node, table: &Table, tag: &str) -> Result<PathBuf
     Ok(directory.join("snapshots").join(tag))
 }
 
-/// Each Data.db below a directory, in the order of their names; indexes' tables lie in directories that begin with a
+/// Each Data.db below a directory, in the order of their names; indexes' tables are in directories that begin with a
 /// dot, and are left out.
 pub(crate) fn data_files(directory: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();

@@ -96,7 +96,7 @@ impl Ours {
         };
         let mut options = ours::options(&[data.to_owned()], place, &request)?;
         options.gc_before_s = None;
-        let merge = || compactor::merge(options, &mut NoObserver);
+        let merge = || compactor::merge::merge(options, &mut NoObserver);
         if let Some(report) = ours.attempt("merge", merge) {
             ours.has_warnings = !report.warnings.is_empty();
             ours.merged = report.outputs.into_iter().next().map(|o| o.data_path);

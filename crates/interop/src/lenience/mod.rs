@@ -1,6 +1,6 @@
 //! What Cassandra's readers take, ours take: SSTables of random plans, changed in random ways, before both.
 //!
-//! Cassandra opens each, reads it to its end and runs its extended verifier; ours verifies, merges, dumps and tells what it
+//! Cassandra opens each, reads it to its end and runs its extended verifier; ours verifies, merges, dumps and reports what it
 //! says of itself. What all three of Cassandra's find nothing in, none of ours may refuse, and the merge must hold the rows
 //! that Cassandra reads; what both its reader and its verifier refuse, ours must not take without a word. The exceptions,
 //! by kind, are in `exceptions`.

@@ -21,11 +21,11 @@ fn comparable(text: &str) -> String {
             section = label;
         }
         match section {
-            // Where it lies; a sum that overflows there and not here.
+            // Its path; a sum that overflows there and not here.
             "SSTable" | "Table" | "Duration" => continue,
             // Beyond 2038 it is negative there.
             "EncodingStats minLocalDeletionTime" => continue,
-            // The viewer puts exact moments into buckets again, and tells the buckets.
+            // The viewer adds exact times to buckets again, and prints the buckets.
             "Estimated tombstone drop times" if line.starts_with(' ') && !line.contains('|') => {
                 continue;
             }
@@ -53,14 +53,14 @@ fn comparable(text: &str) -> String {
     lines.join("\n")
 }
 
-/// The words of a line, whatever lies between them, spelt as we spell them.
+/// The words of a line, without separators, in our spelling.
 fn words(line: &str) -> String {
     let line = line.replace('(', " ( ").replace(')', " ) ");
     let mut words = line.split_whitespace();
     let mut found = Vec::new();
     while let Some(word) = words.next() {
         if word == "gc_grace_seconds" {
-            // Ours tells what it reckoned with.
+            // Ours prints the grace that it used.
             found.pop();
             break;
         }

@@ -242,7 +242,7 @@ pub(super) fn compression(rng: &mut Random) -> Compression {
         return options;
     }
     options.insert("class".to_owned(), class.to_owned());
-    // Most tables come to less than 16 KiB.
+    // Most tables have less than 16 KiB.
     let kib = *rng.pick(&["1", "1", "4", "16", "64"]);
     options.insert("chunk_length_in_kb".to_owned(), kib.to_owned());
     if rng.one_in(4) {

@@ -1,4 +1,4 @@
-//! Tables with `provide_overlapping_tombstones`: what lies beside the merge removes data of it.
+//! Tables with `provide_overlapping_tombstones`: overlapping SSTables remove data of the merge.
 
 use super::random::{self, MIXED, RANGES};
 use super::{Scenario, T0};

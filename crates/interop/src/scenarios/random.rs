@@ -30,7 +30,7 @@ fn mixed(seed: u64) -> Scenario {
 pub(super) const MIXED: &str = "CREATE TABLE $t (k int, c int, d text, a int, b text, m map<int, int>, s set<text>, \
      st text static, sm map<int, int> static, PRIMARY KEY (k, c, d))";
 
-/// So many mutations of every kind.
+/// `count` mutations of every kind.
 pub(super) fn mutations(rng: &mut Random, count: u32) -> Input {
     let mut input = Input::default();
     input.at(T0);
@@ -117,7 +117,7 @@ fn ranges(seed: u64) -> Scenario {
 pub(super) const RANGES: &str = "CREATE TABLE $t (k int, c int, d int, v int, PRIMARY KEY (k, c, d)) \
      WITH CLUSTERING ORDER BY (c ASC, d DESC)";
 
-/// So many mutations, mostly range deletions.
+/// `count` mutations, mostly range deletions.
 pub(super) fn range_deletions(rng: &mut Random, count: u32) -> Input {
     let mut input = Input::default();
     for _ in 0..count {

@@ -60,7 +60,7 @@ fn wide_reversed() -> Scenario {
 fn wide_ranges() -> Scenario {
     Scenario::new(
         "wide_ranges",
-        "range tombstones open across block borders, nested and touching there",
+        "range tombstones open across block boundaries, nested and touching there",
     )
     .schema(TABLE)
     .input(|i| rows(i, 1, 0..300, 1500, 10))

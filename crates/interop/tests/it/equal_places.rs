@@ -147,7 +147,7 @@ fn the_choice_depends_on_ids() {
     for turn in 0..17 {
         let rows = compare(&mut cassandra, &case).unwrap_or_else(|e| panic!("turn {turn}: {e:#}"));
         seen.insert(rows);
-        // A turn takes eight ids otherwise, and comes to two of the buckets.
+        // Otherwise a round takes eight ids, and uses two of the buckets.
         cassandra.dump(&case.table, &case.inputs[0]).unwrap();
     }
     assert_eq!(seen.len(), 2, "{seen:?}");

@@ -1,4 +1,4 @@
-//! A fixed set of changed SSTables; `interop-lenience` changes as many as asked.
+//! A fixed set of changed SSTables; `interop-lenience` changes a given number.
 
 use interop::lenience::Campaign;
 

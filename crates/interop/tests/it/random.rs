@@ -1,4 +1,4 @@
-//! A fixed set of seeds, and what others have found; `interop-random` runs as many as asked.
+//! A fixed set of seeds, and what others have found; `interop-random` runs a given number.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
 //! Every scenario in every mode: Cassandra's own inputs and compaction pass our verification, and our merge of the
-//! same inputs passes it too and holds the same rows. What is merged in passes comes to the same bytes.
+//! same inputs passes it too and holds the same rows. A merge in passes produces the same bytes.
 
 use std::path::Path;
 

@@ -218,7 +218,7 @@ fn rows(dump: &str) -> impl Iterator<Item = (String, usize)> {
     })
 }
 
-/// The rows of the intact SSTable that lie in none of the losses.
+/// The rows of the intact SSTable that are in none of the losses.
 fn not_lost(io: &Io, intact: &Path, dump: &str, report: &ScrubReport) -> Result<BTreeSet<String>> {
     let mut places = Vec::new();
     let mut scan = Scan::open(io, intact, ReadMode::Auto)?;

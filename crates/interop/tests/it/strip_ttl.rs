@@ -118,7 +118,7 @@ fn strip(
     let mut options = ours::options(&case.inputs, directory, &request)?;
     options.strip_ttl = true;
     change(&mut options);
-    let report = compactor::merge(options, &mut NoObserver)?;
+    let report = compactor::merge::merge(options, &mut NoObserver)?;
     let removed = report.ttl_removed.context("no count of TTLs")?;
     let outputs = report.outputs.into_iter();
     let mut outputs = outputs.map(|output| output.data_path);

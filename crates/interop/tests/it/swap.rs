@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
+use compactor::merge::run_merges;
 use compactor::run_record::Recorder;
 use compactor::swap::{Step, SwapRequest, swap};
-use compactor::{InputCheck, MergeRequest, NoObserver, open_merge_groups, run_merges_recorded};
+use compactor::{InputCheck, Io, MergeJob, MergeRequest, NoObserver};
 use compactor_io::IoOptions;
 use compactor_sstable::transaction_log;
 use interop::{Cassandra, Mode, Table};
@@ -94,9 +95,9 @@ fn set_up(from: &Path, directory: &Path) -> Result<tempfile::TempDir> {
     let output = place.path().join("out");
     let request = MergeRequest::new(inputs, &output);
     let recorder = Recorder::new("merge", &request)?;
-    let jobs = open_merge_groups(IoOptions::default(), request)?;
+    let jobs = MergeJob::open_groups(Io::new(IoOptions::default())?, request)?;
     let check = InputCheck::AllComponents;
-    run_merges_recorded(jobs, check, Some(&recorder), &mut NoObserver)?;
+    run_merges(jobs, check, Some(&recorder), &mut NoObserver)?;
     Ok(place)
 }
 

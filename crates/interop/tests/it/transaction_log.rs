@@ -57,7 +57,7 @@ fn run(cassandra: &mut Cassandra) -> Result<()> {
     let added = add(first)? + &add(second)?;
     let commit = Record::commit().line();
 
-    // Cut off in front of, within, and behind the end.
+    // Truncated before, within, and after the end.
     for (what, lines, left) in [
         ("no end", added.clone(), 1),
         (

@@ -4,7 +4,8 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use compactor::{Error, MergeReport, MergeRequest, Observer, Scope, merge};
+use compactor::merge::merge;
+use compactor::{Error, MergeReport, MergeRequest, Observer, Scope};
 use compactor_io::{ReadMode, WriteMode, drop_clean_pages};
 use compactor_sstable::Component;
 use compactor_sstable::descriptor::Descriptor;

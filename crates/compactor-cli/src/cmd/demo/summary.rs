@@ -140,7 +140,7 @@ fn meaning(demo: &Demo, text: &mut String) -> std::fmt::Result {
         text,
         "The buffered one left {left} there. On a node that is memory taken from the rows that\n\
          its reads have warmed, for files that nobody will read again soon.\n\
-         `compactor doctor DIR` tells what works on another disk."
+         `compactor doctor DIR` shows what works on another disk."
     )
 }
 

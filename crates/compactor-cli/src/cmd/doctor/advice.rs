@@ -4,7 +4,7 @@ use super::findings::{Findings, Status};
 
 /// A merge has two descriptors for each input, and some besides; this suffices for a thousand inputs.
 const ENOUGH_FILES: u64 = 2200;
-/// Readahead of buffered reads below which reading in turns from several files seeks a lot, KiB.
+/// Readahead of buffered reads below which alternating reads of several files seek a lot, KiB.
 const LONG_READAHEAD_KB: u64 = 1024;
 
 /// Advice for the operator.
@@ -58,7 +58,7 @@ pub fn advice(findings: &Findings) -> Vec<String> {
     if findings.cachestat.status == Status::Fails {
         advice.push(
             "cachestat is missing (Linux 6.5) or blocked: page counts in reports come from mincore, \
-             which tells nothing of dirty pages"
+             which does not report dirty pages"
                 .to_owned(),
         );
     }

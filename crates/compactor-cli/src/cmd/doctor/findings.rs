@@ -28,7 +28,7 @@ pub struct Findings {
     pub dontcache: Finding,
     /// `cachestat(2)`.
     pub cachestat: Finding,
-    /// Whether the kernel tells how much of a file that is there is in the page cache.
+    /// Whether the kernel reports how much of an existing file is in the page cache.
     pub page_counts: Finding,
     /// `RLIMIT_MEMLOCK`, bytes.
     pub locked_memory_bytes: Limit,

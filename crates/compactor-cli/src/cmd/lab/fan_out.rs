@@ -25,7 +25,7 @@ const SPAN: RangeInclusive<Seconds> = Seconds(1)..=Seconds(366 * 86_400);
 /// SSTables of rows with a time to live are flushed at times of a virtual clock, and after each all that the strategy
 /// selects is merged, until it selects nothing: leveled compaction with a fan-out of 10 and of 4, with 4 and SSTables
 /// 6.4 times as large, in whole MiB, and level count compaction. All have the same flushes. The merges are real, and drop what has
-/// expired by the virtual clock; bytes are those of the files. Beside them: `compactor simulate` of the same flushes,
+/// expired by the virtual clock; bytes are those of the files. For comparison: `compactor simulate` of the same flushes,
 /// the formula of the issue, and the figures that it published. The same options and seed give the same figures on any
 /// machine.
 ///

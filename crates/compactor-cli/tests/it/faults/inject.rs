@@ -124,7 +124,7 @@ impl Injection {
             _ => format!("{first}..{}", first + 1 + random.index(8)),
         };
         let injection = Injection::new(call, error, &when);
-        // What goes wrong while the first fault is mended: the machine, or the file system's writer, is gone.
+        // A second fault while the first is handled: the machine, or the file system's writer, is gone.
         let second = *random.pick(&["unlink", "rename", "fsync", "ftruncate"]);
         let fault = match second {
             "unlink" => *random.pick(&["error=EROFS", "signal=KILL"]),

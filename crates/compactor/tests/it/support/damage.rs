@@ -35,7 +35,7 @@ impl Copy {
         }
     }
 
-    /// Where it lies.
+    /// Position.
     pub fn directory(&self) -> &Path {
         self.directory.path()
     }
@@ -104,7 +104,7 @@ impl Copy {
     }
 
     /// Changes the uncompressed content of `Data.db` and makes checksums, chunk offsets and ratio fit
-    /// it, so that nothing but the content tells of the change.
+    /// it, so that only the content shows the change.
     pub fn edit_content(&self, edit: impl FnOnce(&mut Vec<u8>)) {
         if self.path(Component::Crc).exists() {
             self.edit(Component::Data, edit);

@@ -6,7 +6,7 @@ pub(super) fn tables() -> Vec<Table> {
     vec![secondary(), sai(), sasi(), view()]
 }
 
-/// Indexes whose entries lie in a table of their own.
+/// Indexes whose entries are in a hidden table.
 fn secondary() -> Table {
     let create = "CREATE TABLE $t (k int, c int, v text, s int STATIC, m map<text, int>, PRIMARY KEY (k, c))";
     Table::new("secondary", create, |round, writes| {

@@ -81,7 +81,7 @@ impl Table {
         }
     }
 
-    /// A statement in front of the one that makes the table, such as that of a type.
+    /// A statement before the one that creates the table, such as that of a type.
     fn before(mut self, statement: &str) -> Self {
         self.schema
             .insert(self.schema.len() - 1, statement.to_owned());
