@@ -63,6 +63,9 @@ pub struct Report {
     /// The report for people.
     #[serde(skip)]
     pub section: Section,
+    /// The result as one picture, an SVG file, if there is one for the experiment.
+    #[serde(skip)]
+    pub picture: Option<String>,
     #[serde(skip)]
     pub(crate) experiment: &'static Experiment,
 }

@@ -11,6 +11,11 @@ const EXAMPLE: &str = concat!(
     "/../compactor-lab/tests/data/outcome.json"
 );
 
+const CHUNK_LENGTH: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../compactor-lab/tests/data/chunk_length.json"
+);
+
 fn report(directory: &Path, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_compactor"))
         .args(["lab", "report"])
@@ -56,6 +61,24 @@ fn the_same_figures_in_every_form() {
         .iter()
         .find(|f| f["figure"] == "p99_ns");
     assert_eq!(p99.unwrap()["least"], 425_461.0);
+}
+
+#[test]
+fn a_picture_has_all_arms_over_time() {
+    let temp = TempDir::new().unwrap();
+    stdout(&report(temp.path(), &[EXAMPLE, "--svg", "p99.svg"]));
+    let svg = std::fs::read_to_string(temp.path().join("p99.svg")).unwrap();
+    assert!(svg.starts_with("<svg xmlns=") && svg.contains("prefers-color-scheme:dark"));
+    for arm in ["idle", "buffered/buffered", "direct/direct"] {
+        assert!(svg.contains(&format!(">{arm}</text>")), "{svg}");
+    }
+    for other in [&[EXAMPLE, EXAMPLE][..], &[CHUNK_LENGTH]] {
+        let arguments = [other, &["--svg", "none.svg"]].concat();
+        let output = report(temp.path(), &arguments);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(String::from_utf8_lossy(&output.stderr).contains("--svg needs a single result"));
+        assert!(!temp.path().join("none.svg").exists());
+    }
 }
 
 #[test]

@@ -58,6 +58,7 @@ pub fn report(outcome: &BenchOutcome) -> Report {
             blocks,
             ..Section::default()
         },
+        picture: None,
         experiment: &EXPERIMENT,
     }
 }

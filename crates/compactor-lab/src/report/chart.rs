@@ -231,6 +231,13 @@ impl Mark {
     }
 }
 
+impl Mark {
+    /// A mark at a tick of an axis.
+    pub(super) fn of_tick((at, _): Point) -> Mark {
+        Mark::new(at, plain(at))
+    }
+}
+
 /// Panels one above the other that share the horizontal axis.
 #[derive(Debug)]
 pub(super) struct Plot<'a> {
@@ -328,6 +335,16 @@ impl Plot<'_> {
             }
             svg.path("line", line.stroke, &places(&line.points));
         }
+    }
+}
+
+/// Turns the element of a picture into a file by itself, with the colours of reports, light and dark.
+pub(super) fn svg_file(element: &str) -> String {
+    let css = include_str!("../../templates/report.css");
+    let style = format!("<style>\n{css}svg{{background:var(--paper)}}\n</style>\n");
+    match element.split_once('\n') {
+        Some((begin, rest)) => format!("{begin}\n{style}{rest}"),
+        None => element.to_owned(),
     }
 }
 

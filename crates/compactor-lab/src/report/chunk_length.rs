@@ -91,6 +91,7 @@ pub fn report(name: impl Into<String>, outcome: &ChunkLengthOutcome) -> Report {
         }],
         warnings: outcome.warnings.clone(),
         fio: None,
+        picture: None,
         experiment: &EXPERIMENT,
     }
 }

@@ -71,6 +71,7 @@ pub fn report(name: impl Into<String>, outcome: &FanOutOutcome) -> Report {
         }],
         warnings: outcome.warnings.clone(),
         fio: None,
+        picture: None,
         experiment: &EXPERIMENT,
     }
 }

@@ -54,6 +54,7 @@ pub fn report(fio: &FioOutcome, interference: Option<&Outcome>) -> Report {
             blocks: tables(fio, arms.as_ref()),
             ..Section::default()
         },
+        picture: None,
         experiment: &EXPERIMENT,
     }
 }

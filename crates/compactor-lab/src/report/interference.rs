@@ -74,6 +74,8 @@ pub fn report(name: impl Into<String>, outcome: &Outcome, fio: Option<&FioOutcom
         .collect();
     let name = name.into();
     let section = section(&name, outcome, &points, fio);
+    let picture =
+        (points.first()).and_then(|(point, compared)| charts::p99_over_time(point, compared));
     let point = |(point, comparison): (&SweepPoint, Comparison)| Point {
         circumstances: json!({
             "hot_set_bytes": point.hot_set_bytes,
@@ -88,6 +90,7 @@ pub fn report(name: impl Into<String>, outcome: &Outcome, fio: Option<&FioOutcom
         warnings: outcome.warnings.clone(),
         fio: fio.cloned(),
         section,
+        picture,
         experiment: &EXPERIMENT,
     }
 }

@@ -35,6 +35,28 @@ fn figures_are_of_the_runs_that_count() {
     assert_eq!(comparison.left_out[0].reasons[0].kind, "pages_left");
 }
 
+#[test]
+fn the_picture_by_itself_is_well_formed() {
+    let outcome: Outcome = serde_json::from_str(EXAMPLE).unwrap();
+    let picture = interference::report("", &outcome, None).picture.unwrap();
+    let document = roxmltree::Document::parse(&picture).unwrap();
+    let root = document.root_element();
+    assert!(
+        root.attribute("aria-label")
+            .unwrap()
+            .contains("direct/direct: p99 of a second between")
+    );
+    assert_eq!(
+        root.first_element_child().unwrap().tag_name().name(),
+        "style"
+    );
+    let lines = root
+        .children()
+        .filter(|node| node.tag_name().name() == "polyline");
+    // A line and its sample in the legend for each arm.
+    assert_eq!(lines.count(), 6);
+}
+
 fn kinds(outcome: &Outcome) -> Vec<String> {
     let report = interference::report("", outcome, None);
     let points = report.points.iter();

@@ -14,7 +14,7 @@ use super::node::Node;
 use super::tables::{self, CHUNK_END, DICTIONARY, KEYSPACE, Table};
 use super::view::View;
 use super::workflows::{By, Workflows, live};
-use super::{parity, snapshot, tools};
+use super::{parity, snapshot, tools, written};
 
 /// Steps that can be left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -186,6 +186,10 @@ impl Run<'_> {
     /// Our outputs go back into the node in every way.
     fn ways_back(&mut self, workflows: &Workflows<'_>, part: Part) -> Result<()> {
         let (compactor, scratch) = (workflows.compactor, workflows.scratch);
+        if let Err(error) = written::round_trip(&mut self.node, scratch) {
+            self.fail(format!("SstableWriter: {error:#}"));
+        }
+        self.log("import of SstableWriter's rows");
         self.each("import beside", |node, table| {
             workflows.import_beside(node, table, "flushed", "beside")
         });

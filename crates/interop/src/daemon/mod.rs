@@ -22,6 +22,7 @@ pub mod tables;
 mod tools;
 mod view;
 mod workflows;
+mod written;
 
 pub use campaign::{Campaign, Outcome, Part};
 pub use kind::Kind;

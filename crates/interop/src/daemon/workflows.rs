@@ -242,17 +242,19 @@ fn import_as_printed(node: &mut Node, outputs: &Outputs) -> Result<()> {
         .into_iter()
         .flatten()
         .find(|command| command["purpose"] == "import");
-    let words: Vec<&str> = import.context("no command to import")?["argv"]
-        .as_array()
-        .context("arguments")?
-        .iter()
-        .filter_map(Value::as_str)
-        .collect();
+    let argv = import.context("no command to import")?["argv"].clone();
+    let argv: Vec<String> = serde_json::from_value(argv)?;
+    self::import(node, &argv, &outputs.data_files)
+}
+
+/// Runs an import, which must take every SSTable.
+pub(crate) fn import(node: &mut Node, argv: &[String], data_files: &[PathBuf]) -> Result<()> {
+    let words: Vec<&str> = argv.iter().map(String::as_str).collect();
     let ["nodetool", arguments @ ..] = &words[..] else {
         bail!("not a command of nodetool: {words:?}")
     };
     let printed = node.nodetool(arguments)?;
-    for data in &outputs.data_files {
+    for data in data_files {
         ensure!(
             !data.exists(),
             "nodetool import left {}: {printed}",

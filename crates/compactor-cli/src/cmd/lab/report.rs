@@ -27,6 +27,9 @@ use crate::result_file::ResultFile;
   With charts, as a single HTML file:
     compactor lab report outcome.json --html report.html
 
+  A picture of p99 over time, for a README:
+    compactor lab report outcome.json --svg p99.svg
+
   Two machines side by side, as Markdown:
     compactor lab report laptop.json server.json --format markdown")]
 pub struct Args {
@@ -42,6 +45,10 @@ pub struct Args {
     /// Also writes the report with charts to a file, for any browser and for print.
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
+
+    /// Also writes p99 over time of each arm as an SVG picture; only with a single result of `interference`.
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
 
     /// Form of the output on stdout.
     #[arg(long, value_enum, default_value = "text")]
@@ -75,6 +82,20 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         return Err(Error::invalid(reason).into());
     }
     let document = Report::document(&reports);
+    if let Some(path) = &args.svg {
+        let [
+            Report {
+                picture: Some(picture),
+                ..
+            },
+        ] = &reports[..]
+        else {
+            let reason = "--svg needs a single result of `compactor lab interference`, with runs that were sampled";
+            return Err(Error::invalid(reason).into());
+        };
+        ResultFile::create(path)?.write(picture)?;
+        say(format_args!("picture: {}", path.display()));
+    }
     if let Some(path) = &args.html {
         ResultFile::create(path)?.write(&document.to_html())?;
         say(format_args!("report with charts: {}", path.display()));

@@ -3,7 +3,7 @@
 use super::P99;
 use crate::comparison::Comparison;
 use crate::outcome::{Latency, Outcome, Pages, Phase, Run, Sample, SweepPoint};
-use crate::report::chart::{Axis, Line, Mark, Panel, Plot, Point, Stroke, plain};
+use crate::report::chart::{Axis, Line, Mark, Panel, Plot, Point, Stroke, plain, svg_file};
 use crate::report::document::Block;
 use crate::report::units::{bytes, milliseconds, significant};
 use crate::stats::median;
@@ -193,6 +193,38 @@ pub(super) fn timelines(
     })
 }
 
+/// p99 over time of all arms in one picture, as an SVG file; `None` if nothing was sampled.
+pub(super) fn p99_over_time(point: &SweepPoint, comparison: &Comparison) -> Option<String> {
+    let arms = comparison.arms.iter();
+    let all = arms.filter_map(|arm| Timeline::of(point, &arm.arm, 1));
+    let all: Vec<Timeline> = all.filter(|timeline| timeline.p99.len() > 1).collect();
+    let p99 = || all.iter().flat_map(|timeline| &timeline.p99);
+    let time = Axis::linear(p99().map(|p| p.0));
+    let lines = all.iter().map(|timeline| {
+        let stroke = Stroke::of(comparison, &timeline.arm);
+        Line::new(&timeline.arm, stroke, timeline.p99.clone())
+    });
+    let described = all
+        .iter()
+        .map(|timeline| format!("{}: {}", timeline.arm, timeline.p99_range()));
+    let plot = Plot {
+        title: "p99 of reads over time",
+        description: described.collect::<Vec<_>>().join("; "),
+        heading: None,
+        x_name: "seconds since the compaction began",
+        x_axis: time,
+        x_marks: time.ticks_at(6).into_iter().map(Mark::of_tick).collect(),
+        shade: all.iter().find_map(|timeline| timeline.during),
+        panels: vec![Panel::new(
+            "p99 of the reads that ended in each second, ms",
+            Axis::log(p99().map(|p| p.1), 1.0),
+            (7, milliseconds),
+            lines.collect(),
+        )],
+    };
+    (!all.is_empty()).then(|| svg_file(&plot.draw()))
+}
+
 /// Series of an arm over seconds, of the run with the median p99.
 struct Timeline {
     arm: String,
@@ -249,10 +281,7 @@ impl Timeline {
         let hot_set = line("", &self.hot_percent, "");
         let inputs = line("inputs", &self.inputs_mib, "");
         let output = line("output", &self.outputs_mib, "4 3");
-        let marks = time
-            .ticks_at(6)
-            .into_iter()
-            .map(|(at, _)| Mark::new(at, plain(at)));
+        let marks = time.ticks_at(6).into_iter().map(Mark::of_tick);
         Plot {
             title: "Over time",
             description: format!("{}: {}", self.arm, self.description()),
@@ -279,19 +308,29 @@ impl Timeline {
         }
     }
 
+    fn p99_range(&self) -> String {
+        let [least, most] = [least(&self.p99), most(&self.p99)].map(milliseconds);
+        format!("p99 of a second between {least} and {most} ms")
+    }
+
     fn description(&self) -> String {
-        let most = |line: &[Point]| line.iter().map(|p| p.1).fold(f64::NAN, f64::max);
-        let least = |line: &[Point]| line.iter().map(|p| p.1).fold(f64::NAN, f64::min);
         format!(
-            "p99 of a second between {} and {} ms; at least {}% of the hot set in the page cache; at most \
-             {} MiB of the inputs and {} MiB of the output",
-            milliseconds(least(&self.p99)),
-            milliseconds(most(&self.p99)),
+            "{}; at least {}% of the hot set in the page cache; at most {} MiB of the inputs and {} MiB of the \
+             output",
+            self.p99_range(),
             significant(least(&self.hot_percent)),
             significant(most(&self.inputs_mib)),
             significant(most(&self.outputs_mib)),
         )
     }
+}
+
+fn least(line: &[Point]) -> f64 {
+    line.iter().map(|p| p.1).fold(f64::NAN, f64::min)
+}
+
+fn most(line: &[Point]) -> f64 {
+    line.iter().map(|p| p.1).fold(f64::NAN, f64::max)
 }
 
 fn p99_by_second(run: &Run) -> Vec<Point> {

@@ -18,6 +18,8 @@ const ROUND_SECONDS: i64 = 60;
 /// Maximum number of probes, after which the spool is full.
 const MAX_PROBES: usize = 100;
 const EMPTY_POINT: i64 = -1;
+/// Runs whose slots are loaded into the processor's caches together.
+const BATCH: usize = 32;
 
 /// Builder of a [`TombstoneHistogram`].
 #[derive(Clone, Debug)]
@@ -77,13 +79,16 @@ impl TombstoneHistogramBuilder {
 
     /// Adds the runs of a part, as if their times were added here.
     pub fn add_runs(&mut self, runs: &[TimeRun]) {
-        for run in runs {
-            if run.point == self.point {
-                self.count += run.count;
-            } else {
-                self.spool_run();
-                self.point = run.point;
-                self.count = run.count;
+        for batch in runs.chunks(BATCH) {
+            self.spool.load(batch);
+            for run in batch {
+                if run.point == self.point {
+                    self.count += run.count;
+                } else {
+                    self.spool_run();
+                    self.point = run.point;
+                    self.count = run.count;
+                }
             }
         }
     }
@@ -157,6 +162,12 @@ fn round_up(point: i64) -> i64 {
     }
 }
 
+/// First slot that is probed: the hash is an int that addresses the lower half of the table.
+#[inline]
+fn first_slot(point: i64) -> usize {
+    point.wrapping_mul(948_701_839) as u32 as usize & (SPOOL_CAPACITY - 1)
+}
+
 /// Hash table with open addressing and linear probing. Cassandra's has twice as many slots as entries, but
 /// the upper half is reached only by probing.
 ///
@@ -181,9 +192,7 @@ impl Spool {
         if self.len > SPOOL_CAPACITY {
             return false;
         }
-        // The hash is an int that addresses the lower half of the table.
-        let hash = point.wrapping_mul(948_701_839) as u32 as usize;
-        let first = hash & (SPOOL_CAPACITY - 1);
+        let first = first_slot(point);
         let slots = first..first + MAX_PROBES;
         let points = self.points[slots.clone()].iter_mut();
         for (own, own_count) in points.zip(&mut self.counts[slots]) {
@@ -198,6 +207,16 @@ impl Spool {
             }
         }
         false
+    }
+
+    /// Loads the first slot of each run, so that these cache misses overlap.
+    fn load(&self, runs: &[TimeRun]) {
+        let loaded = runs.iter().fold(0, |sum: i64, run| {
+            let first = first_slot(run.point);
+            let (points, counts) = (self.points.get(first), self.counts.get(first));
+            sum ^ points.map_or(0, |point| *point) ^ counts.map_or(0, |count| i64::from(*count))
+        });
+        std::hint::black_box(loaded);
     }
 
     /// Points and counts in the order of the slots.
