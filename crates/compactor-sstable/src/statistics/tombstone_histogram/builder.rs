@@ -157,8 +157,8 @@ impl TombstoneHistogramBuilder {
 #[inline]
 fn round_up(point: i64) -> i64 {
     match point % ROUND_SECONDS {
-        0 => point,
-        rest => saturate(point + ROUND_SECONDS - rest),
+        0 => saturate(point),
+        rest => saturate(point.saturating_add(ROUND_SECONDS - rest)),
     }
 }
 
@@ -171,38 +171,40 @@ fn first_slot(point: i64) -> usize {
 /// Hash table with open addressing and linear probing. Cassandra's has twice as many slots as entries, but
 /// the upper half is reached only by probing.
 ///
-/// Two arrays of zeroes, whose pages are allocated when they are first written: most SSTables have deletions
-/// at few times.
+/// An array of zeroes, whose pages are allocated when they are first written: most SSTables have deletions
+/// at few times. A slot is a single number, so that a probe misses one cache line.
 #[derive(Clone, Debug, Default)]
 struct Spool {
-    points: Vec<i64>,
-    /// Number of times each point was added; 0 for a free slot.
-    counts: Vec<i32>,
+    slots: Vec<u64>,
     len: usize,
 }
+
+/// Bits of a slot for the number of times a point was added, 0 in a free slot. The rest is the point, which is
+/// at most [`MAX_DELETION_TIME`](super::MAX_DELETION_TIME).
+const COUNT_BITS: u32 = 31;
+const COUNT_MASK: u64 = (1 << COUNT_BITS) - 1;
 
 impl Spool {
     /// Adds to the count of a point; returns false if the table is full.
     #[inline]
     fn try_add(&mut self, point: i64, count: i32) -> bool {
-        if self.counts.is_empty() {
-            self.points = vec![0; SPOOL_CAPACITY + MAX_PROBES];
-            self.counts = vec![0; SPOOL_CAPACITY + MAX_PROBES];
+        if self.slots.is_empty() {
+            self.slots = vec![0; SPOOL_CAPACITY + MAX_PROBES];
         }
         if self.len > SPOOL_CAPACITY {
             return false;
         }
         let first = first_slot(point);
-        let slots = first..first + MAX_PROBES;
-        let points = self.points[slots.clone()].iter_mut();
-        for (own, own_count) in points.zip(&mut self.counts[slots]) {
-            if *own_count == 0 {
-                (*own, *own_count) = (point, count);
+        for slot in &mut self.slots[first..first + MAX_PROBES] {
+            let added = *slot & COUNT_MASK;
+            if added == 0 {
+                *slot = (point as u64) << COUNT_BITS | count as u64;
                 self.len += 1;
                 return true;
             }
-            if *own == point {
-                *own_count = own_count.saturating_add(count);
+            if *slot >> COUNT_BITS == point as u64 {
+                let count = (added + count as u64).min(COUNT_MASK);
+                *slot = (point as u64) << COUNT_BITS | count;
                 return true;
             }
         }
@@ -211,18 +213,14 @@ impl Spool {
 
     /// Loads the first slot of each run, so that these cache misses overlap.
     fn load(&self, runs: &[TimeRun]) {
-        let loaded = runs.iter().fold(0, |sum: i64, run| {
-            let first = first_slot(run.point);
-            let (points, counts) = (self.points.get(first), self.counts.get(first));
-            sum ^ points.map_or(0, |point| *point) ^ counts.map_or(0, |count| i64::from(*count))
-        });
-        std::hint::black_box(loaded);
+        let slots = runs.iter().map(|run| self.slots.get(first_slot(run.point)));
+        std::hint::black_box(slots.flatten().fold(0, |loaded, slot| loaded ^ slot));
     }
 
     /// Points and counts in the order of the slots.
     fn slots(&self) -> impl Iterator<Item = (i64, i32)> {
-        let slots = self.points.iter().copied().zip(self.counts.iter().copied());
-        slots.filter(|(_, count)| *count != 0)
+        let taken = self.slots.iter().filter(|slot| **slot != 0);
+        taken.map(|slot| ((slot >> COUNT_BITS) as i64, (slot & COUNT_MASK) as i32))
     }
 }
 
