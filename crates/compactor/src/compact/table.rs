@@ -1,5 +1,8 @@
 //! Current SSTables of a table during its compaction.
 
+mod forecast;
+mod report;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -13,9 +16,6 @@ use compactor_strategy::random::TieBreak;
 use compactor_strategy::sstable::{Sstable, SstableId};
 use compactor_strategy::task::{Task, TaskKind};
 use compactor_strategy::{CompactionParams, CompactionStrategyManager};
-
-mod forecast;
-mod report;
 
 use super::Plan;
 use super::job::Job;
