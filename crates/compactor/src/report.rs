@@ -192,7 +192,7 @@ impl PageCacheReport {
     }
 }
 
-/// What Cassandra makes anew or does without in these inputs: a line for each kind, however many there are of it.
+/// Components of these inputs that Cassandra would rebuild or do without: a line for each kind.
 fn component_notes<'a>(inputs: impl Iterator<Item = &'a InputSstable>) -> Vec<String> {
     let mut kinds: BTreeMap<_, (String, usize)> = BTreeMap::new();
     for input in inputs {

@@ -42,7 +42,7 @@ pub struct RunRecord {
     /// True if tombstones or expired data may have been purged because the inputs and `overlapping` were declared to
     /// be all SSTables of the table.
     pub may_have_purged: bool,
-    /// True if `overlapping` removed what it shadows: it must stay in the table as long as the outputs.
+    /// True if data shadowed by `overlapping` was removed: these SSTables must stay in the table with the outputs.
     pub overlapping_removed_data: bool,
     /// SSTables of the table besides the inputs, as declared.
     pub overlapping: Vec<RecordedInput>,
@@ -50,7 +50,7 @@ pub struct RunRecord {
     pub untouched: Vec<RecordedInput>,
     /// SSTables that the outputs replace.
     pub inputs: Vec<RecordedInput>,
-    /// SSTables that were written; none if nothing was left.
+    /// SSTables that were written; none if all data was purged.
     pub outputs: Vec<RecordedOutput>,
 }
 

@@ -52,7 +52,7 @@ pub struct SwapRequest {
 /// A step of a swap that is done and durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// What is about to be done is noted in the output's directory.
+    /// The planned steps are recorded in the output's directory.
     Noted,
     /// The inputs are in their new directory as well.
     InputsKept,
@@ -224,7 +224,7 @@ pub(crate) fn refuse_node(table: &Path) -> Result<Option<String>> {
 #[derive(Default)]
 struct Taken {
     kept: Vec<PathBuf>,
-    /// The directory of the inputs was made.
+    /// The directory for the inputs was created.
     is_made: bool,
     placed: Vec<PathBuf>,
     log: Option<TransactionFile>,

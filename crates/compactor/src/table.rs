@@ -168,7 +168,7 @@ impl Table {
         Split::new(self, bytes)
     }
 
-    /// Salvages what can be read of each SSTable.
+    /// Salvages the readable data of each SSTable.
     pub fn scrub(&self) -> Scrub<'_> {
         Scrub::new(self)
     }

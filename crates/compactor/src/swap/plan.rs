@@ -375,7 +375,7 @@ impl<'a> TableFiles<'a> {
         Ok(Found::Same(OldSstable { prefix, files }))
     }
 
-    /// Whether an SSTable that the run saw is there, and is the same.
+    /// Whether an SSTable that the run read still exists, unchanged.
     fn has(&self, sstable: &RecordedInput) -> Result<bool> {
         if !self.data.contains(sstable.file_name()) {
             return Ok(false);
@@ -385,7 +385,7 @@ impl<'a> TableFiles<'a> {
         Ok(sstable.data.is(&now))
     }
 
-    /// Refuses SSTables that the run did not see, where it may have purged what they need.
+    /// Refuses SSTables that the run did not read, if it may have purged tombstones that shadow their data.
     fn refuse_unknown(&self, record: &RunRecord) -> Result<()> {
         let inputs = record.inputs.iter().map(RecordedInput::file_name);
         let mut known: BTreeSet<&str> = inputs.collect();

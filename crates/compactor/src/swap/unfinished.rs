@@ -62,7 +62,7 @@ pub(super) struct NotedFile {
 }
 
 impl NotedOutput {
-    /// Paths of its files beside a `Data.db`, and their lengths.
+    /// Paths of its files other than `Data.db`, and their lengths.
     fn files_beside(&self, data: &Path) -> Vec<(PathBuf, u64)> {
         let data = data.to_string_lossy();
         let prefix = data.trim_end_matches(Component::Data.file_suffix());

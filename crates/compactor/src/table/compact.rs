@@ -119,13 +119,13 @@ impl<'t> Compact<'t> {
     /// Reads the statistics of every SSTable and claims the output directory.
     ///
     /// # Errors
-    /// A strategy or option that is not supported; a refusal of what might lose data; an output directory
+    /// A strategy or option that is not supported; a refusal because data might be lost; an output directory
     /// that holds SSTables or belongs to another run; a failed read.
     pub fn open(self, output: impl AsRef<Path>) -> Result<OpenedCompaction> {
         self.open_with(output.as_ref(), false)
     }
 
-    /// As [`Compact::open`], but the output directory is only checked, and not made: for a dry run.
+    /// As [`Compact::open`], but the output directory is only checked, not created: for a dry run.
     ///
     /// # Errors
     /// As [`Compact::open`].
@@ -198,7 +198,7 @@ impl<'t> Compact<'t> {
     }
 }
 
-/// A compaction whose inputs were looked at.
+/// A compaction whose inputs have been examined.
 #[derive(Debug)]
 pub struct OpenedCompaction {
     compaction: Compaction,
@@ -224,12 +224,12 @@ impl OpenedCompaction {
         self.compaction.first_error()
     }
 
-    /// Sentences on the choices that were made, which the report will have too.
+    /// Notes on the choices that were made, which are in the report as well.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// Sentences on what may not be as intended, which the report will have too.
+    /// Warnings, which are in the report as well.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
@@ -239,7 +239,7 @@ impl OpenedCompaction {
         self.compaction.expected_bytes()
     }
 
-    /// Compacts, and publishes the SSTables that are left at the end, all or none.
+    /// Compacts, and publishes the final SSTables, all or none.
     ///
     /// # Errors
     /// A failure before the first merge, inputs that were replaced meanwhile, or a failure to publish:

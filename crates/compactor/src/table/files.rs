@@ -12,7 +12,7 @@ use compactor_sstable::transaction_log;
 
 use crate::{Error, Result};
 
-/// `Data.db` files of a directory, as far as it can be read, in no order; whatever else is there.
+/// `Data.db` files of a directory in any order, and its other entries, as far as it can be read.
 pub fn data_files(directory: &Path) -> Vec<PathBuf> {
     let entries = compactor_io::read_dir(directory)
         .into_iter()
@@ -55,7 +55,7 @@ pub fn find_sstables(directory: &Path) -> Result<Vec<PathBuf>> {
     Ok(found.into_iter().collect())
 }
 
-/// A node that is compacting here, or was cut off, has left a `*_txn_*.log`: some SSTables may be half
+/// A node that is compacting here, or was interrupted, has left a `*_txn_*.log`: some SSTables may be half
 /// written or already replaced (`LogFile`). So has a run of this program that was killed while it put
 /// several outputs in place. A log by which nothing is to be deleted does no harm.
 fn refuse_transaction_log(path: &Path) -> Result<()> {

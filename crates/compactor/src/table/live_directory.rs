@@ -1,6 +1,6 @@
 //! Whether a running node works in the inputs' directory, whose memtables no SSTable shows.
 //!
-//! What a purge rests on is that nothing older than a purged tombstone is anywhere but in the SSTables that
+//! A purge is correct only if nothing older than a purged tombstone is anywhere but in the SSTables that
 //! were looked at. A node asks its memtables as well when it compacts. They cannot be asked from here, so
 //! they have to be empty at the moment that the inputs are from: `nodetool snapshot` flushes them first, and
 //! so does `nodetool drain`. What is written after that moment is newer than the tombstones, or reaches this
@@ -15,7 +15,7 @@ use super::table_directory_above;
 use crate::node_processes::Users;
 use crate::{Error, Result};
 
-/// What to do instead of purging in a directory that a node may be using.
+/// Advice for a purge in a directory that a node may be using.
 const WAY_OUT: &str = "Merge a snapshot (`nodetool snapshot` flushes first), stop the node after \
                        `nodetool drain`, or leave out --complete and --overlapping, which keeps every tombstone";
 

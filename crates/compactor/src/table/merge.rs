@@ -117,7 +117,7 @@ impl<'t> Merge<'t> {
         self
     }
 
-    /// Merges into a directory, which is made if it does not exist.
+    /// Merges into a directory, which is created if it does not exist.
     ///
     /// # Errors
     /// As [`Merge::open`] and [`OpenedMerge::run`].
@@ -128,13 +128,13 @@ impl<'t> Merge<'t> {
     /// Opens the inputs and claims the output directory. Nothing is written yet.
     ///
     /// # Errors
-    /// Damaged or unsupported inputs, or ones of two tables; a refusal of what might lose data; an output
+    /// Damaged or unsupported inputs, or ones of two tables; a refusal because data might be lost; an output
     /// directory that holds SSTables or belongs to another run.
     pub fn open(self, output: impl AsRef<Path>) -> Result<OpenedMerge> {
         self.open_with(output.as_ref(), false)
     }
 
-    /// As [`Merge::open`], but the output directory is only checked, and not made: for a dry run.
+    /// As [`Merge::open`], but the output directory is only checked, not created: for a dry run.
     ///
     /// # Errors
     /// As [`Merge::open`].
@@ -234,7 +234,7 @@ impl Table {
     }
 }
 
-/// A merge whose inputs are open: what it will do is known.
+/// A planned merge whose inputs are open.
 #[derive(Debug)]
 pub struct OpenedMerge {
     jobs: Vec<MergeJob>,
@@ -253,12 +253,12 @@ impl OpenedMerge {
         &self.jobs
     }
 
-    /// Sentences on the choices that were made, which the report will have too.
+    /// Notes on the choices that were made, which are in the report as well.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// Sentences on what may not be as intended, which the report will have too.
+    /// Warnings, which are in the report as well.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
@@ -305,7 +305,7 @@ impl OpenedMerge {
     }
 }
 
-/// What a merge read, purged and wrote.
+/// Report of a merge: what it read, purged and wrote.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Merged {

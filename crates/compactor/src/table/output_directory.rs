@@ -50,8 +50,8 @@ pub(super) fn check(output: &Path, table: &Table) -> Result<()> {
     Ok(())
 }
 
-/// Refuses a path that goes back up from what is still to be made: where it leads is known only when it
-/// has been made, and it may be where the inputs lie.
+/// Refuses a path with `..` after a directory that does not exist yet: its target is known only when the directory
+/// has been created, and it may be the directory of the inputs.
 fn refuse_a_way_back(output: &Path) -> Result<()> {
     let missing = output.ancestors().take_while(|ancestor| {
         !ancestor.as_os_str().is_empty() && ancestor.canonicalize().is_err()

@@ -23,7 +23,7 @@ pub enum Compression {
     Codec(Codec),
 }
 
-/// Form of the outputs; what is `None` is decided by the schema or the newest input.
+/// Form of the outputs; `None` stands for that of the schema or of the newest input.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct OutputForm {
@@ -129,7 +129,7 @@ impl OutputForm {
     }
 }
 
-/// The options that are the compressor's own, which CompressionInfo.db stores.
+/// The compressor's own options, which CompressionInfo.db stores.
 fn compressor_options(options: &CompressionOptions) -> Vec<(String, String)> {
     const OF_THE_TABLE: [&str; 8] = [
         "class",

@@ -56,7 +56,7 @@ impl TableName {
         TableName::checked(keyspace, schema.name.clone())
     }
 
-    /// Names that lead nowhere else when they become names of directories: a schema may have any.
+    /// Names that are safe as names of directories: a schema may have any.
     fn checked(keyspace: String, table: String) -> Option<TableName> {
         let is_name = |name: &str| {
             !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
@@ -129,7 +129,7 @@ impl OutputLayout {
         self.inputs_in.as_deref()
     }
 
-    /// Refuses what is no place for outputs of these SSTables.
+    /// Refuses a directory in which outputs of these SSTables must not be.
     ///
     /// # Errors
     /// A directory of the inputs or of their table, or one that holds SSTables.

@@ -37,7 +37,7 @@ pub struct Purging {
     /// Time at which TTL expiry is evaluated, seconds since 1970; `None` for the clock.
     pub now_s: Option<i64>,
     /// Cells and rows lose their TTL before anything is reconciled or judged expired, so that data which has
-    /// expired is there again. Tombstones stay, also those that expired cells have become.
+    /// expired becomes live again. Tombstones stay, also those that expired cells have become.
     pub strip_ttl: bool,
 }
 

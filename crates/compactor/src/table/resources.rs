@@ -1,4 +1,4 @@
-//! How bytes move, and what a run may take of the machine.
+//! I/O modes and limits on the resources of a run.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub struct Resources {
     pub backend: BackendKind,
     /// Threads that do the work; outputs are the same to the byte for any number of them.
     pub threads: usize,
-    /// Bytes for buffers and for what is known of the inputs.
+    /// Bytes for buffers and for metadata of the inputs.
     pub memory_bytes: usize,
     /// Bytes read ahead per input; `None` for what the memory allows, up to 4 MiB.
     pub readahead_bytes: Option<usize>,

@@ -1,4 +1,4 @@
-//! Rewriting each SSTable on its own: a damaged one is left out, the others are written.
+//! Rewriting of SSTables one by one: a damaged one is left out, the others are written.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -44,7 +44,7 @@ impl<'t> Upgrade<'t> {
         }
     }
 
-    /// Removes the TTL of cells and rows before any is judged expired, so that expired ones are there again.
+    /// Removes the TTL of cells and rows before expiry is judged, so that expired ones become live again.
     /// Tombstones stay, also those that expired cells have become. The form need not change then.
     pub fn strip_ttl(mut self, strips_ttl: bool) -> Upgrade<'t> {
         self.strips_ttl = strips_ttl;
@@ -74,7 +74,7 @@ impl<'t> Upgrade<'t> {
         self.table.roughly_uncompressed_bytes()
     }
 
-    /// Rewrites into a directory, which is made if it does not exist.
+    /// Rewrites into a directory, which is created if it does not exist.
     ///
     /// # Errors
     /// A form like the inputs', two SSTables of one id, or an output directory that cannot be claimed. An
@@ -234,7 +234,7 @@ impl<'t> Split<'t> {
         large.into_iter().map(request).collect()
     }
 
-    /// Opens the SSTables that are larger and says what would be done. Nothing is written.
+    /// Opens the SSTables that are larger and plans their split. Nothing is written.
     ///
     /// # Errors
     /// A damaged or unsupported SSTable, or an output directory that a run would refuse.
@@ -256,7 +256,7 @@ impl<'t> Split<'t> {
         Ok(planned)
     }
 
-    /// Splits into a directory, which is made if it does not exist. The outputs of an SSTable appear all
+    /// Splits into a directory, which is created if it does not exist. The outputs of an SSTable appear all
     /// or none.
     ///
     /// # Errors

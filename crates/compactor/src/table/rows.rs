@@ -39,7 +39,7 @@ struct RowColumns {
     key_names: [Vec<String>; 2],
     header: SerializationHeader,
     /// Rows of a materialized view exist only as long as their liveness, if its key has a column from outside the
-    /// base table's key (`View.enforceStrictLiveness`). Every view is taken for one of these: its CQL does not tell.
+    /// base table's key (`View.enforceStrictLiveness`). Every view is treated as one of these, since its CQL does not show it.
     is_view: bool,
 }
 
@@ -520,7 +520,7 @@ mod tests {
         assert_eq!(json, expected);
     }
 
-    /// Of a row whose liveness has expired, a view shows nothing, but a table shows its cells.
+    /// A row whose liveness has expired is hidden in a view; in a table its cells are visible.
     #[test]
     fn rows_of_a_view_need_their_liveness() {
         let temp = tempfile::tempdir().unwrap();

@@ -25,7 +25,7 @@ pub(super) fn read_schema_alongside(path: &Path) -> Result<Option<(PathBuf, Tabl
     Ok(Some((path.to_owned(), table.clone())))
 }
 
-/// Cassandra describes a table that CQL cannot make, one of the time of Thrift, in a comment, and says so
+/// Cassandra describes a table that CQL cannot create, one of the time of Thrift, in a comment, and notes that
 /// (`TableMetadata.toCqlString`): that is no schema.
 fn is_omitted(path: &Path) -> Result<bool> {
     let text = fs::read(path).map_err(Error::file("read", path))?;

@@ -79,7 +79,7 @@ impl<'t> Scrub<'t> {
         2 * self.table.roughly_uncompressed_bytes()
     }
 
-    /// Salvages into a directory, which is made if it does not exist.
+    /// Salvages into a directory, which is created if it does not exist.
     ///
     /// # Errors
     /// An output directory that cannot be claimed. An SSTable that cannot be scrubbed is in the outcome
@@ -97,7 +97,7 @@ impl<'t> Scrub<'t> {
         self.run(&options, observer)
     }
 
-    /// Finds out what would be lost, and writes nothing. With `output`, a directory that a run would
+    /// Determines what would be lost, and writes nothing. With `output`, a directory that a run would
     /// refuse is refused.
     ///
     /// # Errors

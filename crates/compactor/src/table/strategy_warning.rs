@@ -2,7 +2,7 @@
 
 use compactor_sstable::schema::Table as TableSchema;
 
-/// Returns a warning for a table whose strategy keeps its SSTables apart, where all become one. Outputs
+/// Returns a warning if all SSTables of a table become one although its strategy keeps them apart. Outputs
 /// are of a limited size if `is_split`.
 pub(super) fn of_one_sstable(schema: Option<&TableSchema>, is_split: bool) -> Option<String> {
     let class = schema?.compaction_option("class")?;

@@ -2,7 +2,7 @@
 
 use super::Table;
 
-/// Returns sentences on what hides the data, or gives it a TTL again.
+/// Returns notes on what still hides the data, or gives it a TTL again.
 pub(super) fn notes(table: &Table) -> Vec<String> {
     let mut notes = vec![
         "a copy of a cell or row that still has its TTL, even an expired one, wins over the one without: take \
