@@ -1,8 +1,8 @@
 //! Prints the rows of an SSTable as JSON lines, as `sstabledump -l` does.
 //!
 //! One partition per line, which is written while the partition is read, so that memory does not depend on its size.
-//! Field names, their order and the format of values are those of Cassandra's tool. Without options the output is equal
-//! to the byte, except for the newline at the end of the last line, which Cassandra omits.
+//! Field names, their order and the format of values are those of Cassandra's tool. Without options the output is
+//! identical byte for byte, except for the newline at the end of the last line, which Cassandra omits.
 //!
 //! Source: `SSTableExport`, `JsonTransformer`.
 
@@ -35,7 +35,7 @@ pub struct DumpOptions {
     /// Print timestamps as the numbers in the file instead of dates.
     pub raw_timestamps: bool,
     /// Print only deletions and expired data: partitions with a partition deletion, range tombstones, and rows with a
-    /// deletion or expired cells.
+    /// deletion or with anything expired.
     pub tombstones_only: bool,
     /// Time that `"expired"` refers to, seconds since 1970.
     pub now_s: i64,
@@ -44,7 +44,7 @@ pub struct DumpOptions {
 }
 
 impl DumpOptions {
-    /// Dumps everything, as of `now_s`.
+    /// Options to dump everything, as of `now_s`.
     pub fn new(now_s: i64) -> DumpOptions {
         DumpOptions {
             keys: Vec::new(),

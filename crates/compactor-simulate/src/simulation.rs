@@ -85,7 +85,7 @@ impl<'a> Simulation<'a> {
         let horizon_s = match workload.ttl_s {
             Some(ttl) => (ttl as f64 + workload.gc_grace_s as f64).min(duration_s),
             None if again => duration_s,
-            // All rows have the same size.
+            // The age of rows has no effect: one bucket is sufficient.
             None => duration_s * BUCKETS,
         };
         let buckets = Buckets::new(start_us, horizon_s / BUCKETS);

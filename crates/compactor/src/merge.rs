@@ -8,6 +8,8 @@ use compactor_engine::merge::Observer;
 use compactor_engine::publish::InputsAtOpen;
 use compactor_io::{Io, IoOptions};
 
+pub use compactor_engine::merge::{InputObserver, InputRead, Unchecked};
+
 use crate::process::Usage;
 use crate::report::MergeReport;
 use crate::run_record::Recorder;

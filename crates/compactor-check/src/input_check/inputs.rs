@@ -257,7 +257,7 @@ impl Totals {
     }
 }
 
-/// Ignores the errors that the check has because the merge ended early.
+/// Records that the check failed, unless only because the merge ended early.
 fn followed_to(error: &Error, failed: &AtomicBool) {
     if !is_cancelled(error) {
         failed.store(true, Ordering::Relaxed);

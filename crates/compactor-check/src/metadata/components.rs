@@ -80,7 +80,7 @@ pub struct BloomFilterMetadata {
     pub file_bytes: u64,
     /// Bytes of memory that a node needs for it.
     pub memory_bytes: u64,
-    /// Bits per key; 0 for a filter that matches every key.
+    /// Number of hash functions, that is, of bits that each key sets; 0 for a filter that matches every key.
     pub hash_count: u32,
 }
 

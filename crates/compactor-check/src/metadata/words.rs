@@ -1,4 +1,4 @@
-//! Durations and sizes as `sstablemetadata` prints them.
+//! Durations as `sstablemetadata` prints them, and sizes.
 
 /// `2 days 0 hours 5 minutes`: units from the first to the last that are not zero; `None` for zero.
 ///

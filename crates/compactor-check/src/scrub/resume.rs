@@ -153,7 +153,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Checks a key without a checksum against the index.
+    /// Starts at a partition whose key is unreadable and has no checksum: the key is taken from the index.
     fn with_key_of(&mut self, here: &Here, stop: &Stop) -> Option<Start> {
         let position = stop.position + 2 + here.key.len() as u64;
         let hash = here.hash();

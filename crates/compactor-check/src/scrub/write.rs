@@ -57,7 +57,7 @@ pub(super) fn write(
     Ok(written?.as_ref().map(SstableReport::of_output))
 }
 
-/// Statistics of a merge of this one SSTable. If data was lost, the output is unrepaired
+/// Settings of a merge of this one SSTable. If data was lost, the output is unrepaired
 /// (`SortedTableScrubber.scrub`).
 fn settings(
     stored: &Stored,

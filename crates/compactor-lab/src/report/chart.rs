@@ -229,9 +229,7 @@ impl Mark {
             below: String::new(),
         }
     }
-}
 
-impl Mark {
     /// A mark at a tick of an axis.
     pub(super) fn of_tick((at, _): Point) -> Mark {
         Mark::new(at, plain(at))
@@ -338,7 +336,7 @@ impl Plot<'_> {
     }
 }
 
-/// Turns the element of a picture into a file by itself, with the colours of reports, light and dark.
+/// Makes a standalone SVG file of a picture, with the colours of reports, light and dark.
 pub(super) fn svg_file(element: &str) -> String {
     let css = include_str!("../../templates/report.css");
     let style = format!("<style>\n{css}svg{{background:var(--paper)}}\n</style>\n");

@@ -74,8 +74,10 @@ pub fn report(name: impl Into<String>, outcome: &Outcome, fio: Option<&FioOutcom
         .collect();
     let name = name.into();
     let section = section(&name, outcome, &points, fio);
-    let picture =
-        (points.first()).and_then(|(point, compared)| charts::p99_over_time(point, compared));
+    let picture = match &points[..] {
+        [(point, comparison)] => charts::p99_over_time(point, comparison),
+        _ => None,
+    };
     let point = |(point, comparison): (&SweepPoint, Comparison)| Point {
         circumstances: json!({
             "hot_set_bytes": point.hot_set_bytes,

@@ -404,7 +404,7 @@ impl TableState {
         });
         let is_damaged = |live: &Live| damaged.as_ref() == Some(&live.data_path);
         let found = self.members(job).any(is_damaged);
-        // An output that could not be written is in the same directory, and is not an SSTable of the table.
+        // The path may be that of an output that could not be written, which is not an SSTable of the table.
         let is_of_table =
             |path: &PathBuf| self.live.values().any(is_damaged) || known.contains(path);
         let beside = damaged.clone().filter(|path| !found && is_of_table(path));

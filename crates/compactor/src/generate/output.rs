@@ -127,7 +127,7 @@ impl RowBuffer {
     }
 
     /// Ends an element of the current column: the bytes appended to the values since the last call, of which the
-    /// first `path_len` are its path and the rest its value. A tombstone has no value.
+    /// first `path_len` are its path and the rest its value, which is discarded for a tombstone.
     pub(super) fn end_element(&mut self, path_len: usize, times: CellTimes) {
         let path_start = self.cells.last().map_or(0, |cell| cell.end);
         let start = path_start + path_len;

@@ -58,7 +58,7 @@ fn merges_at_a_time_share_one_rate() {
     assert_eq!(limiter.taken_bytes(), bytes);
 }
 
-/// Cancels after this number of merges have ended.
+/// Cancels after this many merges.
 struct CancelsAfter(AtomicUsize);
 
 impl Observer for CancelsAfter {

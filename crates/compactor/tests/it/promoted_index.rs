@@ -50,7 +50,7 @@ fn inputs(directory: &Path) -> Vec<Copy> {
     made.collect()
 }
 
-/// Stops a merge after a number of bytes read.
+/// Stops a merge once it has read this many bytes.
 struct StopAt(u64, Cell<bool>);
 
 impl Observer for StopAt {

@@ -1,4 +1,4 @@
-//! Changed SSTables, read by Cassandra and by ours: a given number.
+//! A given number of changed SSTables, read by Cassandra and by us.
 //!
 //! `cargo run -p interop --bin interop-lenience -- --seeds 1..171 --jobs 2`
 

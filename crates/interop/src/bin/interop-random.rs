@@ -1,4 +1,4 @@
-//! Random differential tests against Cassandra: a given number.
+//! A given number of random differential tests against Cassandra.
 //!
 //! `cargo run --release -p interop --bin interop-random -- --seeds 1..2001 --jobs 2`
 

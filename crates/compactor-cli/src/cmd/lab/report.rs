@@ -90,7 +90,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             },
         ] = &reports[..]
         else {
-            let reason = "--svg needs a single result of `compactor lab interference`, with runs that were sampled";
+            let reason = "--svg needs a single result of `compactor lab interference` with one size of the hot set, and runs that \
+                 were sampled";
             return Err(Error::invalid(reason).into());
         };
         ResultFile::create(path)?.write(picture)?;

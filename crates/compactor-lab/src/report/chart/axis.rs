@@ -58,6 +58,10 @@ impl Axis {
             return None;
         }
         let share = ((value - self.least) / (self.most - self.least)).clamp(0.0, 1.0);
+        // Of a span that is greater than any number.
+        if share.is_nan() {
+            return None;
+        }
         Some(self.from + share * (self.to - self.from))
     }
 
@@ -99,6 +103,10 @@ impl Axis {
 
     fn linear_ticks(&self, most: usize) -> Vec<f64> {
         let rough = (self.most - self.least) / most.max(2) as f64;
+        // Spans of a file that anybody may have written: no number of steps is right for them.
+        if !rough.is_normal() || rough < self.most.abs().max(self.least.abs()) * f64::EPSILON {
+            return Vec::new();
+        }
         let magnitude = 10f64.powf(rough.log10().floor());
         let steps = [1.0, 2.0, 5.0, 10.0].map(|s| s * magnitude);
         let step = steps.into_iter().find(|s| *s >= rough).unwrap_or(rough);
@@ -131,6 +139,15 @@ mod tests {
         let middle = axis.at(10f64.powf(1.5)).unwrap();
         assert!((middle - 54.0).abs() < 1e-9);
         assert_eq!(axis.ticks(5), [1.0, 10.0, 100.0, 1000.0]);
+    }
+
+    #[test]
+    fn a_span_without_steps_has_no_ticks() {
+        for (least, most) in [(0.0, 5e-324), (-1.7e308, 1.7e308), (1e300, 1e300 + 1e285)] {
+            let axis = Axis::linear([least, most].into_iter());
+            assert!(axis.ticks_at(6).len() < 20, "{least} {most}");
+            assert!(axis.at(least).is_none_or(|at| at.is_finite()));
+        }
     }
 
     #[test]

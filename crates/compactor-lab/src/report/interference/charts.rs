@@ -1,6 +1,7 @@
 //! Charts of an interference experiment.
 
 use super::P99;
+use crate::arm::Arm;
 use crate::comparison::Comparison;
 use crate::outcome::{Latency, Outcome, Pages, Phase, Run, Sample, SweepPoint};
 use crate::report::chart::{Axis, Line, Mark, Panel, Plot, Point, Stroke, plain, svg_file};
@@ -193,7 +194,8 @@ pub(super) fn timelines(
     })
 }
 
-/// p99 over time of all arms in one picture, as an SVG file; `None` if nothing was sampled.
+/// p99 over time of all arms in one picture, as an SVG file; the longest compaction is shaded. `None` if nothing was
+/// sampled.
 pub(super) fn p99_over_time(point: &SweepPoint, comparison: &Comparison) -> Option<String> {
     let arms = comparison.arms.iter();
     let all = arms.filter_map(|arm| Timeline::of(point, &arm.arm, 1));
@@ -207,6 +209,9 @@ pub(super) fn p99_over_time(point: &SweepPoint, comparison: &Comparison) -> Opti
     let described = all
         .iter()
         .map(|timeline| format!("{}: {}", timeline.arm, timeline.p99_range()));
+    let idle = Arm::Idle.to_string();
+    let compacted = all.iter().filter(|timeline| timeline.arm != idle);
+    let spans = compacted.filter_map(|timeline| timeline.during);
     let plot = Plot {
         title: "p99 of reads over time",
         description: described.collect::<Vec<_>>().join("; "),
@@ -214,7 +219,7 @@ pub(super) fn p99_over_time(point: &SweepPoint, comparison: &Comparison) -> Opti
         x_name: "seconds since the compaction began",
         x_axis: time,
         x_marks: time.ticks_at(6).into_iter().map(Mark::of_tick).collect(),
-        shade: all.iter().find_map(|timeline| timeline.during),
+        shade: spans.max_by(|a, b| a.1.total_cmp(&b.1)),
         panels: vec![Panel::new(
             "p99 of the reads that ended in each second, ms",
             Axis::log(p99().map(|p| p.1), 1.0),

@@ -156,9 +156,10 @@ impl TombstoneHistogramBuilder {
 
 #[inline]
 fn round_up(point: i64) -> i64 {
+    let point = saturate(point);
     match point % ROUND_SECONDS {
-        0 => saturate(point),
-        rest => saturate(point.saturating_add(ROUND_SECONDS - rest)),
+        0 => point,
+        rest => saturate(point + ROUND_SECONDS - rest),
     }
 }
 

@@ -35,7 +35,7 @@ impl Copy {
         }
     }
 
-    /// Position.
+    /// Its directory.
     pub fn directory(&self) -> &Path {
         self.directory.path()
     }

@@ -40,7 +40,7 @@ public final class Tries implements AutoCloseable
         rows.add(first, last, new RowIndexReader.IndexInfo(offset, open));
     }
 
-    /** Ends the current partition, which has a number of blocks, at an offset from its start. */
+    /** Ends the current partition, which has `blocks` blocks, at an offset from its start. */
     public void partition(DecoratedKey key, long position, DeletionTime deletion, int blocks, long end) throws IOException
     {
         long root = blocks > 1 ? rows.complete(end) : -1;
