@@ -1,5 +1,6 @@
 //! Observer of a merge.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::error::Result;
@@ -45,8 +46,13 @@ pub trait InputObserver: Observer {
 }
 
 /// Observer of a merge whose inputs are not validated beyond the merge's own checks.
-#[allow(missing_debug_implementations)] // An observer need not have it.
 pub struct Unchecked<'a>(pub &'a mut dyn Observer);
+
+impl fmt::Debug for Unchecked<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Unchecked").finish_non_exhaustive()
+    }
+}
 
 impl Observer for Unchecked<'_> {
     fn is_cancelled(&self) -> bool {
