@@ -1,7 +1,7 @@
 //! How long random and differential tests run: `COMPACTOR_CAMPAIGN` and `COMPACTOR_TEST_SEED`.
 //!
 //! `COMPACTOR_CAMPAIGN` is `short` (default: all tests in minutes), `full`, or a factor by which the cases of `full` are
-//! multiplied (`.ci/run` sets 0.35).
+//! multiplied (`.ci/run` sets 0.25).
 
 use std::env;
 
