@@ -46,7 +46,8 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 
-    /// Also writes p99 over time of each arm as an SVG picture; only with a single result of `interference`.
+    /// Also writes p99 over time of each arm as an SVG picture; only with a single result of `interference` of one size of
+    /// the hot set.
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
 
