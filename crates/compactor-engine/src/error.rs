@@ -99,6 +99,14 @@ impl Error {
         self.is_system_error(std::io::ErrorKind::AlreadyExists)
     }
 
+    /// Whether a file could not be opened or looked up since it does not exist.
+    pub(crate) fn is_not_found(&self) -> bool {
+        match self {
+            Error::File { cause, .. } => cause.kind() == std::io::ErrorKind::NotFound,
+            _ => self.is_system_error(std::io::ErrorKind::NotFound),
+        }
+    }
+
     fn is_system_error(&self, kind: std::io::ErrorKind) -> bool {
         matches!(self, Error::Io(e) if e.io_error().is_some_and(|e| e.kind() == kind))
     }

@@ -107,7 +107,7 @@ impl Compaction {
         let at_open = InputsAtOpen::look(&request.merges.inputs, request.merges.may_purge())?;
         let at_open = Arc::new(at_open);
         let table = TableState::open(&io, &request.merges, &request.plan)
-            .map_err(|error| at_open.reason_for(error))?;
+            .map_err(|error| at_open.reason_for_open(error))?;
         let output_check = OutputCheck::new(request.verify_outputs, &io, request.merges.read_mode);
         Ok(Compaction {
             io,
@@ -242,7 +242,7 @@ impl Compaction {
                     self.table.replace(reading, job, merged)?;
                 }
                 Some(Err(failure)) => {
-                    let failure = self.at_open.reason_for(failure);
+                    let failure = self.at_open.reason_for_read(failure);
                     let only_this =
                         matches!(failure.kind(), ErrorKind::Corrupt | ErrorKind::Unsupported);
                     goes_on &= only_this;

@@ -148,7 +148,7 @@ fn run(
 /// The reason why a merge failed, if that is that its inputs were replaced while it read them.
 fn because_replaced(error: Error, inputs: Option<&InputsAtOpen>) -> Error {
     match inputs {
-        Some(inputs) => inputs.reason_for(error),
+        Some(inputs) => inputs.reason_for_read(error),
         None => error,
     }
 }

@@ -86,7 +86,7 @@ impl MergeJob {
         refuse_duplicates(&options.inputs)?;
         let at_open = look_at_inputs(&options)?;
         let mut inputs =
-            open_inputs(&io, &mut options).map_err(|error| at_open.reason_for(error))?;
+            open_inputs(&io, &mut options).map_err(|error| at_open.reason_for_open(error))?;
         newest_first(&mut inputs);
         check(&inputs)?;
         let source_paths = tombstone_source_paths(&io, &options, &inputs)?;
@@ -111,7 +111,7 @@ impl MergeJob {
         let mut groups: BTreeMap<RepairGroup, Vec<InputSstable>> = BTreeMap::new();
         let at_open = look_at_inputs(&options)?;
         let mut inputs =
-            open_inputs(&io, &mut options).map_err(|error| at_open.reason_for(error))?;
+            open_inputs(&io, &mut options).map_err(|error| at_open.reason_for_open(error))?;
         let at_open = options.inputs_at_open.is_none().then_some(at_open);
         newest_first(&mut inputs);
         let source_paths = tombstone_source_paths(&io, &options, &inputs)?;

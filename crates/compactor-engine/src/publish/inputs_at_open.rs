@@ -126,12 +126,31 @@ impl InputsAtOpen {
         &self.inputs
     }
 
-    /// Returns the reason why reading the inputs failed: that they were replaced meanwhile, or else `error`.
-    pub fn reason_for(&self, error: Error) -> Error {
+    /// Returns the reason why opening the inputs failed: that they were replaced meanwhile, or else `error`.
+    pub fn reason_for_open(&self, error: Error) -> Error {
         match self.recheck() {
             Err(replaced @ Error::Refused(_)) if !matches!(error, Error::Cancelled) => replaced,
             _ => error,
         }
+    }
+
+    /// Returns the reason why reading the inputs failed after all of them had been opened: that they were
+    /// replaced meanwhile, or else `error`.
+    pub fn reason_for_read(&self, error: Error) -> Error {
+        match self.missing_component(&error) {
+            Some(replaced) => self.recheck().err().unwrap_or(replaced),
+            None => self.reason_for_open(error),
+        }
+    }
+
+    /// The refusal if an input's component was missing. A node removes an SSTable's files one by one, and not
+    /// `Data.db` first, which [`recheck`](Self::recheck) looks for.
+    fn missing_component(&self, error: &Error) -> Option<Error> {
+        let path = error.path().filter(|_| error.is_not_found())?;
+        let sstable = Descriptor::parse(path).ok()?.descriptor;
+        let mut inputs = self.inputs.iter();
+        let is_input = inputs.any(|input| sstable.path(Component::Data) == input.data_path);
+        is_input.then(|| replaced(format!("{} is gone", path.display())))
     }
 
     /// Compares the inputs and their directories with their recorded state.
@@ -245,6 +264,24 @@ mod tests {
         assert_refused(&seen, "has been replaced");
         fs::remove_file(&inputs[0]).unwrap();
         assert_refused(&seen, "is gone");
+    }
+
+    #[test]
+    fn an_input_that_is_being_removed_is_the_reason_of_a_missing_component() {
+        let (_temp, inputs) = directory();
+        let seen = InputsAtOpen::look(&inputs, false).unwrap();
+        let missing = |name: &str| {
+            let path = inputs[0].with_file_name(name);
+            let cause = fs::metadata(&path).unwrap_err();
+            seen.reason_for_read(Error::file("open", &path)(cause))
+        };
+        let of_input = missing("oa-2-big-Index.db");
+        assert!(
+            matches!(&of_input, Error::Refused(why) if why.contains("oa-2-big-Index.db is gone")),
+            "{of_input}"
+        );
+        let of_other = missing("oa-3-big-Index.db");
+        assert!(matches!(of_other, Error::File { .. }), "{of_other}");
     }
 
     #[test]
