@@ -35,7 +35,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let io = Io::new(IoOptions::default())?;
     for (read, write) in [
-        // Direct where the file system says that it is real, else dropped behind the copy.
+        // Direct if the file system supports it, else pages are dropped after the copy.
         (ReadMode::Auto, WriteMode::Auto),
         (ReadMode::Buffered, WriteMode::Buffered),
     ] {

@@ -4,7 +4,7 @@ use compactor_io::Stall;
 
 use crate::output::say;
 
-/// Says on stderr that a run waits, for what, and how long it will.
+/// Prints on stderr that a run waits, for what, and for how long at most.
 pub fn say_stalled(stall: &Stall) {
     let left_s = stall.gives_up_after_seconds.saturating_sub(stall.seconds);
     say(format_args!(

@@ -4,7 +4,7 @@ use compactor::report::TtlRemovedReport;
 
 use crate::text_table::counted;
 
-/// Says what lost its TTL.
+/// Prints the counts of cells and rows that lost their TTL.
 pub fn line(removed: &TtlRemovedReport) -> String {
     let TtlRemovedReport { cells, rows, .. } = *removed;
     if (cells, rows) == (0, 0) {

@@ -14,13 +14,13 @@ enum Campaign {
     Full(f64),
 }
 
-/// Returns the number of cases to run, where a full campaign has `full`, and a short one a quarter of them.
+/// Returns the number of cases to run, where a full campaign has `full`, and a short one a sixteenth of them.
 ///
 /// # Panics
 /// If `COMPACTOR_CAMPAIGN` has no meaning.
 pub fn cases(full: usize) -> usize {
     match current() {
-        Campaign::Short => full.div_ceil(4),
+        Campaign::Short => full.div_ceil(16),
         Campaign::Full(factor) => ((full as f64 * factor) as usize).max(1),
     }
 }

@@ -59,7 +59,7 @@ pub(crate) fn run_one_merge(
     report.ok_or_else(|| Error::Internal("a merge without a report".to_owned()))
 }
 
-/// Whether a report says how many pages of the files are in the page cache. Counting opens each of them.
+/// Whether a report has the number of the files' pages in the page cache. Counting opens each of them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PageCache {
     Counted,

@@ -184,7 +184,7 @@ impl Table {
         match there.find(is_new) {
             None => Ok(()),
             Some(new) => Err(Error::refused(format!(
-                "{} has appeared beside the inputs since they were found, and may hold rows that purged \
+                "{} has appeared next to the inputs since they were found, and may hold rows that purged \
                  tombstones shadow. Merge a snapshot (`nodetool snapshot`), or stop the node first",
                 new.display()
             ))),

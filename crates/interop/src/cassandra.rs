@@ -39,7 +39,7 @@ impl Release {
     /// Fetches and builds what a server of it needs.
     ///
     /// # Errors
-    /// What Maven or javac say.
+    /// Output of Maven or javac.
     pub fn prepare(self) -> Result<()> {
         toolchain::prepare(&self.version(), self.sources()).map(drop)
     }

@@ -1,4 +1,4 @@
-//! Differences between what Cassandra says and what we say, in words.
+//! Differences between Cassandra's result and ours, as text.
 
 use serde_json::Value;
 

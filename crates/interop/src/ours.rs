@@ -172,7 +172,7 @@ pub fn options(
 #[must_use]
 pub(crate) fn in_passes(mut options: compactor::MergeRequest) -> compactor::MergeRequest {
     let others = options.scope.named().len() as u64;
-    // What shadows the inputs is read beside two of them, all at a time; four descriptors each.
+    // Overlapping SSTables are all read at the same time as two inputs; four descriptors each.
     options.open_files = Some(match options.overlapping_tombstones {
         TombstoneOption::None => 0,
         TombstoneOption::Row | TombstoneOption::Cell => 4 * (2 + others),

@@ -20,7 +20,7 @@
 //! - **The empty chunk at the end**, always: Cassandra's output has it because it was opened early, before it was finished.
 //!   That is a position in `CompressionInfo.db`, or a checksum in `CRC.db`.
 //! - **The order of lines in `TOC.txt`**, always: Cassandra's is that of a hash set.
-//! - What a test grants by an [`Exception`], which says why.
+//! - What a test allows by an [`Exception`], with its reason.
 //!
 //! Three more the generator of random tables steers clear of, since Cassandra itself would not answer twice alike, or
 //! could not read what it wrote: row deletions at the timestamp of a shadowable one, range tombstones with a negative
@@ -168,7 +168,7 @@ impl Both<'_> {
         is(self.theirs) || is(self.ours)
     }
 
-    /// Which files there are, and what TOC.txt says of them.
+    /// Which files exist, and which are in TOC.txt.
     fn names(&self, found: &mut Vec<String>) -> Result<()> {
         let is_expected = |name: &String| {
             let is_compression = ["CompressionInfo.db", "CRC.db"].contains(&name.as_str());

@@ -1,7 +1,7 @@
 //! Compiles the Java side once: Maven resolves Cassandra's class path, `javac` compiles `java/src`.
 //!
 //! The result lives under the cargo target directory, keyed by a stamp of the sources, the POM and the Cassandra
-//! version, behind a file lock, so that test binaries that run at the same time build it once.
+//! version, under a file lock, so that test binaries that run at the same time build it once.
 
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -227,7 +227,7 @@ fn feature_release(java: &Path) -> Result<u32> {
     let version = text
         .lines()
         .find_map(|line| line.trim().strip_prefix("java.specification.version = "))
-        .with_context(|| format!("{} did not say its version", java.display()))?;
+        .with_context(|| format!("{} did not print its version", java.display()))?;
     version
         .trim()
         .parse()

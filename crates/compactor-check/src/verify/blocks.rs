@@ -179,8 +179,8 @@ impl<'a> BlocksCheck<'a> {
                 || (is_last && open.is_some());
             if is_wrong {
                 let what = match is_last || !self.current.is_open() {
-                    true => "none behind",
-                    false => "one behind",
+                    true => "none after",
+                    false => "one after",
                 };
                 let expected = format!("{what} block {number}, by its last name");
                 self.wrong(

@@ -114,7 +114,7 @@ impl StatisticsCheck<'_> {
                 "true: a partition is deleted, which reads of slices would not see",
                 "false",
             ),
-            // Older versions do not say; the reader assumes the worst.
+            // Absent in older versions; the reader assumes the worst.
             (true, false) if is_complete && self.version.has_key_range() => self.add(
                 Severity::Note,
                 "has_partition_level_deletions",
@@ -237,7 +237,7 @@ impl StatisticsCheck<'_> {
                     let expected = format!("a slice that covers {}", describe(seen));
                     self.add(Severity::Damage, field, expected, describe(found));
                 }
-                // Before `oa` only values were stored, and none behind a null.
+                // Before `oa` only values were stored, and none after a null.
                 Ordering::Less
                     if is_complete
                         && self.version.has_improved_min_max()
@@ -266,7 +266,7 @@ impl StatisticsCheck<'_> {
         if found.partition_sizes.count() == seen.partition_sizes.count() {
             let ratio = self.compression_ratio.unwrap_or(NO_COMPRESSION_RATIO);
             // What is in a CompressionInfo.db that cannot be read is not known.
-            // Nor did writers before 4.0 always say: 3.0.0 leaves -1, ScyllaDB a NaN.
+            // Nor did writers before 4.0 always set it: 3.0.0 leaves -1, ScyllaDB a NaN.
             let is_said = self.version.has_metadata_checksum() || found.compression_ratio >= 0.0;
             let is_known = is_said && self.is_compressed == self.compression_ratio.is_some();
             let of_sums = StatisticsConsistency::of(self.version, found).check(ratio, rows_seen);

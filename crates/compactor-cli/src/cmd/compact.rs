@@ -70,7 +70,7 @@ pub struct Args {
     concurrent_compactors: Option<usize>,
 
     /// The table's schema as CQL, as a snapshot's schema.cql or `DESCRIBE TABLE ks.t WITH INTERNALS` of
-    /// cqlsh has it; without WITH INTERNALS dropped columns are missing. Default: schema.cql beside the
+    /// cqlsh has it; without WITH INTERNALS dropped columns are missing. Default: schema.cql next to the
     /// inputs.
     #[arg(long, value_name = "FILE")]
     schema: Option<PathBuf>,

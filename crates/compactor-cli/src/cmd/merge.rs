@@ -27,7 +27,7 @@ use crate::purge_args::PurgeArgs;
 /// Tombstones and expired data past gc_grace_seconds are purged only if that is safe: with --complete, or if
 /// --overlapping lists the table's other SSTables; otherwise every tombstone is kept.
 ///
-/// A schema.cql beside the inputs, as snapshots have, or one named by --schema supplies
+/// A schema.cql next to the inputs, as snapshots have, or one named by --schema supplies
 /// gc_grace_seconds, compression, the Bloom filter's chance and the summary's interval; options take
 /// precedence. Inputs must agree with it, and cells of dropped columns are dropped, as in the node.
 #[derive(Debug, clap::Args)]
@@ -61,7 +61,7 @@ pub struct Args {
     output: OutputArgs,
 
     /// The table's schema as CQL, as a snapshot's schema.cql or `DESCRIBE TABLE ks.t WITH INTERNALS` of
-    /// cqlsh has it; without WITH INTERNALS dropped columns are missing. Default: schema.cql beside the
+    /// cqlsh has it; without WITH INTERNALS dropped columns are missing. Default: schema.cql next to the
     /// inputs.
     #[arg(long, value_name = "FILE")]
     schema: Option<PathBuf>,
@@ -71,7 +71,7 @@ pub struct Args {
 
     /// Drop data from the output that tombstones of --overlapping SSTables shadow: they are read alongside the
     /// inputs, and must stay in the table unchanged as long as the output. Copies of inputs among them remove
-    /// nothing. Default: what the table's compaction options in schema.cql say, otherwise none.
+    /// nothing. Default: the table's compaction options in schema.cql, otherwise none.
     #[arg(
         long,
         help_heading = "Purging",

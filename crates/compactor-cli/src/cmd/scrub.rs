@@ -31,7 +31,7 @@ use crate::text_table::{count, counted};
 ///
 /// A range tombstone that damage cuts ends with the last row before it. If anything is lost of an
 /// SSTable that was repaired, the new one is not, so that a repair brings it back from other replicas.
-/// In tables of counters nothing is left out unless --skip-corrupted says so: counters would count
+/// In tables of counters nothing is left out without --skip-corrupted: counters would count
 /// less.
 ///
 /// Statistics.db and, for compressed data, CompressionInfo.db must be sound: nothing can be read

@@ -1,4 +1,4 @@
-//! `compactor bench` as a person uses it. Nothing here says how long anything may take.
+//! `compactor bench` as a user runs it. No test asserts a time.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -116,7 +116,7 @@ fn given_sstables_are_merged_in_comparison_with_a_command() {
     let table = table.map(|entry| entry.unwrap().path()).next().unwrap();
     let files = || std::fs::read_dir(&table).unwrap().count();
     let before = files();
-    // It says that it is done, and has done nothing.
+    // It replies that it is done, and has done nothing.
     let idle = r#"echo '{"name":"idle","notes":["a shell"]}'
         while read -r line; do
             echo '{"done":{"wall_s":1.0,"cpu_s":0.5,"peak_rss_bytes":1,"otherwise":[]}}'

@@ -308,7 +308,7 @@ fn a_damaged_one_is_left_out_and_the_others_are_compacted() {
     assert_eq!(data_files(&temp.path().join("out")).len(), 1);
 }
 
-/// What may be purged beside an SSTable that cannot be read is not known: said once, with what to do.
+/// An SSTable that cannot be read forbids purging: reported once, with what to do.
 #[test]
 fn nothing_is_purged_beside_one_that_cannot_be_read() {
     let temp = TempDir::new().unwrap();

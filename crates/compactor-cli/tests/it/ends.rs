@@ -17,7 +17,7 @@ fn names(directory: &Path) -> Vec<String> {
         .collect()
 }
 
-/// A demonstration that is in the middle of its work, and its messages. `hangup`: what env says of SIGHUP,
+/// A demonstration that is in the middle of its work, and its messages. `hangup`: env's option for SIGHUP,
 /// whatever the tests were started with.
 fn demo_at_work(hangup: &str, directory: &Path) -> (Child, BufReader<std::process::ChildStderr>) {
     let mut child = Command::new("env")
@@ -318,7 +318,7 @@ fn failures_are_json_where_json_is_asked_for() {
     }
     assert_eq!(run("dump nowhere").1, b"");
 
-    // What cannot be parsed may be asked for as JSON behind what is wrong with it.
+    // `--format json` may come after the argument that cannot be parsed.
     for (arguments, message) in [
         ("merge --threads none --output out --format json", "'none'"),
         ("merge --format=json in", "--output"),

@@ -63,7 +63,7 @@ fn an_experiment_ends_with_a_table_and_the_json() {
     assert_eq!(runs.len(), 2, "{}", stderr(&output));
     let html = std::fs::read_to_string(&html).unwrap();
     assert!(html.contains("buffered/direct"), "{html}");
-    // Where the machine is too busy to measure on, it says so.
+    // A machine that is too busy to measure on is named in a caveat.
     let counts = runs
         .iter()
         .all(|run| run["invalid"].as_array().unwrap().is_empty());

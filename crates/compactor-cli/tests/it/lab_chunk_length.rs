@@ -78,7 +78,7 @@ fn a_comparison_ends_with_a_table_the_json_and_a_page_and_is_shown_again() {
         assert!(reading["latency"][name].is_number(), "{name}: {reading}");
     }
     assert!(found["rate_per_s"].as_f64().unwrap() > 0.0);
-    // Where the machine is too busy to measure on, it says so.
+    // A machine that is too busy to measure on is named in a caveat.
     let counts = |run: &&Value| run["invalid"].as_array().unwrap().is_empty();
     let counted = runs.iter().filter(|run| run["warm_up"] == false);
     let all = counted.clone().filter(counts).count() == 2;

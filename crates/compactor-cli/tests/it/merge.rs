@@ -1,4 +1,4 @@
-//! `compactor merge` as a person meets it: what it prints, what it leaves behind, how it ends.
+//! `compactor merge` as a user meets it: its messages, files and exit codes.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -147,7 +147,7 @@ fn merges_and_reports() {
             "nb",
         ],
     );
-    // The directories do not say what table they are of.
+    // The directories' names do not contain a table.
     let notes = text(&json.stderr);
     assert!(
         notes.starts_with("warning: ") && notes.lines().count() == 1,
@@ -155,7 +155,7 @@ fn merges_and_reports() {
     );
     let report: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
     assert_eq!(report["output_version"], "nb");
-    // The id goes on behind what is there, which is replaced.
+    // The id follows that of the existing SSTable, which is replaced.
     assert_eq!(dir.names("out").len(), 9, "{:?}", dir.names("out"));
     assert!(dir.names("out").contains(&"nb-5-big-Data.db".to_owned()));
 
@@ -173,7 +173,7 @@ fn merges_and_reports() {
     assert!(!dir.path("dry").exists());
 }
 
-/// Bits of each component in turn: nothing damaged is accepted, and nothing is left behind.
+/// Bits of each component in turn: nothing damaged is accepted, and no files are left.
 /// How a merge of a changed SSTable ended: refused, without output; or as that of the intact one, since a merge does
 /// without the changed file, and says so.
 #[derive(Debug, PartialEq)]
@@ -193,7 +193,7 @@ fn outcome(dir: &Dir, inputs: &[&Path], file: &Path, expected: &Files, what: &st
     let message = text(&out.stdout) + &text(&out.stderr);
     assert!(!message.contains("panicked"), "{what}: {message}");
     if out.status.success() {
-        // By its own path, or as what is missing beside Data.db, or is not in TOC.txt.
+        // By its own path, or as a component that is missing or is not in TOC.txt.
         let directory = file.parent().unwrap().to_str().unwrap();
         let is_told = |line: &str| line.starts_with("note: ") && line.contains(directory);
         assert!(message.lines().any(is_told), "{what}: {message}");
@@ -301,7 +301,7 @@ fn truncated_missing_and_swapped_files() {
     }
 }
 
-/// What it is, inputs, options, exit code, and what the message says.
+/// Name, inputs, options, exit code, and part of the message.
 type Case<'a> = (&'a str, Vec<&'a Path>, &'a [&'a str], i32, &'a str);
 
 #[test]
@@ -402,7 +402,7 @@ fn versions_that_are_not_supported_are_named() {
     }
 }
 
-/// What an SSTable of another table does not hold says nothing about what may be purged.
+/// An SSTable of another table does not decide what may be purged.
 #[test]
 fn overlapping_is_of_the_same_table() {
     let dir = Dir::new();

@@ -18,7 +18,7 @@ fn compactor(directory: &Path, arguments: &[&str]) -> Output {
         .unwrap()
 }
 
-/// Command, option, value, what the message says.
+/// Command, option, value, part of the message.
 type Case<'a> = (&'a [&'a str], &'a str, &'a str, &'a str);
 
 #[test]

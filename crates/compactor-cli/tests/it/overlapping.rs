@@ -37,7 +37,7 @@ fn generated(directory: &Path, version: &str) -> PathBuf {
     directory.join(report["table_directory"].as_str().unwrap())
 }
 
-/// Merges the second SSTable beside the first.
+/// Merges the second SSTable with the first as an overlapping SSTable.
 fn merge(table: &Path, output: &str) -> Output {
     let data = |id: u32| -> String {
         let mut found = fs::read_dir(table).unwrap().map(|e| e.unwrap().path());
@@ -112,7 +112,7 @@ fn the_check_ends_with_the_first_damage() {
     assert_eq!(refused.status.code(), Some(3));
 }
 
-/// Merges the first SSTable beside the second, whose data is newer; nothing is purged.
+/// Merges the first SSTable with the second as an overlapping SSTable, whose data is newer; nothing is purged.
 fn merge_beside_newer(table: &Path, output: &str, options: &[&str]) -> Output {
     let mut arguments = vec![
         "merge",
@@ -156,7 +156,7 @@ fn overlapping_sstables_remove_what_they_shadow() {
     );
     assert!(cell.1 > row.1, "{row:?} {cell:?}");
 
-    // The schema says so too, and the option goes before it.
+    // The schema has it too, and the option overrides it.
     let schema = table.join("schema.cql");
     let text = fs::read_to_string(&schema).unwrap();
     let place = text.rfind(';').unwrap();

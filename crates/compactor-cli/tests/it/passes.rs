@@ -72,7 +72,7 @@ fn few_descriptors_are_enough_for_many_sstables() {
         let mut names: Vec<_> = fs::read_dir(&directory)
             .unwrap()
             .map(|e| e.unwrap().path())
-            // It says when they were written.
+            // It contains the time of writing.
             .filter(|path| !path.ends_with("compactor-run.json"))
             .collect();
         names.sort();

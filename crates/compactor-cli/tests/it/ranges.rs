@@ -14,7 +14,7 @@ fn files(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let entries = fs::read_dir(directory).unwrap();
     entries
         .map(|entry| entry.unwrap().path())
-        // It says when they were written.
+        // It contains the time of writing.
         .filter(|path| !path.ends_with("compactor-run.json"))
         .map(|path| {
             let name = PathBuf::from(path.file_name().unwrap());

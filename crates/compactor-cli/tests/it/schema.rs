@@ -1,4 +1,4 @@
-//! What `--schema` and a `schema.cql` beside the inputs do to a merge.
+//! Merges with `--schema`, and with a `schema.cql` next to the inputs.
 
 use std::fs;
 use std::path::{Path, PathBuf};

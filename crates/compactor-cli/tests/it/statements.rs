@@ -323,7 +323,7 @@ fn summaries_count_things() {
     );
 }
 
-/// What a dry run says of an SSTable that is not supported is what the run says.
+/// A dry run and a run report the same of an SSTable that is not supported.
 #[test]
 fn a_dry_run_refuses_what_the_run_refuses() {
     for partitioner in ["LocalPartitioner", "ReversedLongLocalPartitioner"] {

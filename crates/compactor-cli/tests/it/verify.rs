@@ -120,13 +120,13 @@ fn each_sstable_has_its_own_line_and_one_damaged_one_decides() {
     );
 }
 
-/// One that is not readable, or not even of a known version, says nothing about the others.
+/// One that is not readable, or not even of a known version, does not affect the others.
 #[test]
 fn every_sstable_of_a_directory_is_looked_at() {
     let copy = Copy::of("oa-ttl_ties/inputs/1");
     let at = |name: &str| copy.directory().join(name);
     let data = copy.file("-Data.db");
-    // Sorted before, between and behind the good one.
+    // Sorted before, between and after the good one.
     fs::copy(&data, at("ka-1-big-Data.db")).unwrap();
     fs::write(at("oa-8-big-Statistics.db"), "no Data.db beside it").unwrap();
     fs::copy(&data, at("zz-1-big-Data.db")).unwrap();

@@ -52,7 +52,7 @@ fn counters_have_other_names_in_each_hierarchy() {
     assert_eq!(parse_stat("", Hierarchy::V1).file_bytes, None);
 }
 
-/// A hierarchy of files, and what `/proc` would say of this process in it.
+/// A hierarchy of files, and this process's lines of `/proc` in it.
 struct Fake {
     root: tempfile::TempDir,
 }

@@ -56,7 +56,7 @@ fn picture(comparison: &Comparison, figure: Figure, baseline: &str) -> Option<St
     let mut described = Vec::new();
     for ((name, ratio), row) in bars.iter().zip(0..) {
         let y = TOP + f64::from(row) * ROW;
-        // Grid lines are drawn behind bars only: names and numbers are between them.
+        // Grid lines end at the bars: names and numbers are between them.
         let (from, to) = (y + 12.0, y + 28.0);
         for &(_, tick) in &ticks {
             svg.line("grid", (tick, from), (tick, to));
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
     use crate::report::interference::{self, BUFFERED, P99};
 
-    /// All grid lines are behind bars, and none behind a name or a number.
+    /// All grid lines are drawn below bars, and none crosses a name or a number.
     #[test]
     fn no_line_crosses_a_text() {
         let example = include_str!("../../tests/data/outcome.json");

@@ -227,7 +227,7 @@ fn an_arm_that_cannot_be_is_invalid_and_the_others_go_on() {
     assert!(run_of("buffered/buffered").compaction.is_some());
 }
 
-/// Where direct I/O is refused the I/O layer really does something else, and says so. The run claims to
+/// Where direct I/O is refused the I/O layer uses another mode, and reports it. The run claims to
 /// be direct, and must be in no figure. On a disk the same run counts.
 #[test]
 fn a_run_that_fell_back_is_in_no_figure() {
@@ -381,7 +381,7 @@ fn with_the_right_to_it_there_is_a_cgroup_for_as_long_as_it_takes() {
     assert!(is_empty(directory.path()) && cgroups().is_empty());
     let point = &outcome.points[0];
     if !outcome.environment.memory_cgroup.starts_with('v') {
-        // A fallback, and it says so.
+        // A fallback, which is reported.
         let told = outcome.warnings.iter().any(|w| w.kind == "no_memory_limit");
         assert!(told && point.memory_limit_bytes.is_none());
         skip(Need::Cgroup, &outcome.environment.memory_cgroup);

@@ -7,7 +7,7 @@
     missing_docs,
     missing_debug_implementations,
     clippy::unwrap_used,
-    reason = "fields of models are as their names say, and helpers of tests fail as tests do"
+    reason = "the names of a model's fields suffice, and functions for tests panic as tests do"
 )]
 
 pub mod case;

@@ -49,7 +49,7 @@ pub struct ReplayedSstable {
 
 impl Replay {
     /// Begins with the SSTables of the request, mostly none. Its `gc_before_s` is taken as an age before its `now_s`,
-    /// which it keeps as time goes on. Merges run one after the other, whatever `concurrent` says.
+    /// which it keeps as time goes on. Merges run one after the other, whatever `concurrent` is.
     ///
     /// # Errors
     /// As [`Compaction::open`], a limit of compactions or a recorder, which a replay does not have, or an output

@@ -18,7 +18,7 @@ use super::values::Values;
 use super::wide::ABSENT;
 use super::{GenerateOptions, SECOND_US, sstable_timestamp};
 
-/// Regular columns, in header order: sets and lists are behind the others.
+/// Regular columns, in header order: sets and lists follow the others.
 const AMOUNT: u32 = 0;
 const EVENTS: u32 = 1;
 const TAGS: u32 = 2;

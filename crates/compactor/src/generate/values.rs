@@ -1,7 +1,7 @@
 //! Values that compress as well as asked for.
 //!
 //! A value is divided into periods, each of which begins with random bytes and ends with a piece of a
-//! fixed text that LZ4 finds again some hundred bytes earlier. It costs a few bytes to say where.
+//! fixed text that LZ4 finds again some hundred bytes earlier. The reference to it takes a few bytes.
 
 use super::random::Random;
 

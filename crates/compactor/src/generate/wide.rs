@@ -17,7 +17,7 @@ use super::{GenerateOptions, SECOND_US, Shape};
 /// Columns, in header order.
 const AMOUNT: u32 = 0;
 const NOTE: u32 = 1;
-/// Behind `quantity`.
+/// Follows `quantity`.
 const TAGS: u32 = 3;
 /// Share of the rows that lack a column.
 pub(super) const ABSENT: f64 = 0.1;

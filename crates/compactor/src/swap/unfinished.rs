@@ -209,7 +209,7 @@ impl Unfinished {
         }
         let log = TransactionLog::parse(&bytes).map_err(|e| {
             Error::refused(format!(
-                "{}: {e}. Start the node: it checks this log against the files, and says what to do",
+                "{}: {e}. Start the node: it checks this log against the files, and logs what to do",
                 log_path.display()
             ))
         })?;

@@ -60,7 +60,7 @@ fn damages(data: &Path) -> Vec<String> {
     report.findings.iter().map(ToString::to_string).collect()
 }
 
-/// What a merge says of damage: that it stops, or that it goes on without something.
+/// Outcome of a merge of damaged inputs: it stops, or goes on without something.
 fn told(copy: &Copy) -> String {
     let directory = tempfile::tempdir().unwrap();
     let output = directory.path().join("y");
@@ -293,7 +293,7 @@ fn dropped_unread() {
     assert_eq!(run().unwrap_err().kind(), ErrorKind::Corrupt);
 }
 
-/// The newest input says what the output is like, also if it goes unread.
+/// The newest input decides the form of the output, even if it is not read.
 #[test]
 fn what_is_dropped_unread_says_the_form() {
     let directory = tempfile::tempdir().unwrap();

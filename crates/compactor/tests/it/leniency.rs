@@ -167,7 +167,7 @@ fn a_summary_that_cannot_be_read_is_not_needed() {
     }
 }
 
-/// No reader before 6.0 looks behind the offsets.
+/// No reader before 6.0 reads what follows the offsets.
 #[test]
 fn what_follows_the_chunk_offsets_is_not_read() {
     let copy = Copy::of(&sstable("nb-range_nested/inputs/1"));
@@ -179,7 +179,7 @@ fn what_follows_the_chunk_offsets_is_not_read() {
     assert_eq!((report.damages, report.notes), (0, 1), "{report:#?}");
 }
 
-/// A table's option would be refused, but not what a file says.
+/// A table's option would be refused, but not a value in a file.
 #[test]
 fn a_maximum_beyond_the_chunk_is_never_reached() {
     let copy = Copy::of(&sstable("nb-range_nested/inputs/1"));

@@ -149,7 +149,7 @@ fn compare(io: &Io, data: &Path, expected: &Path, differing: &mut Vec<String>) {
     }
     let stats = expected["stats"].as_object_mut().expect("stats");
     for name in ["cells_per_partition", "partition_sizes"] {
-        // The number of buckets stands behind the slash; ours are those that hold something.
+        // The number of buckets follows the slash; ours are the non-empty ones.
         let text = stats[name].as_str().expect("a histogram");
         stats[name] = json!(text.split('/').next());
     }
@@ -331,7 +331,7 @@ fn sizes_on_disk_and_in_memory() {
         (len("Filter.db"), len("Filter.db"))
     );
     let summary = found.index_summary.as_ref().expect("a summary");
-    // A head of 24 bytes and both keys behind their lengths stand around what is kept in memory.
+    // The stored form adds a header of 24 bytes and both keys with their lengths to what is kept in memory.
     let first = found.first.as_ref().expect("a key").hex.len() as u64 / 2;
     let last = found.last.as_ref().expect("a key").hex.len() as u64 / 2;
     assert_eq!(

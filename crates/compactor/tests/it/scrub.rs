@@ -423,7 +423,7 @@ fn an_unreadable_row_ends_what_is_open_and_no_more() {
         for row in rows.iter().step_by(rows.len().div_ceil(20).max(1)) {
             let copy = Copy::of(&data);
             let at = row.position as usize;
-            // An extended flag that says that this is a static row.
+            // The extended flag of static rows.
             copy.edit_content(|content| content[at..at + 2].copy_from_slice(&[0x80, 0x01]));
             let scrubbed = scrubbed_with(&copy.data(), |o| o.skip_corrupted = true).unwrap();
             assert!(check(&original, &scrubbed) > 0);
@@ -452,7 +452,7 @@ fn sstables_of_the_bti_format_are_salvaged_too() {
     }
 }
 
-/// Any content behind valid checksums: nothing but an answer is asked for.
+/// Any content with valid checksums ends in a result, not in a panic.
 #[test]
 fn content_that_is_wrong_never_leads_to_a_damaged_output() {
     let mut random = Random::new(7);

@@ -254,7 +254,7 @@ fn a_swap_that_fails_or_is_cancelled_before_its_commit_leaves_nothing() {
     }
 }
 
-/// The log says COMMIT, and outputs are not there: removing the inputs would leave neither.
+/// The log is committed, and outputs are missing: removing the inputs would leave neither.
 #[test]
 fn inputs_stay_where_outputs_are_not_whole() {
     let steps = steps();

@@ -360,7 +360,7 @@ fn absurd_numbers_anywhere_end_quickly() {
 /// Offsets at which a length may lie: all of small components, of the others a good part.
 fn places(component: Component, len: usize) -> impl Iterator<Item = usize> {
     let (head, stride) = match component {
-        // The histograms fill most of it; before them are lengths, behind them the rest.
+        // The histograms fill most of it, after the lengths and before the rest.
         Component::Statistics => (64, 211),
         Component::Data => (64, 997),
         _ => (200, 17),

@@ -123,7 +123,7 @@ fn damage_that_checksums_do_not_show_is_found_in_every_partition() {
     let positions: Vec<u64> = compactor_sstable::big::IndexReader::new(&index)
         .map(|entry| entry.unwrap().position)
         .collect();
-    // Behind key (2 + 8 bytes) and deletion (1): flags, size of the body.
+    // After key (2 + 8 bytes) and deletion (1): flags, size of the body.
     let damaged = [3, 77, 78, 200, 399];
     for partition in damaged {
         copy.edit(Component::Data, |bytes| {

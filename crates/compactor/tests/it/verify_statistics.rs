@@ -174,7 +174,7 @@ fn too_wide_is_a_note() {
     );
 }
 
-/// Sums over the data say whose statistics these are.
+/// Sums over the data identify the statistics.
 #[test]
 fn sums_that_the_data_does_not_come_to_are_damage() {
     each(

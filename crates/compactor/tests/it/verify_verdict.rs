@@ -1,4 +1,4 @@
-//! A merge and a verification have one verdict: what a merge refuses is damage that verification says stops one, and
+//! A merge and a verification have one verdict: what a merge refuses is damage that verification reports as stopping one, and
 //! what a merge accepts it merges to the rows of the intact files.
 
 use std::fs;
@@ -63,7 +63,7 @@ impl Judge {
         request
     }
 
-    /// The output's `Data.db`, or what the merge says.
+    /// The output's `Data.db`, or the merge's error.
     fn run(&self, request: MergeRequest) -> Result<PathBuf, compactor::Error> {
         let job = MergeJob::open(self.io.clone(), request)?;
         let report = run_merge(job, InputCheck::AllComponents, &mut NoObserver)?;
@@ -404,7 +404,7 @@ fn of_many_keys() -> Vec<u8> {
         .unwrap()
 }
 
-/// Statistics that say that all is past its grace would drop an input unread.
+/// An input whose statistics show only data past its grace is dropped without being read.
 #[test]
 fn nothing_is_dropped_on_the_word_of_foreign_statistics() {
     let judge = Judge::new();

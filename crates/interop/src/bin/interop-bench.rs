@@ -120,7 +120,7 @@ fn start(arguments: &Arguments, request: &Request) -> Result<Node> {
     // It would fall back to the other one without a word (`CursorCompactor.isSupported`).
     ensure!(
         arguments.pipeline == Pipeline::Iterator || mode == Mode::Pa,
-        "the cursor pipeline takes only inputs of version pa, and these are {mode}; say --pipeline iterator"
+        "the cursor pipeline takes only inputs of version pa, and these are {mode}; use --pipeline iterator"
     );
     let options = Options {
         jvm: vec![
@@ -174,7 +174,7 @@ fn compression(compression: Option<&Compression>) -> String {
     };
     let options = c.options.iter();
     let options = options.map(|(name, value)| format!(", '{name}': '{value}'"));
-    // What our outputs have unless the inputs say otherwise: chunks are stored compressed, whatever it
+    // What our outputs have unless the inputs have something else: chunks are stored compressed, whatever it
     // saves.
     let ratio = match c.max_compressed_len {
         len if len >= i32::MAX as u32 => 0.0,

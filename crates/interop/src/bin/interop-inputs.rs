@@ -155,7 +155,7 @@ fn write(cassandra: &mut Cassandra, scenario: &Scenario, place: &Path) -> Result
     Ok(())
 }
 
-/// `<prefix>.rows.jsonl`, `<prefix>.sstabledump.jsonl`, `<prefix>.metadata.json` beside the SSTable's directory.
+/// `<prefix>.rows.jsonl`, `<prefix>.sstabledump.jsonl`, `<prefix>.metadata.json` next to the SSTable's directory.
 fn describe(
     cassandra: &mut Cassandra,
     case: &Case,

@@ -94,7 +94,7 @@ impl Campaign {
     /// Runs it. Only what keeps it from going on is an error; all else is in the outcome.
     ///
     /// # Errors
-    /// A daemon that does not start, say.
+    /// A daemon that does not start, for example.
     pub fn run(&self) -> Result<Outcome> {
         let begin = Instant::now();
         let compactor = Compactor::find()?;
@@ -204,7 +204,7 @@ impl Run<'_> {
         self.look("after truncation and import of a major compaction's")?;
         self.maintain(compactor, scratch, part)?;
 
-        // What is swapped is several SSTables, some of which are repaired where a tool says so.
+        // What is swapped is several SSTables, some of which are marked as repaired by a tool.
         self.each("import beside again", |node, table| {
             workflows.import_beside(node, table, "flushed", "again")
         });
@@ -480,7 +480,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// What sstableverify says of tables that were swapped in; of some, since each takes a JVM.
+    /// Runs sstableverify on tables that were swapped in; on some of them, since each takes a JVM.
     fn verify_offline(&mut self, part: Part) {
         let count = if part == Part::Whole { 4 } else { 1 };
         for table in self.tables.clone().into_iter().take(count) {

@@ -112,7 +112,7 @@ impl Client {
     }
 }
 
-/// The directory that the driver is installed in, once, behind a lock.
+/// The directory that the driver is installed in, once, under a lock.
 pub(crate) fn driver() -> Result<PathBuf> {
     let place = toolchain::target_directory().join("interop-client");
     fs::create_dir_all(&place)?;

@@ -38,7 +38,7 @@ impl Compactor {
         });
         let binary = found.with_context(|| {
             format!(
-                "there is no compactor beside {}: cargo build -p compactor-cli, or name one by COMPACTOR_BIN",
+                "there is no compactor next to {}: cargo build -p compactor-cli, or name one by COMPACTOR_BIN",
                 own.display()
             )
         })?;

@@ -42,7 +42,7 @@ impl Pair {
     /// is not as it should be.
     ///
     /// # Errors
-    /// A daemon that does not start, say.
+    /// A daemon that does not start, for example.
     pub fn run(&self) -> Result<Vec<String>> {
         let compactor = Compactor::find()?;
         let tables: Vec<Table> = tables::of(self.kind);

@@ -48,7 +48,7 @@ impl View {
         self.0.values().map(|answer| answer.rows.len()).sum()
     }
 
-    /// Answers without a row, which say nothing.
+    /// Answers without a row, which prove nothing.
     pub(crate) fn empty(&self) -> Vec<&str> {
         let empty = self.0.iter().filter(|(_, answer)| answer.rows.is_empty());
         empty.map(|(name, _)| name.as_str()).collect()

@@ -51,7 +51,7 @@ pub struct Report {
     pub sound: usize,
     /// Those that neither its reader nor its verifier takes.
     pub refused: usize,
-    /// Those of which it says one thing and another, or never ended.
+    /// Cases with contradictory results, or without an end.
     pub undecided: usize,
     /// Sound ones that ours refuse on purpose, and those that only our verification calls damaged, by kind.
     pub stricter: BTreeMap<String, usize>,

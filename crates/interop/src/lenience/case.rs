@@ -53,7 +53,7 @@ impl Theirs {
     }
 }
 
-/// A refusal, or damage found: component, structure, and what it says.
+/// A refusal, or damage found: component, structure and message.
 #[derive(Debug, Clone)]
 pub(super) struct Refusal {
     pub(super) by: &'static str,
@@ -70,7 +70,7 @@ pub(super) struct Ours {
     pub(super) damage: Vec<Refusal>,
     /// Bugs: panics, and errors that are of no SSTable.
     pub(super) bugs: Vec<String>,
-    /// The merge says something besides.
+    /// The merge has warnings.
     pub(super) has_warnings: bool,
     has_notes: bool,
     /// Data.db of the merge.
@@ -131,7 +131,7 @@ impl Ours {
         Ok(ours)
     }
 
-    /// Calls one of ours; what it says if it fails is a refusal.
+    /// Calls one of our functions; its error is a refusal.
     fn attempt<T>(
         &mut self,
         by: &'static str,

@@ -1,4 +1,4 @@
-//! Where ours is stricter than Cassandra's readers and verifier on purpose; LENIENCE.md of the facade says why.
+//! Where ours is stricter than Cassandra's readers and verifier on purpose; LENIENCE.md of the facade has the reasons.
 
 use compactor_sstable::Component;
 
@@ -36,7 +36,7 @@ const REFUSED: &[Listed] = &[
     // A trie that leads nowhere somewhere, or to a row index that is not there: it cannot be read to its end.
     (Component::Partitions, "Partitions.db", "trie."),
     (Component::Partitions, "Rows.db", "row_index.entry"),
-    // Before `oa` these say which partitions the SSTable is among.
+    // Before `oa` these decide where the SSTable is sorted among others.
     (Component::Summary, "Summary.db", "summary.first_key"),
     (Component::Summary, "Summary.db", "summary.last_key"),
     // A merge reads once, and cannot tell whether CRC.db or Data.db is damaged before it has read all.

@@ -90,7 +90,7 @@ impl SstableFiles {
         })
     }
 
-    /// Makes every checksum of `Data.db`, in it and beside it, that of its bytes.
+    /// Recomputes every checksum of `Data.db`, in it and in other components.
     pub(super) fn mend_data(&self) -> Result<()> {
         let mut data = self.read(Component::Data)?;
         if self.has(Component::CompressionInfo) {

@@ -128,7 +128,7 @@ impl RandomTable {
         self.rng.one_in(10)
     }
 
-    /// What a task makes of its inputs: a little less than they are, split as the task says.
+    /// Outputs of a task: a little smaller than its inputs, split as the task requires.
     pub(super) fn outputs(&mut self, task: &Task, inputs: &[Sstable]) -> Vec<Sstable> {
         let kept = inputs
             .iter()

@@ -402,7 +402,7 @@ impl Writer<'_> {
         match self.rng.below(20) {
             0 if !wide || self.rng.one_in(20) => {
                 let (timestamp, second) = self.deletion();
-                // Since oa the sign of a partition deletion's timestamp says that there is none.
+                // Since oa the sign of a partition deletion's timestamp is the flag of its absence.
                 Mutation::Partition {
                     deletion: (timestamp.max(0), second),
                 }

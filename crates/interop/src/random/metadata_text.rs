@@ -1,5 +1,5 @@
-//! What our `metadata` says of an SSTable beside what `sstablemetadata` says. Moments are words in both, but other ones:
-//! that there is one is all that is compared of them, the numbers stand beside.
+//! Comparison of our `metadata` with `sstablemetadata`. Points in time are texts in both, in different forms: only their
+//! presence is compared, and the numbers that follow them.
 
 use crate::compare;
 

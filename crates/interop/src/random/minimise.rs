@@ -2,7 +2,7 @@
 
 use super::plan::Plan;
 
-/// Leaves out whole inputs, then partitions, then runs of mutations, as long as `fails` says so.
+/// Leaves out whole inputs, then partitions, then runs of mutations, as long as `fails` returns true.
 pub fn minimise(mut plan: Plan, mut fails: impl FnMut(&Plan) -> bool) -> Plan {
     loop {
         let before = (plan.inputs.len(), plan.mutations());

@@ -2,7 +2,7 @@
 //! pass the verifier and hold the same rows and statistics.
 //!
 //! A seed decides everything ([`plan`]). The tables are in no schema and the mutations are given cell by cell, so that
-//! what CQL cannot say is said too: deletions at the timestamp of liveness, expiries apart from TTLs, counter shards of
+//! including what CQL cannot express: deletions at the timestamp of liveness, expiries apart from TTLs, counter shards of
 //! old kinds, rows as views write them.
 //!
 //! Where Cassandra decides by the order of a hash set of inputs, the generator avoids the question: values that compare

@@ -64,7 +64,7 @@ pub struct Plan {
     pub told_schema: bool,
     /// Oldest first.
     pub inputs: Vec<Input>,
-    /// How many of the last inputs exist beside the merge but take no part in it.
+    /// How many of the last inputs are overlapping SSTables, which are not merged.
     pub others: usize,
     /// What these remove from the merge: the table's `provide_overlapping_tombstones`.
     #[serde(default = "none")]
@@ -81,7 +81,7 @@ impl Plan {
         self.output.parse()
     }
 
-    /// What the SSTables beside the merge remove from it.
+    /// What the overlapping SSTables remove from the merge.
     ///
     /// # Errors
     /// An option that Cassandra does not know.
@@ -247,7 +247,7 @@ pub enum Mutation {
 }
 
 impl Mutation {
-    /// A row that says nothing.
+    /// A row without content.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         matches!(

@@ -273,7 +273,7 @@ impl Merge<'_> {
         })
     }
 
-    /// Our merge into outputs of a greatest size beside Cassandra's, and whether these are several.
+    /// Compares our merge into outputs of a maximum size with Cassandra's; returns whether there are several outputs.
     fn judge_sizes(
         &self,
         cassandra: &mut Cassandra,
@@ -302,7 +302,7 @@ impl Merge<'_> {
         Ok((differences, divided))
     }
 
-    /// Our merge of the inputs beside Cassandra's output.
+    /// Compares our merge of the inputs with Cassandra's output.
     fn compare(
         &self,
         cassandra: &mut Cassandra,
@@ -329,7 +329,7 @@ impl Merge<'_> {
         self.hold(cassandra, theirs, &ours, Filter::ForAllKeys)
     }
 
-    /// Our output beside Cassandra's.
+    /// Compares our output with Cassandra's.
     fn hold(
         &self,
         cassandra: &mut Cassandra,
@@ -373,8 +373,8 @@ impl Merge<'_> {
     }
 }
 
-/// What 6.0-alpha2's verifier says of a compressed SSTable whose content ends exactly where a chunk does, Cassandra's own
-/// as well: at its end it seeks to a chunk behind the last (`RandomAccessReader.seek`, `CompressionMetadata.chunkFor`).
+/// The error of 6.0-alpha2's verifier for a compressed SSTable whose content ends exactly where a chunk does, Cassandra's own
+/// as well: at its end it seeks to a chunk after the last (`RandomAccessReader.seek`, `CompressionMetadata.chunkFor`).
 fn is_seek_to_the_end(finding: &Finding) -> bool {
     finding.check == "verifier" && finding.message.contains("CompressionMetadata.chunkFor")
 }

@@ -217,19 +217,16 @@ fn every_type() -> Scenario {
 }
 
 fn counters() -> Scenario {
-    Scenario::new(
-        "dropped_counters",
-        "a dropped counter beside one that stays",
-    )
-    .schema("CREATE TABLE $t (k int, c int, a counter, b counter, PRIMARY KEY (k, c))")
-    .input(|i| {
-        i.cql("UPDATE $t SET a = a + 1, b = b + 1 WHERE k = 1 AND c = 1");
-        i.cql("UPDATE $t SET b = b + 1 WHERE k = 1 AND c = 2");
-    })
-    .input(|i| {
-        i.cql("ALTER TABLE $t DROP b USING TIMESTAMP 4000000000000000");
-        i.cql("UPDATE $t SET a = a + 1 WHERE k = 1 AND c = 1");
-    })
+    Scenario::new("dropped_counters", "a dropped counter, and one that stays")
+        .schema("CREATE TABLE $t (k int, c int, a counter, b counter, PRIMARY KEY (k, c))")
+        .input(|i| {
+            i.cql("UPDATE $t SET a = a + 1, b = b + 1 WHERE k = 1 AND c = 1");
+            i.cql("UPDATE $t SET b = b + 1 WHERE k = 1 AND c = 2");
+        })
+        .input(|i| {
+            i.cql("ALTER TABLE $t DROP b USING TIMESTAMP 4000000000000000");
+            i.cql("UPDATE $t SET a = a + 1 WHERE k = 1 AND c = 1");
+        })
 }
 
 fn one_input() -> Scenario {

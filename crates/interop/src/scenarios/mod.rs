@@ -102,7 +102,7 @@ pub struct Scenario {
     pub inputs: Vec<Input>,
     /// Schema changes after the last input and before the merge.
     pub after: Vec<String>,
-    /// How many of the last inputs exist beside the merge but take no part in it.
+    /// How many of the last inputs are overlapping SSTables, which are not merged.
     pub others: usize,
     /// The merge's clock.
     pub now_s: i64,

@@ -1,5 +1,5 @@
 //! SSTables that Cassandra 3.0 to 4.1 themselves write, of every version before `oa`: our dump, verification and merge of
-//! them, alone and with newer ones, beside what Cassandra 6 makes of them.
+//! them, alone and with newer ones, compared with Cassandra 6's compaction of the same.
 
 use std::path::{Path, PathBuf};
 
@@ -28,7 +28,7 @@ const NAMES: [&str; 10] = [
     "ttl_purged",
 ];
 
-/// After everything has expired, and still what versions before `oa` can say.
+/// After everything has expired, and still a time that versions before `oa` can store.
 const LATER_S: i64 = 2_100_000_000;
 
 #[test]

@@ -5,7 +5,7 @@ use interop::{Cassandra, Mode, Options};
 
 use crate::scenario;
 
-/// Scenarios with many partitions, keys of many kinds, and purging beside SSTables that stay outside: some in each
+/// Scenarios with many partitions, keys of many kinds, and purging with overlapping SSTables: some in each
 /// format, which differ in how keys are found, not in their order.
 const BIG: [&str; 5] = [
     "simple_kv",

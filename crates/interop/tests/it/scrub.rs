@@ -240,7 +240,7 @@ fn not_lost(io: &Io, intact: &Path, dump: &str, report: &ScrubReport) -> Result<
         }
     }
     let is_lost = |&(position, len): &(u64, u64)| {
-        // An uncompressed file does not tell what lay behind its end.
+        // An uncompressed file does not show what followed its end.
         position >= report.uncompressed_bytes
             || report
                 .losses

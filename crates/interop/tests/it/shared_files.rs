@@ -1,5 +1,5 @@
 //! SSTables of versions `mc`, `md` and `me` that others wrote, some by Cassandra 3, some by ScyllaDB, some damaged on
-//! purpose. They are no part of this repository: the directory is `../shared/sstables` beside it, or the one that
+//! purpose. They are no part of this repository: the directory is `../shared/sstables` next to it, or the one that
 //! `COMPACTOR_SHARED_SSTABLES` names.
 //!
 //! Each file is dumped and merged, alone, with its neighbours of the same table, and with what Cassandra itself made of
@@ -112,7 +112,7 @@ impl Run {
         Ok(failures)
     }
 
-    /// Copies that may be opened, and what Cassandra says to the original.
+    /// Copies that may be opened, and Cassandra's verdict on the original.
     fn stage(&mut self, path: &Path) -> Result<Both> {
         self.tables += 1;
         let ours = copy(path, &self.place.join(format!("{}/ours", self.tables)))?;
@@ -322,7 +322,7 @@ impl Merged {
     }
 }
 
-/// Says what is not as expected.
+/// Returns what is not as expected.
 fn judge<T, O>(
     outcome: Outcome,
     theirs: Result<T>,

@@ -10,9 +10,9 @@ pub(crate) enum Outcome {
     /// Cassandra 6 refuses a component that Cassandra 3 takes; with that written anew, the content being the same, it
     /// reads the same as we do from the original.
     SameRewritten,
-    /// Both refuse; ours says this.
+    /// Both refuse; our error contains this.
     Refused(&'static str),
-    /// Cassandra does not notice; ours refuses and says this.
+    /// Cassandra does not notice; ours refuses, and the error contains this.
     OnlyCassandra(&'static str),
 }
 
@@ -37,9 +37,9 @@ impl fmt::Display for Outcome {
 pub(crate) struct Known {
     /// Data.db, below the directory of all.
     pub(crate) file: &'static str,
-    /// `dump` beside `sstabledump -l`.
+    /// `dump` compared with `sstabledump -l`.
     pub(crate) dump: Outcome,
-    /// `merge` beside Cassandra's compaction, alone and with Cassandra's output of it in a newer version.
+    /// `merge` compared with Cassandra's compaction, alone and with Cassandra's output of it in a newer version.
     pub(crate) merge: Outcome,
     /// Structures that `verify` calls damaged.
     pub(crate) damage: &'static [&'static str],
@@ -242,7 +242,7 @@ pub(crate) const FILES: &[Known] = &[
         dump: Outcome::Refused("corrupt row.body at position 59"),
         merge: Outcome::Refused("corrupt row.body at position 59"),
         damage: &["Data.db row.body"],
-        remark: "a shadowable deletion in a form of ScyllaDB's own (extended flag 80), behind which Cassandra loses its place; Cassandra 6 refuses Statistics.db already",
+        remark: "a shadowable deletion in a form of ScyllaDB's own (extended flag 80), after which Cassandra reads at a wrong position; Cassandra 6 refuses Statistics.db already",
     },
     Known {
         file: "3.x/uncompressed/write_simple_range_tombstone/mc-1-big-Data.db",

@@ -132,7 +132,7 @@ fn meaning(demo: &Demo, text: &mut String) -> std::fmt::Result {
         (false, _) => writeln!(
             text,
             "Direct I/O does not work here, so the first merge used {name}: through the page cache,\n\
-             dropping pages behind it. It left {} there.",
+             dropping pages after reading them. It left {} there.",
             of_pages(pages)
         )?,
     }

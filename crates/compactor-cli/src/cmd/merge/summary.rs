@@ -319,7 +319,7 @@ fn plan_of(job: &MergeJob, notes: &[&str], format: Format) -> anyhow::Result<Str
     if job.shadow_sources() > 0 {
         writeln!(
             text,
-            "  shadow      {} beside the merge, by {}",
+            "  shadow      {} outside the merge, by {}",
             sstables(job.shadow_sources()),
             options.overlapping_tombstones.name()
         )?;

@@ -88,7 +88,7 @@ impl Outcome {
             .iter()
             .any(|word| self.stderr.contains(word))
         {
-            return Err("it says that it has a bug".to_owned());
+            return Err("it reports an internal error".to_owned());
         }
         match code {
             0 => self.check_success(known, tried, out),
@@ -116,7 +116,7 @@ impl Outcome {
         let found = files_below(out);
         let (hidden, found): (Files, Files) =
             found.into_iter().partition(|(path, _)| is_hidden(path));
-        // It says so where the outputs could not be removed from where the run left them.
+        // Reported if the outputs could not be removed from the run's directory.
         let says = String::from_utf8_lossy(&self.stdout).contains("still holds the outputs");
         let stays = |path: &PathBuf| says && tried.is_swap && path.starts_with("merged");
         let found: Files = found.into_iter().filter(|(path, _)| !stays(path)).collect();
@@ -138,7 +138,7 @@ impl Outcome {
 fn is_hidden(path: &Path) -> bool {
     path.components()
         .any(|part| part.as_os_str().as_encoded_bytes().starts_with(b"."))
-        // One that says COMMIT, which the next run removes.
+        // A committed one, which the next run removes.
         || path.to_string_lossy().contains("_txn_compaction_")
 }
 
@@ -177,11 +177,11 @@ fn check_left_over(known: &Known, tried: &Tried, out: &Path) -> Result<(), Strin
     check_second_run(known, tried, out)
 }
 
-/// The output of `compact` where an SSTable lacks a component and stays: sound, with nothing hidden beside it.
+/// The output of `compact` where an SSTable lacks a component and stays: sound, with no hidden files next to it.
 fn check_rest(out: &Path) -> Result<(), String> {
     let left = files_below(out);
     if let Some(hidden) = left.keys().find(|path| is_hidden(path)) {
-        return Err(format!("{} was left beside it", hidden.display()));
+        return Err(format!("{} was left next to it", hidden.display()));
     }
     let data = left
         .keys()
@@ -209,7 +209,7 @@ fn check_second_run(known: &Known, tried: &Tried, out: &Path) -> Result<(), Stri
     };
     let next = next.map_err(|error| error.to_string())?;
     if tried.name == "generate" && next.status.code() == Some(2) {
-        // It wants a directory of its own, and says so.
+        // The error asks for a directory of its own.
         return Ok(());
     }
     // Of a finished swap there is nothing left to swap.

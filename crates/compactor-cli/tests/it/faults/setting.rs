@@ -234,7 +234,7 @@ impl Setting {
         directory
     }
 
-    /// Runs a command with a fault, and says what is wrong with how it ended.
+    /// Runs a command with a fault; an error describes what is wrong with the outcome.
     pub fn try_fault(&self, tried: &Tried, injection: &Injection) -> Result<(), String> {
         self.try_under(tried, |command| injection.tracer(command))
     }

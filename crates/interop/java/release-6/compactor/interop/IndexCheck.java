@@ -126,7 +126,7 @@ final class IndexCheck
             blocks.set(blocks.size() - 1, new IndexInfo(last.firstName, last.lastName, last.offset, last.width + 1, last.endOpenMarker));
     }
 
-    /** Field by field, for messages that say more than a byte position. */
+    /** Field by field, for messages that contain more than a byte position. */
     private static void compare(BigTableKeyReader index, long start, List<IndexInfo> blocks, Findings findings) throws Exception
     {
         RowIndexEntry entry = index.rowIndexEntry();

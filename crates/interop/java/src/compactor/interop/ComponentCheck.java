@@ -62,7 +62,7 @@ final class ComponentCheck
             String value = in.readUTF();
             params.put(key, value);
         }
-        // Cassandra itself says whether it knows the compressor and its options.
+        // Cassandra itself decides whether it knows the compressor and its options.
         org.apache.cassandra.io.compress.ICompressor codec =
             org.apache.cassandra.schema.CompressionParams.fromMap(params).getSstableCompressor();
         int chunkLength = in.readInt();

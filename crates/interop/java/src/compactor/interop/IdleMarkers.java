@@ -63,7 +63,7 @@ final class IdleMarkers extends AbstractUnfilteredRowIterator
         }
         Clustering<?> at = (Clustering<?>) item.clustering();
         DeletionTime hidden = partitionLevelDeletion();
-        // Beside another marker there may be no place for one.
+        // Next to another marker there may be no room for one.
         boolean isPossible = at.size() > 0 && !wasMarker;
         for (ByteBuffer value : at.getBufferArray())
             isPossible &= value != null;

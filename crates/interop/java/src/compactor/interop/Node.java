@@ -92,7 +92,7 @@ final class Node
         return data.toString();
     }
 
-    /** What a snapshot's schema.cql says of the table. */
+    /** The table's statement in a snapshot's schema.cql. */
     static String schema(ColumnFamilyStore cfs)
     {
         return SchemaCQLHelper.reCreateStatementsForSchemaCql(cfs.metadata(), OfflineTable.keyspace(cfs))

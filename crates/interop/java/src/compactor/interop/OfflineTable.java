@@ -21,7 +21,7 @@ import org.apache.cassandra.schema.TableMetadata;
 import org.apache.cassandra.schema.Types;
 
 /**
- * Tables that no schema knows of, made from class names of types: what CQL cannot say (types by class, flags of compact
+ * Tables that no schema knows of, made from class names of types: what CQL cannot express (types by class, flags of compact
  * tables, drops at any time) can be said, and nothing waits for a schema change.
  */
 final class OfflineTable

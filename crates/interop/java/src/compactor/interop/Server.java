@@ -53,7 +53,7 @@ public final class Server
             replies.println(JSON.writeValueAsString(response));
             replies.flush();
         }
-        // Cassandra leaves non-daemon threads behind; a closed stdin means that the test is over.
+        // Cassandra leaves non-daemon threads running; a closed stdin means that the test is over.
         Runtime.getRuntime().halt(0);
     }
 }

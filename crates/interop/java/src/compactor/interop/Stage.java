@@ -39,7 +39,7 @@ final class Stage
         return components(data, names(data.toAbsolutePath().getParent()));
     }
 
-    /** The same, from the names of all files beside it. */
+    /** The same, from the names of all files in its directory. */
     private static List<Path> components(Path data, NavigableSet<String> names) throws IOException
     {
         String name = data.getFileName().toString();

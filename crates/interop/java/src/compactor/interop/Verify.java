@@ -12,7 +12,7 @@ import org.apache.cassandra.io.sstable.IVerifier;
 import org.apache.cassandra.io.sstable.format.SSTableReader;
 
 /**
- * Everything that Cassandra can say about one SSTable: the extended verifier, and beyond it what the verifier leaves out:
+ * Everything with which Cassandra can check one SSTable: the extended verifier, and beyond it what the verifier leaves out:
  * components, filter, summary and the index of either format rebuilt, reads of every partition in both directions and in
  * slices, statistics recomputed from the content.
  */
