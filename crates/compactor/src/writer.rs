@@ -28,7 +28,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use compactor_engine::publish::{OutputClaim, Staging};
+use compactor_engine::publish::{OutputClaim, Replaceable, Staging, new_time_uuid};
 use compactor_engine::read::Workers;
 use compactor_engine::write::{StagedSstable, publish_together};
 use compactor_io::Io;
@@ -105,6 +105,8 @@ pub struct SstableWriter {
     last_timestamp_us: i64,
     /// Ticks of the last path of a list element.
     last_ticks: i64,
+    /// Clock sequence and node of the paths of list elements.
+    list_node: i64,
     /// The given time of writing; `None` for the clock.
     fixed_now_s: Option<i64>,
     io: Io,
@@ -219,10 +221,10 @@ impl SstableWriter {
             return Err(Error::invalid("the timestamp -2^63 µs is reserved"));
         }
         let times = buffer::Times::new(timestamp_us, ttl_s, now_s);
-        let ticks = &mut self.last_ticks;
+        let (ticks, node) = (&mut self.last_ticks, self.list_node);
         let list_path = || {
             *ticks += 1;
-            time_uuid(*ticks)
+            time_uuid(*ticks, node)
         };
         self.buffer.add(&self.columns, values, times, list_path)?;
         if self.buffer.len_in_memory() >= self.memory_bytes {
@@ -297,7 +299,8 @@ impl SstableWriterOptions {
         self
     }
 
-    /// Keeps, replaces or refuses SSTables that are in the output directory. Default: refuses.
+    /// Keeps, replaces or refuses SSTables that are in the output directory. Default: refuses. Those of
+    /// another table are not replaced; those of this table are, even if no row is added.
     pub fn existing_output(mut self, existing: ExistingOutput) -> SstableWriterOptions {
         self.existing_output = existing;
         self
@@ -311,7 +314,8 @@ impl SstableWriterOptions {
     }
 
     /// Time at which rows are written, seconds since 1970: TTLs count from it. Default: the clock, when
-    /// each is added. With a given time the same rows become the same bytes.
+    /// each is added. With a given time the same rows become the same bytes. Then list elements of equal
+    /// timestamps that two writers add to the same row may replace one another, instead of being joined.
     pub fn now_s(mut self, now_s: i64) -> SstableWriterOptions {
         self.now_s = Some(now_s);
         self
@@ -325,6 +329,14 @@ impl SstableWriterOptions {
         let columns = Columns::of(&self.schema)?;
         let table = TableName::of_schema(&self.schema);
         let layout = OutputLayout::new(output.as_ref(), table, self.is_flat);
+        let replaceable = Replaceable {
+            table: Some(&self.schema),
+            ..Replaceable::default()
+        };
+        // Before the settings, which choose the next free id.
+        let directory = layout.directory();
+        let claim =
+            OutputClaim::take_replacing(directory, self.existing_output, None, replaceable)?;
         let settings = OutputSettings::new(&self.schema, &self.form, &self.resources, &layout)?;
         let max_now_s = settings.max_local_time_s();
         if let Some(now_s) = self.now_s {
@@ -332,7 +344,6 @@ impl SstableWriterOptions {
         }
         let io = self.resources.io()?;
         let workers = Workers::start(self.resources.threads)?;
-        let claim = OutputClaim::take(layout.directory(), self.existing_output, None)?;
         let staging = Arc::new(Staging::create(&claim)?);
         let fixed_us = self.now_s.map(|seconds| seconds.saturating_mul(1_000_000));
         let now_us = fixed_us.unwrap_or_else(now_us);
@@ -343,6 +354,11 @@ impl SstableWriterOptions {
             buffer: RowBuffer::default(),
             last_timestamp_us: now_us - 1,
             last_ticks: ticks_of(now_us),
+            list_node: match self.now_s {
+                Some(_) => FIXED_NODE,
+                // A random one: another writer may count the same ticks.
+                None => new_time_uuid().1,
+            },
             fixed_now_s: self.now_s,
             io,
             workers,
@@ -378,17 +394,19 @@ fn ticks_of(micros: i64) -> i64 {
     UNIX_EPOCH_TICKS + micros * 10
 }
 
-/// A version-1 UUID of this time, of one node for all.
-fn time_uuid(ticks: i64) -> [u8; 16] {
+/// Clock sequence and node of writers with a given time of writing.
+const FIXED_NODE: i64 = 0x8000_0163_6f6d_7061_u64 as i64;
+
+/// A version-1 UUID of this time. `node`: its lower half, which is the clock sequence and the node.
+fn time_uuid(ticks: i64, node: i64) -> [u8; 16] {
     let ticks = ticks as u128;
     let (low, middle, high) = (
         ticks & 0xffff_ffff,
         (ticks >> 32) & 0xffff,
         (ticks >> 48) & 0x0fff,
     );
-    // Variant bits 10, and the multicast bit that distinguishes a made-up node from a hardware address.
-    let rest: u128 = 0x8000_0163_6f6d_7061;
-    ((low << 96) | (middle << 80) | (0x1000 << 64) | (high << 64) | rest).to_be_bytes()
+    let lower = u128::from(node as u64);
+    ((low << 96) | (middle << 80) | (0x1000 << 64) | (high << 64) | lower).to_be_bytes()
 }
 
 #[cfg(test)]

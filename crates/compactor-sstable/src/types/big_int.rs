@@ -4,6 +4,8 @@
 
 use std::cmp::Ordering;
 
+use crate::types::MarshalError;
+
 /// Removes redundant leading sign bytes; at least one byte remains unless there is none.
 ///
 /// Source: `IntegerType.findMostSignificantByte`.
@@ -163,18 +165,30 @@ impl Ord for Magnitude {
     }
 }
 
+/// Longest number that is printed, in bytes: time grows with the square of its length. 157,826 digits.
+const MAX_PRINTED_LEN: usize = 64 << 10;
+
 /// `BigInteger.toString`: sign and digits.
-pub(super) fn to_decimal(bytes: &[u8]) -> String {
+///
+/// # Errors
+/// A number of more than 64 KiB.
+pub(super) fn to_decimal(bytes: &[u8]) -> Result<String, MarshalError> {
     let bytes = minimal(bytes);
+    if bytes.len() > MAX_PRINTED_LEN {
+        return Err(MarshalError::new(format!(
+            "a number of {} bytes; the longest that is printed has {MAX_PRINTED_LEN}",
+            bytes.len()
+        )));
+    }
     let digits = match small_magnitude(bytes) {
         Some(small) => small.to_string(),
         None => Magnitude::from_twos_complement(bytes).into_digits(),
     };
-    if is_negative(bytes) {
+    Ok(if is_negative(bytes) {
         format!("-{digits}")
     } else {
         digits
-    }
+    })
 }
 
 #[cfg(test)]
@@ -183,25 +197,25 @@ mod tests {
 
     #[test]
     fn digits_of_known_numbers() {
-        assert_eq!(to_decimal(&[0]), "0");
-        assert_eq!(to_decimal(&[0xff, 0xff]), "-1");
-        assert_eq!(to_decimal(&[0x80]), "-128");
-        assert_eq!(to_decimal(&[0, 0, 0x80]), "128");
+        assert_eq!(to_decimal(&[0]).unwrap(), "0");
+        assert_eq!(to_decimal(&[0xff, 0xff]).unwrap(), "-1");
+        assert_eq!(to_decimal(&[0x80]).unwrap(), "-128");
+        assert_eq!(to_decimal(&[0, 0, 0x80]).unwrap(), "128");
         // 2^128 and -2^127 in 17 bytes, -2^192.
         let mut bytes = vec![1];
         bytes.extend([0; 16]);
         assert_eq!(
-            to_decimal(&bytes),
+            to_decimal(&bytes).unwrap(),
             "340282366920938463463374607431768211456"
         );
         assert_eq!(
-            to_decimal(&[0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]),
+            to_decimal(&[0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]).unwrap(),
             i128::MIN.to_string()
         );
         let mut bytes = vec![0xff];
         bytes.extend([0; 24]);
         assert_eq!(
-            to_decimal(&bytes),
+            to_decimal(&bytes).unwrap(),
             "-6277101735386680763835789423207666416102355444464034512896"
         );
     }
@@ -228,5 +242,12 @@ mod tests {
         }
         let power = Magnitude::from_twos_complement(&[3]).times_power_of_ten(25);
         assert_eq!(power.into_digits(), "30000000000000000000000000");
+    }
+
+    #[test]
+    fn numbers_that_take_too_long_are_not_printed() {
+        assert!(to_decimal(&[0x7f; MAX_PRINTED_LEN + 1]).is_err());
+        // Leading zeros do not count.
+        assert_eq!(to_decimal(&[0; MAX_PRINTED_LEN + 1]).unwrap(), "0");
     }
 }

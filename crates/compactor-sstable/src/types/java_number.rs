@@ -4,7 +4,7 @@ use std::fmt::LowerExp;
 use std::num::FpCategory;
 use std::str::FromStr;
 
-use crate::types::big_int;
+use crate::types::{MarshalError, big_int};
 
 /// `Double.toString`, in the shortest form that is read back as the same value (JDK 19 and later).
 ///
@@ -82,8 +82,15 @@ fn push_scientific_or_plain(digits: &str, exponent: i32, out: &mut String) {
 }
 
 /// `BigDecimal.toString`: `unscaled` with a point, or scientific if the exponent requires it.
-pub(super) fn push_decimal(scale: i32, unscaled: &[u8], out: &mut String) {
-    let number = big_int::to_decimal(unscaled);
+///
+/// # Errors
+/// A number that is too long to be printed.
+pub(super) fn push_decimal(
+    scale: i32,
+    unscaled: &[u8],
+    out: &mut String,
+) -> Result<(), MarshalError> {
+    let number = big_int::to_decimal(unscaled)?;
     let digits = match number.strip_prefix('-') {
         Some(digits) => {
             out.push('-');
@@ -92,7 +99,8 @@ pub(super) fn push_decimal(scale: i32, unscaled: &[u8], out: &mut String) {
         None => number.as_str(),
     };
     if scale == 0 {
-        return out.push_str(digits);
+        out.push_str(digits);
+        return Ok(());
     }
     let adjusted = digits.len() as i64 - 1 - i64::from(scale);
     if scale > 0 && adjusted >= -6 {
@@ -111,7 +119,7 @@ pub(super) fn push_decimal(scale: i32, unscaled: &[u8], out: &mut String) {
                 out.push_str(digits);
             }
         }
-        return;
+        return Ok(());
     }
     let (whole, fraction) = digits.split_at(1);
     out.push_str(whole);
@@ -122,6 +130,7 @@ pub(super) fn push_decimal(scale: i32, unscaled: &[u8], out: &mut String) {
     if adjusted != 0 {
         out.push_str(&format!("E{adjusted:+}"));
     }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -142,7 +151,7 @@ mod tests {
 
     fn decimal(scale: i32, unscaled: i64) -> String {
         let mut out = String::new();
-        push_decimal(scale, &unscaled.to_be_bytes(), &mut out);
+        push_decimal(scale, &unscaled.to_be_bytes(), &mut out).unwrap();
         out
     }
 

@@ -91,7 +91,7 @@ fn push_json(cql_type: &CqlType, bytes: &[u8], out: &mut String) -> Rendered {
         CqlType::Short => out.push_str(&i16::from_be_bytes(leading(bytes)?).to_string()),
         CqlType::Int32 => out.push_str(&i32::from_be_bytes(leading(bytes)?).to_string()),
         CqlType::Long => out.push_str(&i64::from_be_bytes(leading(bytes)?).to_string()),
-        CqlType::Integer => out.push_str(&big_int::to_decimal(bytes)),
+        CqlType::Integer => out.push_str(&big_int::to_decimal(bytes)?),
         CqlType::Decimal => push_decimal_value(bytes, out)?,
         CqlType::Float => {
             let value = f32::from_be_bytes(leading(bytes)?);
@@ -157,7 +157,7 @@ fn push_time_value(bytes: &[u8], out: &mut String) -> Rendered {
 pub(super) fn push_decimal_value(bytes: &[u8], out: &mut String) -> Rendered {
     match bytes.split_first_chunk::<4>() {
         Some((scale, unscaled)) if !unscaled.is_empty() => {
-            push_decimal(i32::from_be_bytes(*scale), unscaled, out);
+            push_decimal(i32::from_be_bytes(*scale), unscaled, out)?;
             Ok(())
         }
         _ => Err(MarshalError::length("at least 5 bytes", bytes)),

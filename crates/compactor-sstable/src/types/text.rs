@@ -84,7 +84,7 @@ fn push_valid(cql_type: &CqlType, bytes: &[u8], out: &mut String) -> Result<(), 
         CqlType::Timestamp | CqlType::LegacyDate => {
             temporal::push_timestamp(i64::from_be_bytes(leading(bytes)?), 'T', out);
         }
-        CqlType::Integer => out.push_str(&big_int::to_decimal(bytes)),
+        CqlType::Integer => out.push_str(&big_int::to_decimal(bytes)?),
         CqlType::Decimal => push_decimal_value(bytes, out)?,
         other => push_plain(other, bytes, out)?,
     }

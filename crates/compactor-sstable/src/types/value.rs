@@ -155,7 +155,7 @@ impl Value {
                 }
             }
             (CqlType::Udt(udt), Value::Udt(fields)) => {
-                refuse_unknown_fields(udt, fields)?;
+                refuse_wrong_fields(udt, fields)?;
                 for (index, (name, field)) in (0i16..).zip(&udt.fields) {
                     let given = fields.iter().find(|(own, _)| own.as_bytes() == name);
                     if let Some((_, Some(value))) = given {
@@ -201,10 +201,13 @@ impl Value {
 
 /// The bytes have been validated, so that no part of them is missing.
 fn read_valid(cql_type: &CqlType, bytes: &[u8]) -> Result<Value, MarshalError> {
-    let text = || String::from_utf8_lossy(bytes).into_owned();
     Ok(match cql_type {
         CqlType::Reversed(base) => return read_valid(base, bytes),
-        CqlType::Ascii | CqlType::Utf8 => Value::Text(text()),
+        CqlType::Ascii | CqlType::Utf8 => match std::str::from_utf8(bytes) {
+            Ok(text) => Value::Text(text.to_owned()),
+            // Cassandra's validation accepts more than its decoder.
+            Err(_) => return Err(MarshalError::new("expected UTF-8, found other bytes")),
+        },
         CqlType::Bytes
         | CqlType::Composite(_)
         | CqlType::DynamicComposite(_)
@@ -382,12 +385,11 @@ fn write_parts(value: &Value, cql_type: &CqlType, out: &mut Vec<u8>) -> Result<(
             CqlType::Uuid | CqlType::TimeUuid | CqlType::LegacyTimeUuid | CqlType::LexicalUuid,
             Value::Uuid(bytes),
         ) => out.extend_from_slice(bytes),
-        (CqlType::Inet, Value::Inet(IpAddr::V4(address))) => {
-            out.extend_from_slice(&address.octets());
-        }
-        (CqlType::Inet, Value::Inet(IpAddr::V6(address))) => {
-            out.extend_from_slice(&address.octets());
-        }
+        // Java, and so each client and literal, writes an IPv4-mapped address as the IPv4 address.
+        (CqlType::Inet, Value::Inet(address)) => match address.to_canonical() {
+            IpAddr::V4(address) => out.extend_from_slice(&address.octets()),
+            IpAddr::V6(address) => out.extend_from_slice(&address.octets()),
+        },
         (CqlType::List { element, .. }, Value::List(values)) => {
             write_count(values.len(), out)?;
             for value in values {
@@ -423,7 +425,7 @@ fn write_parts(value: &Value, cql_type: &CqlType, out: &mut Vec<u8>) -> Result<(
             }
         }
         (CqlType::Udt(udt), Value::Udt(fields)) => {
-            refuse_unknown_fields(udt, fields)?;
+            refuse_wrong_fields(udt, fields)?;
             for (own, field) in &udt.fields {
                 let given = fields.iter().find(|(name, _)| name.as_bytes() == own);
                 let value = given.and_then(|(_, value)| value.as_ref());
@@ -465,18 +467,24 @@ fn other_type(cql_type: &CqlType, value: &Value) -> MarshalError {
     ))
 }
 
-fn refuse_unknown_fields(
+/// Refuses fields that the type does not have, or that are set twice.
+fn refuse_wrong_fields(
     udt: &UserType,
     fields: &[(String, Option<Value>)],
 ) -> Result<(), MarshalError> {
-    let is_field = |name: &str| udt.fields.iter().any(|(own, _)| own == name.as_bytes());
-    match fields.iter().find(|(name, _)| !is_field(name)) {
-        None => Ok(()),
-        Some((name, _)) => Err(MarshalError::new(format!(
-            "{} has no field {name}",
-            String::from_utf8_lossy(&udt.name)
-        ))),
+    let of = || String::from_utf8_lossy(&udt.name);
+    for (index, (name, _)) in fields.iter().enumerate() {
+        if !udt.fields.iter().any(|(own, _)| own == name.as_bytes()) {
+            return Err(MarshalError::new(format!("{} has no field {name}", of())));
+        }
+        if fields[..index].iter().any(|(before, _)| before == name) {
+            return Err(MarshalError::new(format!(
+                "field {name} of {} is set twice",
+                of()
+            )));
+        }
     }
+    Ok(())
 }
 
 /// Bytes of an element or key, and the value that belongs to a key.
@@ -694,5 +702,42 @@ mod tests {
         }
         assert!(Value::read(&CqlType::Int32, &[1]).is_err());
         assert!(Value::read(&CqlType::CounterColumn, &[0, 0]).is_err());
+    }
+
+    #[test]
+    fn fields_are_set_once() {
+        let udt = CqlType::Udt(Arc::new(UserType {
+            keyspace: "ks".to_owned(),
+            name: b"point".to_vec(),
+            fields: vec![(b"x".to_vec(), CqlType::Int32)],
+            multi_cell: false,
+        }));
+        let field = |name: &str| (name.to_owned(), Some(Value::Int(1)));
+        let error = |fields| {
+            let error = Value::Udt(fields).write(&udt, &mut Vec::new()).unwrap_err();
+            error.to_string()
+        };
+        assert_eq!(
+            error(vec![field("x"), field("x")]),
+            "field x of point is set twice"
+        );
+        assert_eq!(error(vec![field("y")]), "point has no field y");
+    }
+
+    #[test]
+    fn an_ipv4_mapped_address_is_written_as_ipv4() {
+        let mut bytes = Vec::new();
+        let address = Value::Inet("::ffff:1.2.3.4".parse().unwrap());
+        address.write(&CqlType::Inet, &mut bytes).unwrap();
+        assert_eq!(bytes, [1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn text_that_is_not_utf8_is_not_altered() {
+        // Cassandra's validation accepts both.
+        for bytes in [&[0xc0, 0x80][..], &[0xed, 0xa0, 0xbd, 0xed, 0xb8, 0x80]] {
+            let error = Value::read(&CqlType::Utf8, bytes).unwrap_err();
+            assert_eq!(error.to_string(), "expected UTF-8, found other bytes");
+        }
     }
 }

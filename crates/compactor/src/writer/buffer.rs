@@ -229,6 +229,13 @@ impl RowBuffer {
                 .flatten()
                 .map(|span| self.of(*span).to_vec())
                 .collect();
+            // A node refuses every statement with a longer one (`ClusteringPrefix.validate`).
+            let len: usize = values.iter().map(Vec::len).sum();
+            if len > MAX_KEY_LEN {
+                return Err(Error::invalid(format!(
+                    "clustering columns of {len} bytes; together they have {MAX_KEY_LEN} at most"
+                )));
+            }
             let start = self.bytes.len();
             let values = values.iter().map(|value| Some(value.as_slice()));
             columns

@@ -59,6 +59,9 @@ impl Columns {
                         "the schema does not declare the type of column {name}"
                     )));
                 };
+                if let Some(why) = reason_to_refuse(&cql_type, kind) {
+                    return Err(Error::invalid(format!("column {name}: {why}")));
+                }
                 columns.push(HeaderColumn {
                     name: name.as_bytes().to_vec(),
                     column_type: HeaderType::new(cql_type.clone()),
@@ -78,6 +81,12 @@ impl Columns {
             columns_of(ColumnKind::Static)?,
             columns_of(ColumnKind::Regular)?,
         );
+        if clustering.is_empty() && !static_columns.is_empty() {
+            return Err(Error::invalid(format!(
+                "{} has static columns, but no clustering columns",
+                schema.name
+            )));
+        }
         let is_counter = |column: &Column| column.cql_type == CqlType::CounterColumn;
         if by_name.iter().any(is_counter) {
             return refuse("a table of counters: their shards belong to nodes");
@@ -134,6 +143,32 @@ impl Columns {
             .len()
             .max(header.regular_columns.len())
     }
+}
+
+/// Why Cassandra creates no such column, if so.
+///
+/// Source: `CreateTableStatement`.
+fn reason_to_refuse(cql_type: &CqlType, kind: ColumnKind) -> Option<&'static str> {
+    let base = match cql_type {
+        CqlType::Reversed(base) => base,
+        other => other,
+    };
+    let is_key = matches!(kind, ColumnKind::PartitionKey | ColumnKind::Clustering);
+    if is_key && base.is_multi_cell() {
+        return Some("a collection or user-defined type in the primary key must be frozen");
+    }
+    if is_key && *base == CqlType::Duration {
+        return Some("a duration cannot be in the primary key");
+    }
+    // The header has types as text, in which the name of such a type would be read as its keyspace.
+    let written = CqlType::parse(&cql_type.class_string());
+    if !written.is_ok_and(|written| written == *cql_type) {
+        return Some(
+            "its user-defined type has no keyspace: write CREATE TYPE keyspace.name, and CREATE TABLE \
+             keyspace.name",
+        );
+    }
+    None
 }
 
 impl Column {

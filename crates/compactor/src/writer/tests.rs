@@ -326,11 +326,13 @@ fn tables_that_only_nodes_can_write_are_refused() {
 #[test]
 fn time_uuids_ascend_and_are_of_version_1() {
     let ticks = ticks_of(1_700_000_000_000_000);
-    let text = CqlType::TimeUuid.to_text(&time_uuid(ticks)).unwrap();
+    let text = CqlType::TimeUuid
+        .to_text(&time_uuid(ticks, FIXED_NODE))
+        .unwrap();
     assert_eq!(&text[13..15], "-1", "{text}");
     let is_less = |a, b| {
         CqlType::TimeUuid
-            .compare(&time_uuid(a), &time_uuid(b))
+            .compare(&time_uuid(a, FIXED_NODE), &time_uuid(b, FIXED_NODE))
             .is_lt()
     };
     assert!((0..70_000).all(|n| is_less(ticks + n, ticks + n + 1)));
@@ -598,4 +600,92 @@ fn ttls_count_from_when_a_row_is_added() {
     let deleted_at = &row["cells"][0]["deletion_info"]["local_delete_time"];
     assert!(seconds(expires_at) >= begin + 102, "{row}");
     assert!(seconds(deleted_at) >= begin + 2, "{row}");
+}
+
+#[test]
+fn tables_that_cassandra_would_not_create_are_refused() {
+    let unnamed =
+        "CREATE TYPE address (street text); CREATE TABLE t (k int PRIMARY KEY, u address);";
+    for (schema, why) in [
+        (unnamed, "column u: its user-defined type has no keyspace"),
+        (
+            "CREATE TABLE ks.t (k duration PRIMARY KEY, v int);",
+            "column k: a duration cannot be in the primary key",
+        ),
+        (
+            "CREATE TABLE ks.t (k int, c set<int>, v int, PRIMARY KEY (k, c));",
+            "column c: a collection or user-defined type in the primary key must be frozen",
+        ),
+        (
+            "CREATE TABLE ks.t (k int PRIMARY KEY, s int static);",
+            "t has static columns, but no clustering columns",
+        ),
+    ] {
+        let temp = tempfile::tempdir().unwrap();
+        let output = temp.path().join("out");
+        let error = match SstableWriter::new(schema) {
+            Ok(options) => options.open(&output).unwrap_err(),
+            Err(error) => error,
+        };
+        assert!(error.to_string().contains(why), "{error}");
+        assert!(!output.exists());
+    }
+}
+
+#[test]
+fn clustering_columns_have_a_longest_length_together() {
+    let temp = tempfile::tempdir().unwrap();
+    let schema = "CREATE TABLE ks.t (k int, a text, b text, PRIMARY KEY (k, a, b));";
+    let mut writer = open(temp.path(), schema);
+    let mut add = |len: usize| {
+        let text = |len| Value::from("x".repeat(len));
+        writer.add_row([("k", 1.into()), ("a", text(40_000)), ("b", text(len))])
+    };
+    let error = add(25_536).unwrap_err();
+    assert!(error.to_string().contains("65536 bytes"), "{error}");
+    add(25_535).unwrap();
+}
+
+#[test]
+fn sstables_of_another_table_are_not_replaced() {
+    let temp = tempfile::tempdir().unwrap();
+    let one = "CREATE TABLE ks.one (k int PRIMARY KEY, v int);";
+    let mut writer = open(temp.path(), one);
+    writer.add_row([("k", 1.into()), ("v", 1.into())]).unwrap();
+    writer.finish().unwrap();
+    let replacing = |schema: &str| {
+        let options = SstableWriter::new(schema).unwrap().flat(true);
+        options
+            .existing_output(ExistingOutput::Replace)
+            .open(temp.path())
+    };
+    let other = "CREATE TABLE ks.other (k int PRIMARY KEY, w text);";
+    let error = replacing(other).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Refused, "{error}");
+    assert!(error.to_string().contains("not of table other"), "{error}");
+    replacing(one).unwrap();
+}
+
+/// As one writer does with elements of equal timestamps.
+#[test]
+fn list_elements_of_two_writers_are_joined() {
+    let temp = tempfile::tempdir().unwrap();
+    let schema = "CREATE TABLE ks.t (k int PRIMARY KEY, l list<text>);";
+    let directories = ["a", "b"].map(|element| {
+        let directory = temp.path().join(element);
+        let options = SstableWriter::new(schema).unwrap().flat(true);
+        let mut writer = options.open(&directory).unwrap();
+        // As if both had begun at the same moment.
+        writer.last_ticks = ticks_of(1_700_000_000_000_000);
+        let list = Value::List(vec![element.into()]);
+        let row = [("k", 1.into()), ("l", list)];
+        writer.add_row_with(row, RowTimes::at(5)).unwrap();
+        writer.finish().unwrap();
+        directory
+    });
+    let rows = rows_of(&directories);
+    assert!(
+        rows == [r#"{"key": 1, "l": ["a", "b"]}"#] || rows == [r#"{"key": 1, "l": ["b", "a"]}"#],
+        "{rows:?}"
+    );
 }

@@ -15,7 +15,7 @@ use interop::cases::Case;
 use interop::scenarios::Scenario;
 use interop::{Cassandra, CompactRequest as Theirs, Mode, Pipeline};
 
-use crate::support::server;
+use crate::support::{modes, server};
 
 /// Microseconds between timestamps that differ by one.
 const HOUR: i64 = 3_600_000_000;
@@ -131,7 +131,7 @@ fn scenario() -> Scenario {
 
 #[test]
 fn what_is_left_is_cassandras() {
-    for (number, mode) in Mode::ALL.into_iter().enumerate() {
+    for (number, mode) in modes(Mode::ALL).into_iter().enumerate() {
         let Some(mut cassandra) = server(mode) else {
             return;
         };

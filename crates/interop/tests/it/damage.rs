@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
+use compactor_testkit::campaign;
 use interop::cases::Case;
 use interop::parity;
 use interop::scenarios::{self, Scenario};
@@ -39,11 +40,17 @@ fn pa() {
 
 #[test]
 fn ea() {
+    if !campaign::is_full() {
+        return;
+    }
     flip(Mode::Ea, &["wide_uncompressed", "many_small"]);
 }
 
 #[test]
 fn nb() {
+    if !campaign::is_full() {
+        return;
+    }
     flip(Mode::Nb, &["range_touching", "wide_static"]);
 }
 

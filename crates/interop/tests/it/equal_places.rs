@@ -10,7 +10,7 @@ use interop::ours::Compression;
 use interop::scenarios::{Input, Scenario};
 use interop::{Cassandra, Mode};
 
-use crate::support::{self, Expected, Output, five, has_five, server};
+use crate::support::{self, Expected, Output, five, has_five, modes, server};
 
 /// Values in several forms each, equal in all of them.
 const FORMS: [[&str; 3]; 6] = [
@@ -109,7 +109,7 @@ fn our_choice_is_cassandras(cassandra: &mut Cassandra) {
 
 #[test]
 fn our_choice_is_that_of_6() {
-    for mode in [Mode::Oa, Mode::Ea] {
+    for mode in modes([Mode::Oa, Mode::Ea]) {
         let Some(mut cassandra) = server(mode) else {
             return;
         };

@@ -1,5 +1,6 @@
 //! Tables of clusters with other partitioners than Murmur3Partitioner: partitions are in another order.
 
+use compactor_testkit::campaign;
 use interop::scenarios;
 use interop::{Cassandra, Mode, Options};
 
@@ -24,11 +25,17 @@ const BTI: [&str; 5] = [
 
 #[test]
 fn random() {
+    if !campaign::is_full() {
+        return;
+    }
     merges_are_cassandras("RandomPartitioner");
 }
 
 #[test]
 fn byte_ordered() {
+    if !campaign::is_full() {
+        return;
+    }
     merges_are_cassandras("ByteOrderedPartitioner");
 }
 

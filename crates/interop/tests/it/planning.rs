@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use compactor_strategy::CompactionParams;
 use compactor_strategy::release::Release;
-use compactor_testkit::campaign::cases;
+use compactor_testkit::campaign::{self, cases};
 use interop::planning::{Compared, Strategy, compare, compare_simulations};
 use interop::{Cassandra, Mode, Options, Release as Server};
 
@@ -27,10 +27,11 @@ fn servers() -> Vec<(Release, Cassandra)> {
         let cassandra = Cassandra::start(Mode::Oa, &options).expect("Cassandra starts");
         (release, cassandra)
     };
-    vec![
-        start(Release::V5_0, Server::Five),
-        start(Release::V6_0, Server::Six),
-    ]
+    let mut servers = vec![start(Release::V6_0, Server::Six)];
+    if campaign::is_full() {
+        servers.push(start(Release::V5_0, Server::Five));
+    }
+    servers
 }
 
 /// Compares with both releases all that there is to compare, and returns what random tables came across.

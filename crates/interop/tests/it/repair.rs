@@ -10,7 +10,7 @@ use interop::ours::{self, MergeRequest};
 use interop::scenarios::Scenario;
 use interop::{Cassandra, Mode, Repair};
 
-use crate::support::{self, Expected, server};
+use crate::support::{self, Expected, modes, server};
 
 const SESSION_A: &str = "5b925f90-a4c0-11ef-8b25-0123456789ab";
 const SESSION_B: &str = "6c036ea0-a4c0-11ef-8b25-0123456789ab";
@@ -88,7 +88,7 @@ fn scenario(only_purge_repaired: bool) -> Scenario {
 
 #[test]
 fn each_state_gets_its_own_output() {
-    for mode in Mode::ALL {
+    for mode in modes(Mode::ALL) {
         let Some(mut cassandra) = server(mode) else {
             return;
         };

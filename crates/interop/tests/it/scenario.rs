@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use anyhow::{Result, ensure};
+use compactor_testkit::campaign;
 use interop::cases::Case;
 use interop::ours;
 use interop::scenarios::Scenario;
@@ -13,11 +14,17 @@ use crate::support::{self, Expected, Output, each};
 
 #[test]
 fn nb() {
+    if !campaign::is_full() {
+        return;
+    }
     each(Mode::Nb, run);
 }
 
 #[test]
 fn oa() {
+    if !campaign::is_full() {
+        return;
+    }
     each(Mode::Oa, run);
 }
 
@@ -28,6 +35,9 @@ fn pa() {
 
 #[test]
 fn ea() {
+    if !campaign::is_full() {
+        return;
+    }
     each(Mode::Ea, run);
 }
 

@@ -10,6 +10,7 @@ use compactor::scrub::{ScrubOptions, ScrubReport, scrub};
 use compactor::{ErrorKind, NoObserver};
 use compactor_engine::input::Scan;
 use compactor_io::{Io, IoOptions, ReadMode};
+use compactor_testkit::campaign;
 use interop::cases::Case;
 use interop::scenarios;
 use interop::{Cassandra, Mode};
@@ -35,6 +36,9 @@ fn pa() {
 
 #[test]
 fn nb() {
+    if !campaign::is_full() {
+        return;
+    }
     damaged(Mode::Nb);
 }
 

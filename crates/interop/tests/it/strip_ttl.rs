@@ -11,7 +11,7 @@ use interop::parity::Exception;
 use interop::scenarios::{Input, Scenario, T0, ViewRow};
 use interop::{Cassandra, CompactRequest, Mode, Pipeline, compare, ours};
 
-use crate::support::{self, Expected, Output, five, has_five, server};
+use crate::support::{self, Expected, Output, five, has_five, modes, server};
 
 const TABLE: &str = "CREATE TABLE $t (k int, c int, a int, b text, m map<int, int>, s set<text>, st text static, \
      sm map<int, int> static, PRIMARY KEY (k, c))";
@@ -177,7 +177,7 @@ fn differences(
 
 #[test]
 fn as_if_there_had_never_been_a_ttl() {
-    for mode in Mode::ALL {
+    for mode in modes(Mode::ALL) {
         let Some(mut cassandra) = server(mode) else {
             return;
         };

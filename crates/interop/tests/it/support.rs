@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use compactor_testkit::{Need, skip};
+use compactor_testkit::{Need, campaign, skip};
 use interop::cases::Case;
 use interop::ours::{self, Compression, MergeRequest};
 use interop::parity::{self, Exception};
@@ -18,6 +18,17 @@ pub(crate) fn server(mode: Mode) -> Option<Shared> {
         return None;
     }
     Some(Shared::take(mode, mode.release()).expect("Cassandra starts"))
+}
+
+/// Modes that a test runs in: all of these, or one of them in a short campaign.
+pub(crate) fn modes<const N: usize>(all: [Mode; N]) -> Vec<Mode> {
+    let is_first = |mode: &Mode| match all.contains(&Mode::Pa) {
+        true => *mode == Mode::Pa,
+        false => *mode == all[N - 1],
+    };
+    let every = campaign::is_full();
+    let selected = all.iter().filter(|mode| every || is_first(mode));
+    selected.copied().collect()
 }
 
 /// A server for a test that may harm it, or `None` if there is no Cassandra.
@@ -60,6 +71,9 @@ pub(crate) fn each(mode: Mode, run: impl FnMut(&mut Cassandra, &Scenario) -> Res
     };
     let mut selected = scenarios::selected();
     selected.retain(|scenario| scenario.modes.contains(&mode));
+    if !campaign::is_full() {
+        selected = selected.into_iter().step_by(4).collect();
+    }
     each_of(&mut cassandra, &selected, run);
 }
 

@@ -16,7 +16,7 @@ use compactor_io::IoOptions;
 use compactor_sstable::transaction_log;
 use interop::{Cassandra, Mode, Table};
 
-use crate::support::own_server;
+use crate::support::{modes, own_server};
 
 /// Name the directory of the output, the table's, and the step after which the child kills itself.
 const CHILD: &str = "COMPACTOR_TEST_SWAP_IN";
@@ -55,7 +55,7 @@ fn child() {
 
 #[test]
 fn a_node_undoes_or_finishes_a_killed_swap() {
-    for mode in [Mode::Oa, Mode::Ea] {
+    for mode in modes([Mode::Oa, Mode::Ea]) {
         let Some(mut cassandra) = own_server(mode) else {
             return;
         };

@@ -9,11 +9,11 @@ use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::transaction_log::{self, Record};
 use interop::{Cassandra, Mode, Table};
 
-use crate::support::own_server;
+use crate::support::{modes, own_server};
 
 #[test]
 fn what_is_not_committed_goes_when_a_node_starts() {
-    for mode in [Mode::Oa, Mode::Ea] {
+    for mode in modes([Mode::Oa, Mode::Ea]) {
         let Some(mut cassandra) = own_server(mode) else {
             return;
         };
