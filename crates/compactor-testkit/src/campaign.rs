@@ -1,7 +1,7 @@
 //! How long random and differential tests run: `COMPACTOR_CAMPAIGN` and `COMPACTOR_TEST_SEED`.
 //!
 //! `COMPACTOR_CAMPAIGN` is `short` (default: all tests in minutes), `full`, or a factor by which the cases of `full` are
-//! multiplied (`.ci/run` sets 0.25).
+//! multiplied (`.ci/run` sets 0.125).
 
 use std::env;
 
@@ -22,6 +22,17 @@ pub fn cases(full: usize) -> usize {
     match current() {
         Campaign::Short => full.div_ceil(16),
         Campaign::Full(factor) => ((full as f64 * factor) as usize).max(1),
+    }
+}
+
+/// Returns by how many to step through exhaustive cases: 1, or 4 in a short campaign.
+///
+/// # Panics
+/// If `COMPACTOR_CAMPAIGN` has no meaning.
+pub fn stride() -> usize {
+    match current() {
+        Campaign::Short => 4,
+        Campaign::Full(_) => 1,
     }
 }
 

@@ -289,18 +289,13 @@ fn several_outputs_killed_or_failing_at_each_call() {
     }
 }
 
-/// Each call, or every third in a short campaign.
-fn stride() -> usize {
-    if campaign::cases(16) > 1 { 1 } else { 3 }
-}
-
 fn kill_and_fail_each_call(setting: &Setting, calls: &[&str], faults: &[&str]) {
     let mut injections = 0;
     let both = calls
         .iter()
         .flat_map(|call| faults.iter().map(move |fault| (call, fault)));
     for (call, faults) in both {
-        for number in (1..).step_by(stride()) {
+        for number in (1..).step_by(campaign::stride()) {
             let inject = format!("inject={call}:{faults}:when={number}");
             let trace = setting.directory.path().join("trace");
             let tracer = ["strace", "-f", "-o", trace.to_str().unwrap(), "-e", &inject];
@@ -414,7 +409,7 @@ fn an_existing_output_is_replaced_in_one_step() {
         let replaced = Replaced::new(outputs);
         for call in calls {
             for fault in ["signal=SIGKILL", "error=EIO"] {
-                for number in (1..).step_by(stride()) {
+                for number in (1..).step_by(campaign::stride()) {
                     let inject = format!("inject={call}:{fault}:when={number}");
                     let trace = replaced.setting.directory.path().join("trace");
                     let tracer = ["strace", "-f", "-o", trace.to_str().unwrap(), "-e", &inject];

@@ -11,6 +11,7 @@ use compactor::{ErrorKind, InputCheck, MergeRequest, NoObserver, OutputCompressi
 use compactor_io::{BackendKind, Io, IoOptions, ReadMode};
 use compactor_sstable::sstable_id::SstableId;
 use compactor_sstable::{Component, Format, Version};
+use compactor_testkit::campaign;
 
 /// SSTables of Cassandra with rows, statics, range tombstones, deletions of partitions.
 const SOURCES: [&str; 5] = [
@@ -202,7 +203,7 @@ fn a_flipped_bit_is_found() {
         let copy = Copy::of(&data);
         for component in [Component::Partitions, Component::Rows, Component::Filter] {
             let intact = copy.read(component);
-            let stride = (8 * intact.len() / 60).max(1);
+            let stride = (8 * intact.len() / 60).max(1) * campaign::stride();
             for bit in (0..8 * intact.len()).step_by(stride) {
                 let (at, bit) = (bit / 8, (bit % 8) as u8);
                 copy.flip(component, at, bit);

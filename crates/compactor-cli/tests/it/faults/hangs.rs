@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use compactor_testkit::campaign;
 use compactor_testkit::machine::has_strace;
 
 use crate::faults::setting::{Setting, compactor, files_below};
@@ -29,7 +30,10 @@ fn an_interrupted_run_ends_whatever_it_waits_for() {
         ("threads", "pwrite64", "1+"),
         ("threads", "fdatasync", "1+"),
         ("threads", "renameat2", "2+"),
-    ] {
+    ]
+    .into_iter()
+    .step_by(campaign::stride())
+    {
         let tried = setting.command("merge", &format!("--backend {backend}"));
         let directory = setting.new_directory();
         let out = directory.join("out");
