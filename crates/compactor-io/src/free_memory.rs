@@ -39,7 +39,7 @@ pub fn share_arenas() {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let arenas = i32::try_from(cores.div_ceil(4)).unwrap_or(i32::MAX);
         // SAFETY: the call takes two plain numbers and touches nothing that is allocated. It must not be
-        // made by a thread other than the one that allocates, and this is the only thread. If it fails, there are as
+        // made while another thread allocates, and this is the only thread. If it fails, there are as
         // many arenas as before.
         unsafe {
             libc::mallopt(libc::M_ARENA_MAX, arenas);

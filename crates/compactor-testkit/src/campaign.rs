@@ -1,6 +1,6 @@
 //! How long random and differential tests run: `COMPACTOR_CAMPAIGN` and `COMPACTOR_TEST_SEED`.
 //!
-//! `COMPACTOR_CAMPAIGN` is `short` (default: all tests in minutes), `full`, or a factor by which the cases of `full` are
+//! `COMPACTOR_CAMPAIGN` is `short` (default: minutes; some tests are skipped), `full`, or a factor by which the cases of `full` are
 //! multiplied (`.ci/run` sets 0.125).
 
 use std::env;
@@ -36,7 +36,7 @@ pub fn stride() -> usize {
     }
 }
 
-/// Whether the campaign is full. If not, the test is reported as skipped.
+/// Whether the campaign is not a short one. If it is, the test is reported as skipped.
 ///
 /// # Panics
 /// If `COMPACTOR_CAMPAIGN` has no meaning.
@@ -44,10 +44,25 @@ pub fn stride() -> usize {
 pub fn is_full() -> bool {
     let is_full = current() != Campaign::Short;
     if !is_full {
-        skip::note("only with COMPACTOR_CAMPAIGN=full");
+        skip::note(NOT_IN_SHORT);
     }
     is_full
 }
+
+/// As [`is_full`], but the test is reported as skipped in part.
+///
+/// # Panics
+/// If `COMPACTOR_CAMPAIGN` has no meaning.
+#[track_caller]
+pub fn is_full_or_in_part() -> bool {
+    let is_full = current() != Campaign::Short;
+    if !is_full {
+        skip::note_part(NOT_IN_SHORT);
+    }
+    is_full
+}
+
+const NOT_IN_SHORT: &str = "not in a short COMPACTOR_CAMPAIGN";
 
 /// Returns the seed of the first random case: `COMPACTOR_TEST_SEED`, by default 1.
 ///

@@ -136,6 +136,12 @@ pub(crate) fn note(reason: &str) {
     record(Kind::Whole, reason);
 }
 
+/// As [`note`], for a part of the current test.
+#[track_caller]
+pub(crate) fn note_part(reason: &str) {
+    record(Kind::Part, reason);
+}
+
 #[track_caller]
 fn add(need: Need, kind: Kind, reason: &str) {
     assert!(

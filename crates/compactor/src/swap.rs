@@ -148,7 +148,7 @@ pub fn plan_swap(request: &SwapRequest) -> Result<SwapReport> {
 /// # Errors
 /// [`Refused`](crate::ErrorKind::Refused) if the table's directory has other SSTables than the run knew,
 /// inputs are gone, a process has files of the directory open, a transaction is under way, or names are
-/// taken; or a failed file operation. The table is then as it was before, unless the message has another state.
+/// taken; or a failed file operation. The table is then as it was before, unless the message states otherwise.
 pub fn swap(
     request: &SwapRequest,
     reached: &mut dyn FnMut(Step) -> Result<()>,

@@ -299,8 +299,9 @@ impl SstableWriterOptions {
         self
     }
 
-    /// Keeps, replaces or refuses SSTables that are in the output directory. Default: refuses. Those of
-    /// another table are not replaced; those of this table are, even if no row is added.
+    /// Keeps, replaces or refuses SSTables that are in the output directory. Default: refuses.
+    /// SSTables whose key or columns do not fit the schema are not replaced; all others are, even if no row is
+    /// added. A column that was removed since must be in the schema as dropped.
     pub fn existing_output(mut self, existing: ExistingOutput) -> SstableWriterOptions {
         self.existing_output = existing;
         self

@@ -232,8 +232,8 @@ impl Scan<'_> {
     /// Records that a range tombstone with an unknown end was closed.
     pub(super) fn lose_range_tombstone(&mut self, at: u64, open: &DeletionTime, why: &str) {
         let reason = format!(
-            "{why}: a deletion of timestamp {} ends with the last row before; what it deleted after \
-             that may come back",
+            "{why}: a deletion of timestamp {} ends with the last row before; what it deleted beyond \
+             that row may come back",
             open.marked_for_delete_at
         );
         self.lose(LossKind::RangeTombstone, at..at, &reason);

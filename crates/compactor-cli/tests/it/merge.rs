@@ -173,7 +173,6 @@ fn merges_and_reports() {
     assert!(!dir.path("dry").exists());
 }
 
-/// Bits of each component in turn: nothing damaged is accepted, and no files are left.
 /// How a merge of a changed SSTable ended: refused, without output; or as that of the intact one, since a merge does
 /// without the changed file, and says so.
 #[derive(Debug, PartialEq)]

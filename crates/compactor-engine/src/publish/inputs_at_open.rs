@@ -143,8 +143,8 @@ impl InputsAtOpen {
         }
     }
 
-    /// The refusal if an input's component was missing. A node removes an SSTable's files one by one, and not
-    /// `Data.db` first, which [`recheck`](Self::recheck) looks for.
+    /// The refusal if an input's component was missing. A node removes `Data.db` first, which
+    /// [`recheck`](Self::recheck) finds; `nodetool clearsnapshot` and `rm` remove files in any order.
     fn missing_component(&self, error: &Error) -> Option<Error> {
         let path = error.path().filter(|_| error.is_not_found())?;
         let sstable = Descriptor::parse(path).ok()?.descriptor;

@@ -248,7 +248,7 @@ fn mutated_bytes() {
         .stdin(Stdio::null())
         .spawn()
         .unwrap();
-    let deadline = Instant::now() + Duration::from_secs(campaign::cases(480) as u64);
+    let deadline = Instant::now() + Duration::from_secs(90 + campaign::cases(480) as u64);
     loop {
         if let Some(status) = child.try_wait().unwrap() {
             assert!(status.success(), "see above");

@@ -56,7 +56,7 @@ fn picture(comparison: &Comparison, figure: Figure, baseline: &str) -> Option<St
     let mut described = Vec::new();
     for ((name, ratio), row) in bars.iter().zip(0..) {
         let y = TOP + f64::from(row) * ROW;
-        // Grid lines end at the bars: names and numbers are between them.
+        // Grid lines are behind the bars only: names and numbers are between the rows of lines.
         let (from, to) = (y + 12.0, y + 28.0);
         for &(_, tick) in &ticks {
             svg.line("grid", (tick, from), (tick, to));
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
     use crate::report::interference::{self, BUFFERED, P99};
 
-    /// All grid lines are drawn below bars, and none crosses a name or a number.
+    /// Every grid line is behind a bar, and none crosses a name or a number.
     #[test]
     fn no_line_crosses_a_text() {
         let example = include_str!("../../tests/data/outcome.json");

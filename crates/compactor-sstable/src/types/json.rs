@@ -22,8 +22,8 @@ impl CqlType {
     /// A counter therefore shows the first eight bytes of its context.
     ///
     /// # Errors
-    /// Bytes that Cassandra fails to convert, among them an empty boolean, tinyint or counter; and
-    /// composites, for which Cassandra has no JSON.
+    /// Bytes that Cassandra fails to convert, among them an empty boolean, tinyint or counter; composites,
+    /// for which Cassandra has no JSON; and numbers of more than 64 KiB, which Cassandra prints.
     pub fn to_json(&self, bytes: &[u8], out: &mut String) -> Rendered {
         let len = out.len();
         let rendered = push_json(self, bytes, out);

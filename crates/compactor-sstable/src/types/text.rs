@@ -16,7 +16,7 @@ impl CqlType {
     /// composites with `:` between their parts.
     ///
     /// # Errors
-    /// Bytes that are not a valid value of this type.
+    /// Bytes that are not a valid value of this type; and numbers of more than 64 KiB, which Cassandra prints.
     pub fn to_text(&self, bytes: &[u8]) -> Result<String, MarshalError> {
         let mut out = String::new();
         push_text(self, bytes, &mut out)?;

@@ -414,7 +414,7 @@ impl<'a> TableFiles<'a> {
         match unknown[..] {
             [first, ..] if record.may_have_purged => Err(Error::refused(format!(
                 "{} has SSTables that the run did not see ({}), such as {first}: they may hold rows that \
-                 only the tombstones shadow that the run purged. Import the outputs next to the inputs \
+                 only the tombstones shadow that the run purged. Import the outputs alongside the inputs \
                  with `nodetool import` on the running node; or merge what is there now, with the node \
                  stopped, and swap that",
                 self.table.display(),

@@ -556,7 +556,6 @@ mod tests {
         }
     }
 
-    /// The consumer may be dropped at any time.
     #[test]
     fn names_of_key_columns_are_not_those_of_other_columns() {
         let temp = tempfile::tempdir().unwrap();
@@ -582,6 +581,7 @@ mod tests {
         assert_eq!(row.get("key"), Some(&Value::from("x")));
     }
 
+    /// The consumer may be dropped at any time.
     #[test]
     fn rows_need_not_be_read_to_their_end() {
         let temp = tempfile::tempdir().unwrap();

@@ -145,30 +145,48 @@ impl Columns {
     }
 }
 
-/// Why Cassandra creates no such column, if so.
+/// Why Cassandra creates no such column, or would read its type as another.
 ///
 /// Source: `CreateTableStatement`.
-fn reason_to_refuse(cql_type: &CqlType, kind: ColumnKind) -> Option<&'static str> {
+fn reason_to_refuse(cql_type: &CqlType, kind: ColumnKind) -> Option<String> {
     let base = match cql_type {
         CqlType::Reversed(base) => base,
         other => other,
     };
-    let is_key = matches!(kind, ColumnKind::PartitionKey | ColumnKind::Clustering);
-    if is_key && base.is_multi_cell() {
-        return Some("a collection or user-defined type in the primary key must be frozen");
+    if matches!(kind, ColumnKind::PartitionKey | ColumnKind::Clustering) {
+        if base.is_multi_cell() {
+            let why = "a collection or user-defined type in the primary key must be frozen";
+            return Some(why.to_owned());
+        }
+        if references_duration(base) {
+            return Some("a duration cannot be in the primary key".to_owned());
+        }
     }
-    if is_key && *base == CqlType::Duration {
-        return Some("a duration cannot be in the primary key");
-    }
-    // The header has types as text, in which the name of such a type would be read as its keyspace.
-    let written = CqlType::parse(&cql_type.class_string());
-    if !written.is_ok_and(|written| written == *cql_type) {
-        return Some(
+    match CqlType::parse(&cql_type.class_string()) {
+        Ok(written) if written == *cql_type => None,
+        // The name would be read as the keyspace.
+        Ok(_) => Some(
             "its user-defined type has no keyspace: write CREATE TYPE keyspace.name, and CREATE TABLE \
-             keyspace.name",
-        );
+             keyspace.name"
+                .to_owned(),
+        ),
+        Err(error) => Some(format!("its type cannot be written to a header: {error}")),
     }
-    None
+}
+
+/// `AbstractType.referencesDuration`.
+fn references_duration(cql_type: &CqlType) -> bool {
+    match cql_type {
+        CqlType::Duration => true,
+        CqlType::List { element, .. } => references_duration(element),
+        CqlType::Map { value, .. } => references_duration(value),
+        CqlType::Tuple(parts) => parts.iter().any(references_duration),
+        CqlType::Udt(udt) => udt
+            .fields
+            .iter()
+            .any(|(_, field)| references_duration(field)),
+        _ => false,
+    }
 }
 
 impl Column {

@@ -141,7 +141,7 @@ fn damage_has_one_verdict() {
             if intact.is_empty() {
                 continue;
             }
-            for part in (0..12).step_by(campaign::stride()) {
+            for part in (0..12).rev().step_by(campaign::stride()) {
                 let at = part * (intact.len() - 1) / 11;
                 let mut bytes = intact.clone();
                 bytes[at] ^= 1 << (part % 8);
@@ -164,7 +164,8 @@ fn damage_has_one_verdict() {
             }
             fs::write(&path, &intact).unwrap();
         }
-        assert!(damaged * campaign::stride() > 25, "{damaged}");
+        let least = if campaign::stride() == 1 { 30 } else { 6 };
+        assert!(damaged > least, "{damaged}");
         assert!(run(in_ranges(request, 20_000)).unwrap().1 == expected);
     }
 }

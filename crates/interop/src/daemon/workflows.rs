@@ -121,7 +121,7 @@ impl Workflows<'_> {
         make_views_again(node, table)
     }
 
-    /// Records what the node reports about a table and its SSTables do not contain.
+    /// Records the node's DESCRIBE TABLE: no file of an SSTable contains it.
     pub(crate) fn describe(&self, node: &mut Node, table: &Table) -> Result<()> {
         let query = format!("DESCRIBE TABLE {} WITH INTERNALS", table.cql_name());
         let described = node.client()?.rows(&query)?;
@@ -296,7 +296,7 @@ fn make_views_again(node: &mut Node, table: &Table) -> Result<()> {
         let count = node.client()?.rows(&query)?.rows.len();
         ensure!(
             count == 0,
-            "{view} has {count} rows after TRUNCATE and import: README.md requires that it is empty"
+            "{view} has {count} rows after TRUNCATE and import: operating.md states that it is empty"
         );
         let drop = format!("DROP MATERIALIZED VIEW {KEYSPACE}.{view}");
         node.client()?.run(&[drop, table.fill(create)])?;

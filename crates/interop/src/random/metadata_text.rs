@@ -1,5 +1,5 @@
-//! Comparison of our `metadata` with `sstablemetadata`. Points in time are texts in both, in different forms: only their
-//! presence is compared, and the numbers that follow them.
+//! Comparison of our `metadata` with `sstablemetadata`. Both print times as text, in different forms: only their presence
+//! is compared, and the numbers that follow.
 
 use crate::compare;
 

@@ -1,8 +1,8 @@
 //! Random schemas and mutations: Cassandra writes the inputs and compacts them, and our merge of the same files must
 //! pass the verifier and hold the same rows and statistics.
 //!
-//! A seed decides everything ([`plan`]). The tables are in no schema and the mutations are given cell by cell, so that
-//! including what CQL cannot express: deletions at the timestamp of liveness, expiries apart from TTLs, counter shards of
+//! A seed decides everything ([`plan`]). The tables are in no schema and the mutations are given cell by cell, which
+//! includes what CQL cannot express: deletions at the timestamp of liveness, expiries apart from TTLs, counter shards of
 //! old kinds, rows as views write them.
 //!
 //! Where Cassandra decides by the order of a hash set of inputs, the generator avoids the question: values that compare

@@ -1,5 +1,5 @@
-//! Our other commands on a plan's files: `verify` finds nothing in what Cassandra wrote, `dump` equals
-//! `sstabledump -l`, and `metadata` equals `sstablemetadata`, `scrub` loses nothing, and a merge in passes writes
+//! Our other commands on a plan's files: `verify` finds nothing in what Cassandra wrote, `dump` prints what
+//! `sstabledump -l` does, `metadata` what `sstablemetadata` does, `scrub` loses nothing, and a merge in passes writes
 //! what one in a single pass does.
 
 use std::path::{Path, PathBuf};

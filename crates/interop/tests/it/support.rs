@@ -21,12 +21,13 @@ pub(crate) fn server(mode: Mode) -> Option<Shared> {
 }
 
 /// Modes that a test runs in: all of these, or one of them in a short campaign.
+#[track_caller]
 pub(crate) fn modes<const N: usize>(all: [Mode; N]) -> Vec<Mode> {
     let is_first = |mode: &Mode| match all.contains(&Mode::Pa) {
         true => *mode == Mode::Pa,
         false => *mode == all[N - 1],
     };
-    let every = campaign::is_full();
+    let every = campaign::is_full_or_in_part();
     let selected = all.iter().filter(|mode| every || is_first(mode));
     selected.copied().collect()
 }
@@ -71,7 +72,8 @@ pub(crate) fn each(mode: Mode, run: impl FnMut(&mut Cassandra, &Scenario) -> Res
     };
     let mut selected = scenarios::selected();
     selected.retain(|scenario| scenario.modes.contains(&mode));
-    if !campaign::is_full() {
+    let is_named = std::env::var_os("COMPACTOR_INTEROP_SCENARIO").is_some();
+    if !is_named && !campaign::is_full_or_in_part() {
         selected = selected.into_iter().step_by(4).collect();
     }
     each_of(&mut cassandra, &selected, run);

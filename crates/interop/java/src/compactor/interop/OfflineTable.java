@@ -22,7 +22,7 @@ import org.apache.cassandra.schema.Types;
 
 /**
  * Tables that no schema knows of, made from class names of types: what CQL cannot express (types by class, flags of compact
- * tables, drops at any time) can be said, and nothing waits for a schema change.
+ * tables, drops at any time) can be expressed, and nothing waits for a schema change.
  */
 final class OfflineTable
 {
