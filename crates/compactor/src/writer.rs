@@ -285,9 +285,10 @@ impl SstableWriter {
 }
 
 impl SstableWriterOptions {
-    /// Version, format and compression. Default: `oa`, and the compression of the schema, or LZ4 in
-    /// chunks of 16 KiB if it has none. Cassandra 5.0 with `storage_compatibility_mode: CASSANDRA_4`, its
-    /// default, imports `nb` only, and ignores SSTables of newer versions without an error.
+    /// Version, format and compression. Default: `nb`, which every node since 4.0 imports, and the
+    /// compression of the schema, or LZ4 in chunks of 16 KiB if it has none. Newer versions store expirations
+    /// after 2038, but a node of 5.0 with `storage_compatibility_mode: CASSANDRA_4`, its default, ignores
+    /// their SSTables without an error.
     pub fn form(mut self, form: OutputForm) -> SstableWriterOptions {
         self.form = form;
         self

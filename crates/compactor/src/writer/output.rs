@@ -56,7 +56,8 @@ impl OutputSettings {
             }
             (Some(version), _) => version,
             (None, Some(Format::Bti)) => Version::Da,
-            (None, _) => Version::Oa,
+            // Every node imports it since 4.0, 5.0 with its default compatibility mode no other.
+            (None, _) => Version::Nb,
         };
         let is_leveled = schema
             .compaction_option("class")

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Result, ensure};
 use compactor::writer::RowTimes;
-use compactor::{OutputForm, SstableWriter, Value};
+use compactor::{SstableWriter, Value};
 
 use super::node::Node;
 use super::process::give_to_daemon;
@@ -33,9 +33,7 @@ fn written_and_read(node: &mut Node, scratch: &Path) -> Result<()> {
          PRIMARY KEY (id, n)) WITH CLUSTERING ORDER BY (n DESC)"
     );
     let output = scratch.join("written");
-    let mut form = OutputForm::default();
-    form.version = Some(node.kind().version.parse()?);
-    let mut writer = SstableWriter::new(&create)?.form(form).open(&output)?;
+    let mut writer = SstableWriter::new(&create)?.open(&output)?;
     let mut expected = BTreeSet::new();
     // Out of order: the writer sorts.
     for n in 0..ROWS {
