@@ -21,7 +21,12 @@ fn seeds() {
     assert!(report.failed.is_empty(), "seeds {:?} differ", report.failed);
     // A generator whose mutations cancel each other out would pass anything.
     assert!(report.outputs * 10 > report.done * 7, "few outputs");
-    assert!(report.divided * 8 > report.done, "few of several outputs");
+    // Few seeds have few of them.
+    let one_in = if report.done < 18 { 10 } else { 4 };
+    assert!(
+        report.divided * one_in > report.done,
+        "few of several outputs"
+    );
 }
 
 /// Minimised by `interop-random --minimise`. They stay what they are when the generator changes.
