@@ -1,7 +1,7 @@
 //! How long random and differential tests run: `COMPACTOR_CAMPAIGN` and `COMPACTOR_TEST_SEED`.
 //!
-//! `COMPACTOR_CAMPAIGN` is `short` (default: minutes; some tests are skipped), `full`, or a factor by which the cases of `full` are
-//! multiplied (`.ci/run` sets 0.125).
+//! `COMPACTOR_CAMPAIGN` is `short` (default: minutes; some tests are skipped), `full`, or a factor by which the cases
+//! of `full` are multiplied (`.ci/run` sets 0.125).
 
 use std::env;
 

@@ -243,7 +243,12 @@ fn ranges_do_not_change_a_byte() {
     };
     check("ranges", 60, generate, verify, Case::simpler);
     let (merges, ranges) = *ranges.lock().unwrap();
-    assert!(ranges > merges, "{ranges} ranges in {merges} merges");
+    // A few merges may have few ranges.
+    let per_merge = if campaign::cases(60) < 15 { 1 } else { 2 };
+    assert!(
+        ranges > per_merge * merges,
+        "{ranges} ranges in {merges} merges"
+    );
 }
 
 /// Many partitions, so that split points are found by the summary; inputs without data in most ranges; and
@@ -534,8 +539,9 @@ fn a_damaged_index_is_found_or_does_not_matter() {
         }
         std::fs::write(&path, &intact).unwrap();
     }
+    let least = if campaign::cases(120) < 30 { 3 } else { 10 };
     assert!(
-        found > 3 && harmless > 3,
+        found > least && harmless > least,
         "{found} found, {harmless} harmless"
     );
 }

@@ -157,8 +157,7 @@ fn push_time_value(bytes: &[u8], out: &mut String) -> Rendered {
 pub(super) fn push_decimal_value(bytes: &[u8], out: &mut String) -> Rendered {
     match bytes.split_first_chunk::<4>() {
         Some((scale, unscaled)) if !unscaled.is_empty() => {
-            push_decimal(i32::from_be_bytes(*scale), unscaled, out)?;
-            Ok(())
+            push_decimal(i32::from_be_bytes(*scale), unscaled, out)
         }
         _ => Err(MarshalError::length("at least 5 bytes", bytes)),
     }

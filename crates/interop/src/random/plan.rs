@@ -81,7 +81,7 @@ impl Plan {
         self.output.parse()
     }
 
-    /// What the overlapping SSTables remove from the merge.
+    /// Value of `provide_overlapping_tombstones` for the merge.
     ///
     /// # Errors
     /// An option that Cassandra does not know.

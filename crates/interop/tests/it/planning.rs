@@ -35,7 +35,8 @@ fn servers() -> Vec<(Release, Cassandra)> {
     servers
 }
 
-/// Compares with Cassandra 6, in a full campaign also with 5, all that there is to compare, and returns what random tables came across.
+/// Compares all that there is to compare with Cassandra 6, in a full campaign also with 5. Returns what random tables
+/// came across.
 #[track_caller]
 fn compare_all(strategy: Strategy, options: &[&str]) -> Vec<Compared> {
     let compare_with = |(release, mut cassandra): (Release, Cassandra)| {
