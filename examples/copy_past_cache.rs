@@ -1,4 +1,4 @@
-//! Copies a file past the page cache with `compactor-io` alone, and shows by cachestat that no page of
+//! Copies a file bypassing the page cache with `compactor-io` alone, and shows by cachestat that no page of
 //! either file stayed; then copies it through the page cache, for comparison.
 //!
 //! `cargo run -p compactor-examples --example copy_past_cache [-- SOURCE TARGET]`

@@ -291,8 +291,8 @@ fn counters_refused(report: &ScrubReport) -> Error {
         .first()
         .map_or_else(String::new, |loss| format!("; the first: {loss}"));
     Error::refused(format!(
-        "{}: a table of counters, of which {} cannot be salvaged{first}. Without it counters \
-         count less than they did. Say --skip-corrupted to go on all the same; --dry-run lists all",
+        "{}: counter table, and {} cannot be salvaged{first}. Counters would be lower than they were. Pass \
+         --skip-corrupted to continue anyway; --dry-run lists all losses",
         report.data_path.display(),
         match report.loss_count {
             1 => "1 place".to_owned(),

@@ -67,7 +67,7 @@ use chunks::{CheckedData, Form};
 use content::{ContentCheck, check_cancelled};
 use files::Files;
 pub use finding::{Finding, Severity};
-use finding::{Findings, Place};
+use finding::{Findings, Location};
 use index::IndexScan;
 use keys::{FilterCheck, SummaryCheck};
 use lockstep::Lockstep;
@@ -357,7 +357,7 @@ impl<'a> Verification<'a> {
         let file = self.io.open(&path, self.options.read_mode)?;
         let len = file.len();
         if len == 0 {
-            let place = Place::offset(Component::Data, 0);
+            let place = Location::offset(Component::Data, 0);
             self.findings
                 .damage(place, "data", "at least one partition", "an empty file");
         }
@@ -450,7 +450,7 @@ impl<'a> Verification<'a> {
             && stated != computed
         {
             self.findings.damage(
-                Place::of(Component::Digest),
+                Location::of(Component::Digest),
                 "digest",
                 format!("{computed}, the CRC32 of Data.db as it is"),
                 stated.to_string(),

@@ -51,7 +51,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// Returns the output form of the command.
+    /// Returns the kind of output of the command.
     pub fn writes(&self) -> Writes {
         match self {
             Command::Merge(_)

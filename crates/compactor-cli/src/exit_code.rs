@@ -29,14 +29,14 @@ pub const CORRUPT: u8 = 3;
 /// A signal asked it to stop.
 pub const INTERRUPTED: u8 = 130;
 
-/// What a command writes, so that one may ask what became of it.
+/// Kind of output of a command; selects the advice on what an error left behind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Writes {
     /// It only reads.
     Nothing,
     /// SSTables made of its inputs, and not larger than these.
     Rewritten,
-    /// Likewise, of some inputs after others.
+    /// As `Rewritten`, but some outputs may already be published when a later one fails.
     InParts,
     /// SSTables made of nothing.
     Generated,
@@ -120,7 +120,8 @@ fn of_digest(error: &compactor::Error) -> Option<String> {
     let data = digest.data_path.display();
     match (digest.found == digest.stated, is_data) {
         (false, false) => Some(format!(
-            "{data} is damaged too, or instead: its CRC32 is {}, and Digest.crc32 says {}.",
+            "{data} is damaged as well, or is the only damaged file: its CRC32 is {}, but Digest.crc32 has \
+             {}.",
             digest.found, digest.stated
         )),
         (true, true) if structure.starts_with("chunk") => Some(format!(
@@ -182,14 +183,14 @@ fn remedy(error: &compactor::Error, writes: Writes) -> Option<&'static str> {
         ErrorKind::NoSpace if writes == Writes::Nothing => return None,
         ErrorKind::NoSpace if error.is_file_too_large() && writes == Writes::InParts => {
             "A file would have passed the limit on file sizes, of the process (`ulimit -f`) or of the \
-             file system. What is whole is in place, and nothing else was left behind."
+             file system. Complete outputs are in place, and nothing else was left behind."
         }
         ErrorKind::NoSpace if error.is_file_too_large() => {
             "A file would have passed the limit on file sizes, of the process (`ulimit -f`) or of the \
              file system. Nothing was left behind."
         }
         ErrorKind::NoSpace if writes == Writes::InParts => {
-            "What is whole is in place, and nothing else was left behind. An output needs at most as much \
+            "Complete outputs are in place, and nothing else was left behind. An output needs at most as much \
              room as its inputs have."
         }
         ErrorKind::NoSpace if writes == Writes::Rewritten => {
@@ -198,8 +199,8 @@ fn remedy(error: &compactor::Error, writes: Writes) -> Option<&'static str> {
         }
         ErrorKind::NoSpace => "Nothing was left behind.",
         ErrorKind::Io if error.is_already_there() => {
-            "Another program has written there meanwhile. Nothing was replaced, and nothing was left \
-             behind: run again, into a directory of its own if that goes on writing."
+            "Another program created a file there in the meantime. Nothing was replaced, and nothing was \
+             left behind: run again, with another output directory if that program keeps writing there."
         }
         ErrorKind::Internal => "This is a bug in compactor; please report it.",
         _ => return None,

@@ -4,7 +4,7 @@ use compactor::{Error, Resources};
 use compactor_io::{BackendKind, ReadMode, WriteMode};
 
 use crate::flags::{ByteSize, refuse_uring_with_dontcache};
-use crate::numbers::{DEFAULT_MEMORY, MEMORY, READAHEAD, THREADS, beside_program, within};
+use crate::numbers::{DEFAULT_MEMORY, MEMORY, READAHEAD, THREADS, besides_program, within};
 
 /// How inputs are read and outputs written.
 #[derive(Debug, clap::Args)]
@@ -56,10 +56,10 @@ pub struct IoArgs {
     )]
     threads: Option<usize>,
 
-    /// Memory that a run takes, 1MiB to 1TiB: the program, what is known of the inputs, some 4KiB of
-    /// each and 8 bytes of each chunk, Bloom filters, about a byte per partition, index files of BTI inputs,
-    /// some ten bytes per partition, and buffers. At least a quarter is left for buffers: if the rest is not
-    /// enough, or with less than 48MiB, a run takes more memory than this.
+    /// Memory of the whole process, 1MiB to 1TiB. It includes buffers and memory that grows with the inputs: some 4KiB
+    /// per SSTable, 8 bytes per chunk, about a byte per partition for Bloom filters, and some ten bytes per partition
+    /// for index files of BTI inputs. At least a quarter is left for buffers: if the rest is not enough, or with less
+    /// than 48MiB, a run takes more memory than this.
     #[arg(
         long,
         help_heading = "Input and output",
@@ -91,7 +91,7 @@ impl IoArgs {
 
     /// Returns the bytes of `--memory` that remain after the program itself.
     fn memory_bytes(&self) -> usize {
-        beside_program(self.memory)
+        besides_program(self.memory)
     }
 
     /// The options as the library takes them.

@@ -13,7 +13,6 @@ mod numbers;
 mod output;
 mod output_args;
 mod output_form;
-mod place;
 mod progress;
 mod purge_args;
 mod result_file;
@@ -21,6 +20,7 @@ mod rewrite_summary;
 mod stalled;
 mod strategy_args;
 mod ttl_removed;
+mod work_directory;
 
 use std::process::ExitCode;
 

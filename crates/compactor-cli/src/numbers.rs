@@ -39,7 +39,7 @@ pub const DEFAULT_MEMORY: &str = "80MiB";
 const PROGRAM_BYTES: usize = 16 << 20;
 
 /// Returns the bytes of `--memory` that remain after the program itself, at least half of them.
-pub fn beside_program(memory: ByteSize) -> usize {
+pub fn besides_program(memory: ByteSize) -> usize {
     let memory = usize::try_from(memory.0).unwrap_or(usize::MAX);
     memory - PROGRAM_BYTES.min(memory / 2)
 }
@@ -168,8 +168,8 @@ mod tests {
 
     #[test]
     fn memory_is_for_the_program_too() {
-        assert_eq!(beside_program(ByteSize(96 << 20)), 80 << 20);
-        assert_eq!(beside_program(ByteSize(1 << 20)), 512 << 10);
+        assert_eq!(besides_program(ByteSize(96 << 20)), 80 << 20);
+        assert_eq!(besides_program(ByteSize(1 << 20)), 512 << 10);
         assert_eq!(DEFAULT_MEMORY.parse(), Ok(ByteSize(80 << 20)));
     }
 

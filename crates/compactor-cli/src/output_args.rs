@@ -11,9 +11,9 @@ use serde::Serialize;
 /// Output options.
 #[derive(Debug, clap::Args)]
 pub struct OutputArgs {
-    /// Directory of the outputs, in which they go to KEYSPACE/TABLE, where `nodetool import` finds them, if
-    /// these are known: from the inputs' directory KEYSPACE/TABLE-ID or from the schema. Made if missing.
-    /// Not one that holds SSTables.
+    /// Directory of the outputs; created if missing. They are written to KEYSPACE/TABLE below it, where `nodetool
+    /// import` finds them, if the names are known from the inputs' directory KEYSPACE/TABLE-ID or the schema. It must
+    /// hold no SSTables, unless --replace-output is given.
     #[arg(long, value_name = "DIR")]
     pub output: PathBuf,
 

@@ -20,8 +20,8 @@ pub struct PurgeArgs {
     #[arg(long, help_heading = "Purging", value_name = "TABLE_DIR|Data.db")]
     overlapping: Vec<PathBuf>,
 
-    /// Seconds that tombstones must live. Default: schema.cql's. Without either nothing is purged, and
-    /// --complete and --overlapping are refused.
+    /// Age in seconds from which tombstones may be purged. Default: schema.cql's. If neither is known, --complete and
+    /// --overlapping need --gc-before or --no-purge.
     #[arg(long, help_heading = "Purging", value_name = "N",
         conflicts_with_all = ["gc_before", "no_purge"],
         value_parser = within(GC_GRACE_SECONDS), allow_negative_numbers = true)]

@@ -129,7 +129,7 @@ impl DerefMut for AlignedBuffer {
 
 impl Drop for AlignedBuffer {
     fn drop(&mut self) {
-        self.pool.give_back(std::mem::take(&mut self.memory));
+        self.pool.recycle(std::mem::take(&mut self.memory));
     }
 }
 

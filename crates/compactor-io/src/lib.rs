@@ -1,4 +1,4 @@
-//! Files through or past the page cache: aligned buffers, I/O modes and backends.
+//! Files through the page cache or bypassing it: aligned buffers, I/O modes and backends.
 //!
 //! This crate moves bytes between files and memory on Linux. It knows nothing of what is in the
 //! files, prints nothing and decides nothing about names or order of publication.
@@ -16,7 +16,7 @@
 //!
 //! # Example
 //!
-//! Copies a file past the page cache (where direct I/O is possible; else by the same means as
+//! Copies a file bypassing the page cache (where direct I/O is possible; else by the same means as
 //! [`ReadMode::DontNeed`]).
 //!
 //! ```

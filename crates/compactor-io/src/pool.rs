@@ -161,7 +161,7 @@ impl PoolShared {
         self.peak_bytes.fetch_max(now, Ordering::Relaxed);
     }
 
-    pub(crate) fn give_back(&self, memory: AlignedMemory) {
+    pub(crate) fn recycle(&self, memory: AlignedMemory) {
         let capacity = memory.capacity();
         if capacity == 0 {
             return;

@@ -79,7 +79,7 @@ fn too_few(comparison: &Comparison) -> Vec<Warning> {
             ),
             1 => (
                 "few_repeats",
-                "only 1 run that counts: how much of its figures is chance is unknown".to_owned(),
+                "only 1 run that counts: its variance is unknown".to_owned(),
             ),
             _ => (
                 "few_repeats",

@@ -57,8 +57,8 @@ impl Warnings {
         let late = Duration::from_nanos(p99_ns);
         self.when(late > MOST_WAKE_UP_DELAY, "generator_late", || {
             format!(
-                "{name}1 percent of the reads began {:.1} ms late or later although a reader was free: the \
-                 processors were busy, and the latencies are theirs",
+                "{name}1 percent of the reads began at least {:.1} ms late although a reader was free: the \
+                 processors were busy, so the latencies measure them and not the disk",
                 late.as_secs_f64() * 1e3
             )
         });

@@ -78,7 +78,7 @@ pub(crate) fn of_environment(
         && options.backend != BackendKind::Threads
         && environment.io_uring == "yes";
     found.when(two_backends, "two_backends", || {
-        "mode dontcache is carried by threads, the others by io_uring; --backend threads makes them equal"
+        "mode dontcache is performed by threads, the others by io_uring; --backend threads makes them equal"
             .to_owned()
     });
     let is_unlimited = options.throughput_bytes_per_s.is_none();
@@ -124,8 +124,8 @@ pub(crate) fn of_point(
     let is_little = !all_fits && pressure < LITTLE_PRESSURE;
     found.when(is_little, "little_pressure", || {
         format!(
-            "the hot set is {:.1}% of the memory it may take: the kernel keeps so little of it active \
-             without effort",
+            "the hot set is only {:.1}% of the memory it may take: the kernel keeps so small a set cached in \
+             every mode",
             100.0 * pressure
         )
     });

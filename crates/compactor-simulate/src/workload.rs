@@ -114,7 +114,7 @@ impl Workload {
                 )
             }
             () if again == 0.0 && self.rows > 0.0 => {
-                refused("rows are those that updates and deletes find: set updates or deletes")
+                refused("rows has no effect without updates or deletes")
             }
             () => Ok(()),
         }

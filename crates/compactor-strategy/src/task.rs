@@ -328,8 +328,8 @@ impl fmt::Display for Idle {
                 min_threshold,
             } => write!(
                 f,
-                "no past window has two SSTables and the current one no {min_threshold} of similar \
-                 size; the largest window has {largest}"
+                "no past window has two SSTables, and the current one has fewer than {min_threshold} of \
+                 similar size; the largest window has {largest}"
             ),
             Idle::LowOverlap {
                 level,

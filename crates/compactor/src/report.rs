@@ -244,9 +244,9 @@ impl MergeReport {
             && job.inputs().iter().any(has_tombstones)
         {
             warnings.push(
-                "counters are merged in passes: of one that was deleted and counted on, counts from \
-                 before the deletion may stay, as when Cassandra compacts in several steps; with more \
-                 memory and open files allowed it is one pass"
+                "counters are merged in passes: if a counter was incremented after it was deleted, \
+                 increments from before the deletion may survive, as when Cassandra compacts in several \
+                 steps; with more --memory and a higher `ulimit -n` one pass is enough"
                     .to_owned(),
             );
         }
@@ -343,11 +343,11 @@ impl MergeReport {
         };
         let uncut = outcome
             .unsplit_reason
-            .map(|why| format!("the merge cannot be cut: {why}"));
+            .map(|why| format!("the merge cannot be split: {why}"));
         let (asked, written) = (outcome.outputs_asked, outcome.outputs.len());
         if (1..asked).contains(&written) {
-            let why = uncut.unwrap_or_else(|| "there is too little for more".to_owned());
-            let note = format!("outputs asked for: {asked}, written: {written}; {why}");
+            let why = uncut.unwrap_or_else(|| "there is too little data for more".to_owned());
+            let note = format!("{asked} outputs were requested, {written} written: {why}");
             self.warnings.push(note);
         }
         self.elapsed_s = elapsed.as_secs_f64();

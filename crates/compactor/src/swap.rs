@@ -206,8 +206,8 @@ pub(crate) fn refuse_node(table: &Path) -> Result<Option<String>> {
     }
     if let Some(user) = users.hidden_nodes.first() {
         return Err(Error::refused(format!(
-            "{user} looks like a Cassandra node, and its files may not be looked at: run this as root or \
-             as the node's user, with the node stopped"
+            "{user} looks like a Cassandra node, and this user may not inspect its open files: run this as \
+             root or as the node's user, with the node stopped"
         )));
     }
     Ok((users.hidden > 0).then(|| {

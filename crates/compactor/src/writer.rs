@@ -187,7 +187,7 @@ impl SstableWriter {
         let ttl_s = times.ttl_s.unwrap_or(self.default_ttl_s);
         if ttl_s > MAX_TTL_S {
             return Err(Error::invalid(format!(
-                "a TTL of {ttl_s} s: the greatest is {MAX_TTL_S} s, 20 years"
+                "a TTL of {ttl_s} s: the maximum is {MAX_TTL_S} s, 20 years"
             )));
         }
         let (now_s, clock_us) = match self.fixed_now_s {
@@ -203,7 +203,7 @@ impl SstableWriter {
         if ttl_s > 0 && now_s + i64::from(ttl_s) > max_time_s {
             // As Cassandra does by default (`ExpirationDateOverflowHandling`).
             return Err(Error::invalid(format!(
-                "a TTL of {ttl_s} s: it ends after {max_time_s} s since 1970, the latest expiration of \
+                "a TTL of {ttl_s} s: it would end after {max_time_s} s since 1970, the latest expiration of \
                  version {}",
                 self.settings.version()
             )));
@@ -380,7 +380,7 @@ fn refuse_time(now_s: i64, version: Version, max_now_s: i64) -> Result<()> {
     match (0..=max_now_s).contains(&now_s) {
         true => Ok(()),
         false => Err(Error::invalid(format!(
-            "{now_s} s as the time of writing: version {version} has 0 to {max_now_s} s since 1970"
+            "time of writing {now_s} s: version {version} can store 0 to {max_now_s} s since 1970"
         ))),
     }
 }

@@ -8,7 +8,7 @@ use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::data::flags;
 use compactor_sstable::partitioner::KeyHash;
 
-use super::index_walk::sorts_behind;
+use super::index_walk::sorts_after;
 use super::loss::{LossKind, Owner};
 use super::runs::MAX_RUNS;
 use super::scan::Scan;
@@ -254,9 +254,9 @@ impl Scan<'_> {
     }
 
     /// True if nothing of the partition was kept in this run, or `name` sorts after it.
-    pub(super) fn sorts_behind_last(&self, name: &Name) -> bool {
+    pub(super) fn sorts_after_last(&self, name: &Name) -> bool {
         let last = self.current.as_ref().and_then(Current::last);
-        last.is_none_or(|last| sorts_behind(name, last, &self.layout))
+        last.is_none_or(|last| sorts_after(name, last, &self.layout))
     }
 
     /// Continues the current partition after damage, with a marker synthesized at `name`.

@@ -20,7 +20,7 @@ use crate::verify::index::{Entry, IndexScan};
 pub(super) struct IndexWalk<'a> {
     scan: IndexScan<'a>,
     data_len: u64,
-    here: Option<Here>,
+    here: Option<CurrentEntry>,
     /// Entries of partitions beyond the end of the data.
     pub(super) beyond: Vec<(Vec<u8>, i64, u64)>,
     /// How many there are.
@@ -29,7 +29,7 @@ pub(super) struct IndexWalk<'a> {
 
 /// Entry of a partition.
 #[derive(Debug, Default)]
-pub(super) struct Here {
+pub(super) struct CurrentEntry {
     pub(super) key: Vec<u8>,
     pub(super) position: u64,
     promoted: Vec<u8>,
@@ -73,7 +73,7 @@ impl<'a> IndexWalk<'a> {
     }
 
     /// Current entry.
-    pub(super) fn here(&self) -> Option<&Here> {
+    pub(super) fn here(&self) -> Option<&CurrentEntry> {
         self.here.as_ref()
     }
 
@@ -111,7 +111,7 @@ impl<'a> IndexWalk<'a> {
     }
 }
 
-impl Here {
+impl CurrentEntry {
     /// Hashes of the key.
     pub(super) fn hash(&self) -> KeyHash {
         PARTITIONER.hash_key(&self.key)
@@ -181,13 +181,13 @@ fn covered_from(place: &Name, layout: &Layout, last: Option<&Name>) -> Option<Na
         Some(bound)
     })??;
     match last {
-        Some(last) if !sorts_behind(&bound, last, layout) => None,
+        Some(last) if !sorts_after(&bound, last, layout) => None,
         _ => Some(bound),
     }
 }
 
 /// Returns true if `name` sorts after `last`.
-pub(super) fn sorts_behind(name: &Name, last: &Name, layout: &Layout) -> bool {
+pub(super) fn sorts_after(name: &Name, last: &Name, layout: &Layout) -> bool {
     let compared = last.with(layout, |a| {
         name.with(layout, |b| layout.clustering.compare(a, b).is_lt())
     });

@@ -12,7 +12,7 @@ use compactor_engine::merge::Observer;
 use compactor_sstable::data::deletion_time::DeletionTime;
 
 use super::current::Current;
-use super::index_walk::{BlockStart, Here, IndexWalk};
+use super::index_walk::{BlockStart, CurrentEntry, IndexWalk};
 use super::loss::{LossKind, Owner};
 use super::scan::{Scan, Start, Stop, check_cancelled};
 use super::{PARTITIONER, synthesis};
@@ -85,7 +85,7 @@ impl<'a> Scan<'a> {
     }
 
     /// Records the loss as part of the current partition, of the one that the index has there, or of an unknown one.
-    fn lose_up_to(&mut self, range: Range<u64>, here: Option<&Here>, stop: &Stop) {
+    fn lose_up_to(&mut self, range: Range<u64>, here: Option<&CurrentEntry>, stop: &Stop) {
         if range.is_empty() {
             return;
         }
@@ -103,7 +103,7 @@ impl<'a> Scan<'a> {
     }
 
     /// A block at which the damaged partition continues.
-    fn block(&self, here: &Here, lost_from: u64, range: Range<u64>) -> Option<BlockStart> {
+    fn block(&self, here: &CurrentEntry, lost_from: u64, range: Range<u64>) -> Option<BlockStart> {
         let is_same = match &self.current {
             Some(current) => current.key == here.key,
             None => here.position == lost_from && self.is_valid(&here.key),
@@ -124,7 +124,7 @@ impl<'a> Scan<'a> {
 
     fn go_on_inside(
         &mut self,
-        here: &Here,
+        here: &CurrentEntry,
         block: &BlockStart,
         lost_from: u64,
         stop: &Stop,
@@ -154,7 +154,7 @@ impl<'a> Scan<'a> {
     }
 
     /// Starts at a partition whose key is unreadable and has no checksum: the key is taken from the index.
-    fn with_key_of(&mut self, here: &Here, stop: &Stop) -> Option<Start> {
+    fn with_key_of(&mut self, here: &CurrentEntry, stop: &Stop) -> Option<Start> {
         let position = stop.position + 2 + here.key.len() as u64;
         let hash = here.hash();
         let is_behind = self
@@ -203,7 +203,7 @@ impl<'a> Scan<'a> {
     }
 }
 
-fn owner(here: &Here) -> Owner<'_> {
+fn owner(here: &CurrentEntry) -> Owner<'_> {
     Owner {
         key: &here.key,
         token: PARTITIONER.token(&here.key),

@@ -384,7 +384,7 @@ impl<'a> Scan<'a> {
                     .and_then(|_| self.check_values(|check| check.clustering(&prefix, at)));
                 match checked {
                     Ok(()) => {
-                        if !is_checked && !self.sorts_behind_last(&name) {
+                        if !is_checked && !self.sorts_after_last(&name) {
                             self.break_order(Some(&name));
                         }
                         is_checked = true;
@@ -395,7 +395,7 @@ impl<'a> Scan<'a> {
             } else if let Some(marker) = cursor.marker() {
                 let end = at + marker.len as u64;
                 name.set(prefix.kind, &bytes[marker.bound_start..marker.bound_end]);
-                if !is_checked && !self.sorts_behind_last(&name) {
+                if !is_checked && !self.sorts_after_last(&name) {
                     self.break_order(None);
                 }
                 is_checked = true;

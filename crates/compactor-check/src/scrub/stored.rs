@@ -56,9 +56,9 @@ impl Stored {
             .map(|s| s.validation.bloom_filter_fp_chance);
         files.check_list(fp_chance)?;
         let Some(statistics) = statistics else {
-            let why = "whose header tells the columns and from which times others are counted; \
-                no schema can stand in for it. Take Statistics.db of this SSTable from a snapshot or \
-                backup, or the whole SSTable from another replica";
+            let why = "which holds the columns and the base of all timestamps and cannot be rebuilt, even \
+             from a schema: restore it from a snapshot or backup of this SSTable, or take the whole SSTable \
+             from another replica";
             return Err(cannot(descriptor, Component::Statistics, why));
         };
         let at = |e: FormatError| {

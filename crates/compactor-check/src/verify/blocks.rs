@@ -14,7 +14,7 @@ use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::data::layout::Layout;
 use compactor_sstable::{Component, Error as FormatError, Version};
 
-use super::finding::{Findings, Place};
+use super::finding::{Findings, Location};
 use super::index::Entry;
 use super::short_hex;
 
@@ -96,7 +96,7 @@ impl<'a> BlocksCheck<'a> {
     }
 
     fn wrong(&self, entry: &Entry, structure: &str, expected: impl ToString, found: impl ToString) {
-        let place = Place::offset(Component::Index, entry.promoted_offset)
+        let place = Location::offset(Component::Index, entry.promoted_offset)
             .in_partition(short_hex(&entry.key));
         self.findings
             .damage(place, structure, expected.to_string(), found.to_string());

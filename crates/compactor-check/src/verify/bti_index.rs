@@ -16,7 +16,7 @@ use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::partitioner::KeyHash;
 use compactor_sstable::types::CqlType;
 
-use super::finding::{Findings, Place};
+use super::finding::{Findings, Location};
 use super::short_hex;
 
 /// Target of an entry of the partition trie.
@@ -33,10 +33,10 @@ pub(super) struct TrieEntry<'a> {
 
 impl TrieEntry<'_> {
     /// Returns its location, for messages.
-    pub(super) fn place(&self) -> Place {
+    pub(super) fn place(&self) -> Location {
         let place = match &self.rows {
-            Some((offset, _)) => Place::offset(Component::Rows, *offset),
-            None => Place::of(Component::Partitions),
+            Some((offset, _)) => Location::offset(Component::Rows, *offset),
+            None => Location::of(Component::Partitions),
         };
         place.in_partition(self.describe())
     }
@@ -189,7 +189,7 @@ impl<'a> TrieScan<'a> {
     fn check_key_count(&self) {
         if let Some(index) = self.index.filter(|index| index.key_count != self.count) {
             self.findings.damage(
-                Place::offset(Component::Partitions, index.file_len().saturating_sub(16)),
+                Location::offset(Component::Partitions, index.file_len().saturating_sub(16)),
                 "partition_index.key_count",
                 format!("{}, the number of entries", self.count),
                 index.key_count.to_string(),
@@ -202,7 +202,7 @@ impl<'a> TrieScan<'a> {
         let surplus = (self.files.rows.len() as u64).saturating_sub(self.rows_end);
         if surplus > 0 {
             self.findings.note(
-                Place::offset(Component::Rows, self.rows_end),
+                Location::offset(Component::Rows, self.rows_end),
                 "row_index.end",
                 "the end of the file after the last row index",
                 format!("{surplus} bytes more"),
@@ -265,7 +265,7 @@ impl<'a> TrieScan<'a> {
 
     /// Locates and describes the mismatch of the current entry with this key: a row index of another key, or a trie
     /// that does not lead to the entry.
-    pub(super) fn other_key(&self, key: &[u8]) -> (Place, String) {
+    pub(super) fn other_key(&self, key: &[u8]) -> (Location, String) {
         match &self.entry {
             Some(entry) if entry.key().is_some_and(|found| found != key) => {
                 (entry.place(), entry.describe())
@@ -277,7 +277,7 @@ impl<'a> TrieScan<'a> {
                     prefix.unwrap_or_default()
                 );
                 (
-                    Place::of(Component::Partitions).in_partition(short_hex(key)),
+                    Location::of(Component::Partitions).in_partition(short_hex(key)),
                     found,
                 )
             }
@@ -295,7 +295,7 @@ impl<'a> TrieScan<'a> {
         ] {
             if expected != found {
                 self.findings.damage(
-                    Place::of(Component::Partitions),
+                    Location::of(Component::Partitions),
                     structure,
                     format!("{}, the key in Data.db", short_hex(expected)),
                     short_hex(found),
@@ -334,7 +334,7 @@ impl<'a> TrieScan<'a> {
             findings: self.findings,
             comparator,
             types: self.types,
-            place: Place::offset(Component::Rows, offset).in_partition(short_hex(rows.key)),
+            place: Location::offset(Component::Rows, offset).in_partition(short_hex(rows.key)),
             blocks: Some(rows.blocks()),
             next: None,
             number: 0,
@@ -367,7 +367,7 @@ pub(super) struct TrieBlockCheck<'a> {
     findings: &'a Findings,
     comparator: &'a ClusteringComparator,
     types: &'a [CqlType],
-    place: Place,
+    place: Location,
     /// `None` once it is unreadable.
     blocks: Option<Blocks<'a>>,
     /// Block that begins at or after the next unfiltered.

@@ -21,7 +21,7 @@ use compactor_sstable::{Component, Version};
 
 use super::bti_index::{TrieBlockCheck, TrieScan};
 use super::files::Files;
-use super::finding::{Finding, Findings, Place};
+use super::finding::{Finding, Findings, Location};
 use super::keys::FilterCheck;
 use super::short_hex;
 use super::sidecar_components::{first_damage, same_ends, same_sizes};
@@ -265,7 +265,7 @@ impl TrieCheck<'_> {
         };
         let place = match self.scan.entry() {
             Some(entry) => entry.place(),
-            None => Place::of(Component::Partitions),
+            None => Location::of(Component::Partitions),
         };
         self.findings.damage(
             place.in_partition(short_hex(key)),

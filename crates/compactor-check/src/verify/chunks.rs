@@ -26,7 +26,7 @@ use compactor_sstable::compression::crc_file::CrcFile;
 use compactor_sstable::compression::info::CompressionInfo;
 use compactor_sstable::{Component, Error as FormatError};
 
-use super::finding::{Findings, Place};
+use super::finding::{Findings, Location};
 use super::stream::ByteStream;
 use crate::Error;
 
@@ -264,7 +264,7 @@ impl<'a> CheckedData<'a> {
     }
 
     fn report(&self, index: u64, offset: u64, error: &FormatError) {
-        let place = Place::offset(Component::Data, offset);
+        let place = Location::offset(Component::Data, offset);
         match error {
             FormatError::Corrupt(c) => {
                 let found = format!("{} (chunk {index} of {})", c.found, self.chunk_count());

@@ -15,7 +15,7 @@ use compactor_sstable::statistics::{CollectorSettings, MetadataCollector, Serial
 use compactor_sstable::{Component, Error as FormatError, vint};
 
 use super::chunks::{CheckedData, Segment};
-use super::finding::{Findings, Place};
+use super::finding::{Findings, Location};
 use super::lockstep::Lockstep;
 use super::partition_scan::{PartitionScan, RowBlocks};
 use super::rows::RowCheck;
@@ -165,7 +165,7 @@ impl<'a> ContentCheck<'a> {
                     let rest = data.data_len().saturating_sub(from);
                     if rest > 0 {
                         self.findings.note(
-                            Place::position(from),
+                            Location::position(from),
                             "data.rest",
                             "an entry in Index.db from which to continue after the damage",
                             format!("none: up to {rest} bytes were checked by checksum only"),
@@ -286,7 +286,7 @@ impl<'a> ContentCheck<'a> {
                     Ok(false) => {
                         self.content.empty_rows += 1;
                         self.findings.note(
-                            Place::position(at).in_partition(self.rows.partition.clone()),
+                            Location::position(at).in_partition(self.rows.partition.clone()),
                             "row",
                             "something in the row",
                             "neither liveness nor deletion nor columns",
@@ -334,7 +334,7 @@ impl<'a> ContentCheck<'a> {
             && found != 0
         {
             self.findings.note(
-                Place::position(position).in_partition(self.rows.partition.clone()),
+                Location::position(position).in_partition(self.rows.partition.clone()),
                 "unfiltered.previous_size",
                 format!("{wanted} or 0"),
                 found.to_string(),
@@ -344,7 +344,7 @@ impl<'a> ContentCheck<'a> {
 
     /// Checks a key, its order after the previous one, and the filter.
     fn key(&mut self, key: &[u8], hash: &KeyHash, start: u64) {
-        let place = || Place::position(start).in_partition(self.rows.partition.clone());
+        let place = || Location::position(start).in_partition(self.rows.partition.clone());
         let key_type = &self.header.key_type.cql_type;
         if let Err(error) = key_type.validate(key) {
             self.findings.damage(
@@ -400,7 +400,7 @@ impl<'a> ContentCheck<'a> {
             return Err(Stop::Failed(error));
         };
         self.content.is_complete = false;
-        let mut place = Place::position(base.saturating_add(c.offset));
+        let mut place = Location::position(base.saturating_add(c.offset));
         if !self.rows.partition.is_empty() {
             place = place.in_partition(self.rows.partition.clone());
         }

@@ -17,7 +17,7 @@ use compactor_sstable::statistics::Statistics;
 use compactor_sstable::toc::Toc;
 use compactor_sstable::{Component, Format};
 
-use super::finding::{Findings, Place, Severity};
+use super::finding::{Findings, Location, Severity};
 use crate::{Error, Result};
 
 /// The components of one SSTable.
@@ -132,7 +132,7 @@ impl<'a> Files<'a> {
                 true => Severity::Damage,
                 false => Severity::Note,
             };
-            let place = Place::of(finding.component);
+            let place = Location::of(finding.component);
             let (expected, found) = (finding.expected, finding.found);
             self.findings
                 .add(severity, place, finding.structure, expected, found);
@@ -162,7 +162,7 @@ impl<'a> Files<'a> {
             };
             self.findings.add(
                 severity,
-                Place::offset(Component::Filter, 0),
+                Location::offset(Component::Filter, 0),
                 "filter",
                 "a Bloom filter over the partition keys",
                 "an empty file",
@@ -178,7 +178,7 @@ impl<'a> Files<'a> {
             && summary.sampling_level > BASE_SAMPLING_LEVEL
         {
             self.findings.damage(
-                Place::offset(Component::Summary, 16),
+                Location::offset(Component::Summary, 16),
                 "summary.sampling_level",
                 format!("1 to {BASE_SAMPLING_LEVEL}"),
                 summary.sampling_level.to_string(),
@@ -210,7 +210,7 @@ impl<'a> Files<'a> {
             Ok(info) => {
                 if info.unread_len > 0 {
                     let end = (bytes.len() - info.unread_len) as u64;
-                    let place = Place::offset(Component::CompressionInfo, end);
+                    let place = Location::offset(Component::CompressionInfo, end);
                     let found = format!(
                         "{} more bytes, which Cassandra does not read",
                         info.unread_len
@@ -220,7 +220,7 @@ impl<'a> Files<'a> {
                 }
                 if let Some(odd) = info.params.odd_max_compressed_len() {
                     self.findings.damage(
-                        Place::of(Component::CompressionInfo),
+                        Location::of(Component::CompressionInfo),
                         "compression_info.max_compressed_length",
                         format!(
                             "at most the chunk length {}, or none",
@@ -238,7 +238,7 @@ impl<'a> Files<'a> {
             && let Ok(info) = parse(needed)
         {
             self.findings.damage(
-                Place::offset(Component::Data, data_file_len),
+                Location::offset(Component::Data, data_file_len),
                 "data.length",
                 format!("at least {needed} bytes: CompressionInfo.db has the last chunk there"),
                 format!("{data_file_len} bytes"),

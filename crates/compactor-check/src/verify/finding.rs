@@ -91,17 +91,17 @@ impl fmt::Display for Finding {
 
 /// Location of a finding.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
+pub(crate) struct Location {
     component: Component,
     offset: Option<u64>,
     position: Option<u64>,
     partition: Option<String>,
 }
 
-impl Place {
+impl Location {
     /// Location of a component as a whole.
-    pub(crate) fn of(component: Component) -> Place {
-        Place {
+    pub(crate) fn of(component: Component) -> Location {
+        Location {
             component,
             offset: None,
             position: None,
@@ -110,23 +110,23 @@ impl Place {
     }
 
     /// Location at a byte offset of a component's file.
-    pub(crate) fn offset(component: Component, offset: u64) -> Place {
-        Place {
+    pub(crate) fn offset(component: Component, offset: u64) -> Location {
+        Location {
             offset: Some(offset),
-            ..Place::of(component)
+            ..Location::of(component)
         }
     }
 
     /// Location at a position of the uncompressed data.
-    pub(crate) fn position(position: u64) -> Place {
-        Place {
+    pub(crate) fn position(position: u64) -> Location {
+        Location {
             position: Some(position),
-            ..Place::of(Component::Data)
+            ..Location::of(Component::Data)
         }
     }
 
     /// Adds the key of the partition.
-    pub(crate) fn in_partition(mut self, key: impl Into<String>) -> Place {
+    pub(crate) fn in_partition(mut self, key: impl Into<String>) -> Location {
         self.partition = Some(key.into());
         self
     }
@@ -215,7 +215,7 @@ impl Findings {
     pub(crate) fn add(
         &self,
         severity: Severity,
-        place: Place,
+        place: Location,
         structure: &str,
         expected: impl Into<String>,
         found: impl Into<String>,
@@ -229,7 +229,7 @@ impl Findings {
     fn enter(
         &self,
         severity: Severity,
-        place: Place,
+        place: Location,
         structure: &str,
         [expected, found]: [String; 2],
         stops_merge: bool,
@@ -276,7 +276,7 @@ impl Findings {
     /// Records damage.
     pub(crate) fn damage(
         &self,
-        place: Place,
+        place: Location,
         structure: &str,
         expected: impl Into<String>,
         found: impl Into<String>,
@@ -287,7 +287,7 @@ impl Findings {
     /// Records a note.
     pub(crate) fn note(
         &self,
-        place: Place,
+        place: Location,
         structure: &str,
         expected: impl Into<String>,
         found: impl Into<String>,
@@ -299,7 +299,7 @@ impl Findings {
     pub(crate) fn parser(&self, component: Component, error: &FormatError) {
         match error {
             FormatError::Corrupt(c) => {
-                let place = Place::offset(component, c.offset);
+                let place = Location::offset(component, c.offset);
                 let stops_merge = match component {
                     // An unreadable summary is replaced by reading the index.
                     Component::Summary => false,
@@ -318,7 +318,7 @@ impl Findings {
             }
             other => {
                 let known = "something that this release reads";
-                self.damage(Place::of(component), "content", known, other.to_string());
+                self.damage(Location::of(component), "content", known, other.to_string());
             }
         }
     }

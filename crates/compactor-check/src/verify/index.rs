@@ -4,7 +4,7 @@ use compactor_io::{InputFile, IoError};
 use compactor_sstable::partitioner::{KeyHash, Partitioner};
 use compactor_sstable::{Component, vint};
 
-use super::finding::{Findings, Place};
+use super::finding::{Findings, Location};
 use super::keys::SummaryCheck;
 use super::short_hex;
 use super::stream::ByteStream;
@@ -170,7 +170,7 @@ impl<'a> IndexScan<'a> {
     fn check_entry(&mut self) {
         let (entry, previous) = (&self.entry, &self.previous);
         let place =
-            || Place::offset(Component::Index, entry.offset).in_partition(short_hex(&entry.key));
+            || Location::offset(Component::Index, entry.offset).in_partition(short_hex(&entry.key));
         if self.count == 0 {
             if entry.position != 0 {
                 self.findings.damage(
@@ -315,7 +315,7 @@ impl<'a> IndexScan<'a> {
 
     fn broken(&mut self, offset: u64, structure: &str, expected: &str, found: &str) {
         self.findings.damage(
-            Place::offset(Component::Index, offset),
+            Location::offset(Component::Index, offset),
             structure,
             expected,
             found,

@@ -24,7 +24,7 @@ use compactor_sstable::data::layout::Layout;
 use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::partitioner::{KeyHash, Partitioner};
 
-use super::finding::{Finding, Findings, Place};
+use super::finding::{Finding, Findings, Location};
 use super::index::{Entry, IndexScan};
 use super::lockstep::leads_nowhere;
 use super::promoted::{BlockCheck, Promoted};
@@ -313,7 +313,7 @@ impl DataTrace for IndexedTrace {
     ) -> bool {
         self.current = None;
         if let Some(entry) = self.entry_up_to(position) {
-            let place = Place::offset(Component::Index, entry.offset);
+            let place = Location::offset(Component::Index, entry.offset);
             if entry.position != position {
                 leads_nowhere(&self.findings, place, entry.position);
             } else if entry.key != key {

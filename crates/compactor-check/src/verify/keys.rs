@@ -6,7 +6,7 @@ use compactor_sstable::big::summary::{BASE_SAMPLING_LEVEL, DEFAULT_MIN_INDEX_INT
 use compactor_sstable::bloom_filter::{BloomFilter, BloomSpec, FilterBuilder};
 use compactor_sstable::partitioner::KeyHash;
 
-use super::finding::{Findings, Place};
+use super::finding::{Findings, Location};
 
 /// Check of `Filter.db` against every key.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ impl FilterCheck {
             self.is_missing_named = true;
             self.missing(
                 findings,
-                Place::of(Component::Filter).in_partition(describe()),
+                Location::of(Component::Filter).in_partition(describe()),
                 "less: reads would not find this partition",
             );
         }
@@ -55,7 +55,7 @@ impl FilterCheck {
         }
     }
 
-    fn missing(&self, findings: &Findings, place: Place, found: impl Into<String>) {
+    fn missing(&self, findings: &Findings, place: Location, found: impl Into<String>) {
         let expected = format!("{} bits set for each key", self.filter.hash_count());
         findings.damage(place, "filter.bits", expected, found);
     }
@@ -77,7 +77,7 @@ impl FilterCheck {
         {
             self.missing(
                 findings,
-                Place::offset(Component::Filter, 8 + at as u64),
+                Location::offset(Component::Filter, 8 + at as u64),
                 format!("{count} bits less: reads would not find some partitions"),
             );
         }
@@ -85,7 +85,7 @@ impl FilterCheck {
             // They cause useless reads, but hide nothing. Only a scrub that gave a partition up after its key was
             // added leaves such bits (`BigTableWriter.resetAndTruncate`).
             findings.damage(
-                Place::offset(Component::Filter, 8 + at as u64),
+                Location::offset(Component::Filter, 8 + at as u64),
                 "filter.extra_bits",
                 "only the bits of keys that Data.db holds",
                 format!("{count} bits more"),
@@ -96,7 +96,7 @@ impl FilterCheck {
             && spec.hash_count != self.filter.hash_count()
         {
             findings.note(
-                Place::offset(Component::Filter, 0),
+                Location::offset(Component::Filter, 0),
                 "filter.hash_count",
                 format!(
                     "{} for the false positive chance in Statistics.db",
@@ -159,7 +159,7 @@ impl SummaryCheck {
         let index = self.next;
         let Some((sample, position)) = self.summary.entry(index) else {
             findings.damage(
-                Place::of(Component::Summary),
+                Location::of(Component::Summary),
                 "summary.entry",
                 format!("a sample of key {ordinal}"),
                 format!("{} samples, none of it", self.summary.len()),
@@ -169,7 +169,7 @@ impl SummaryCheck {
         };
         if sample != key {
             findings.damage(
-                Place::of(Component::Summary),
+                Location::of(Component::Summary),
                 "summary.key",
                 format!(
                     "sample {index} to be key {ordinal} of Index.db, {}",
@@ -180,7 +180,7 @@ impl SummaryCheck {
         }
         if position != offset {
             findings.damage(
-                Place::of(Component::Summary),
+                Location::of(Component::Summary),
                 "summary.position",
                 format!("sample {index} to point to offset {offset} of Index.db"),
                 position.to_string(),
@@ -194,7 +194,7 @@ impl SummaryCheck {
     pub(super) fn finish(&self, findings: &Findings, keys: u64, first: &[u8], last: &[u8]) {
         if self.next < self.summary.len() {
             findings.damage(
-                Place::of(Component::Summary),
+                Location::of(Component::Summary),
                 "summary.entry",
                 format!("{} samples of the {keys} keys in Index.db", self.next),
                 self.summary.len().to_string(),
@@ -204,7 +204,7 @@ impl SummaryCheck {
         // Later samples confirm the interval; a single sample does not.
         if self.summary.len() <= 1 && interval != DEFAULT_MIN_INDEX_INTERVAL {
             findings.note(
-                Place::offset(Component::Summary, 0),
+                Location::offset(Component::Summary, 0),
                 "summary.min_index_interval",
                 format!(
                     "{DEFAULT_MIN_INDEX_INTERVAL}, or the table's min_index_interval; Cassandra \
@@ -217,7 +217,7 @@ impl SummaryCheck {
         let stored = self.summary.size_at_full_sampling;
         if stored > 0 && full != u64::from(stored) {
             findings.damage(
-                Place::offset(Component::Summary, 20),
+                Location::offset(Component::Summary, 20),
                 "summary.size_at_full_sampling",
                 format!(
                     "{full}, of {keys} keys every {}th",
@@ -233,7 +233,7 @@ impl SummaryCheck {
         for (structure, which, found, wanted) in ends {
             if found != wanted {
                 findings.damage(
-                    Place::of(Component::Summary),
+                    Location::of(Component::Summary),
                     structure,
                     format!("the {which} key in Index.db, {}", super::short_hex(wanted)),
                     super::short_hex(found),

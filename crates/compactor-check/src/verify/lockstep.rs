@@ -6,7 +6,7 @@ use compactor_io::IoError;
 use compactor_sstable::partitioner::KeyHash;
 
 use super::content::check_cancelled;
-use super::finding::{Findings, Place};
+use super::finding::{Findings, Location};
 use super::keys::FilterCheck;
 use super::partition_scan::PartitionScan;
 use super::short_hex;
@@ -81,7 +81,7 @@ impl<'a> Lockstep<'a> {
             let Some(position) = index.position() else {
                 if index.is_complete() {
                     self.findings.damage(
-                        Place::of(index.component()).in_partition(partition),
+                        Location::of(index.component()).in_partition(partition),
                         "index.entry",
                         format!("an entry for the partition at position {start}"),
                         format!("{} entries, none for it", index.count()),
@@ -203,7 +203,7 @@ impl<'a> Lockstep<'a> {
     }
 }
 
-pub(super) fn leads_nowhere(findings: &Findings, place: Place, position: u64) {
+pub(super) fn leads_nowhere(findings: &Findings, place: Location, position: u64) {
     findings.damage(
         place,
         "index.entry",

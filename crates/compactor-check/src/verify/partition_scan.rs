@@ -9,7 +9,7 @@ use compactor_sstable::partitioner::{KeyHash, Partitioner};
 use compactor_sstable::{Component, Version};
 
 use super::bti_index::{TrieBlockCheck, TrieScan};
-use super::finding::{Findings, Place};
+use super::finding::{Findings, Location};
 use super::index::IndexScan;
 use super::promoted::{BlockCheck, Promoted};
 use super::short_hex;
@@ -49,15 +49,15 @@ impl<'a> PartitionScan<'a> {
     }
 
     /// Returns the location of the current entry, for messages.
-    pub(super) fn place(&self) -> Place {
+    pub(super) fn place(&self) -> Location {
         match self {
             PartitionScan::Big(scan) => match scan.entry() {
-                Some(entry) => Place::offset(Component::Index, entry.offset),
-                None => Place::of(Component::Index),
+                Some(entry) => Location::offset(Component::Index, entry.offset),
+                None => Location::of(Component::Index),
             },
             PartitionScan::Bti(scan) => match scan.entry() {
                 Some(entry) => entry.place(),
-                None => Place::of(Component::Partitions),
+                None => Location::of(Component::Partitions),
             },
         }
     }
@@ -80,7 +80,7 @@ impl<'a> PartitionScan<'a> {
     }
 
     /// Locates and describes the mismatch of the current entry with this key.
-    pub(super) fn other_key(&self, key: &[u8]) -> (Place, String) {
+    pub(super) fn other_key(&self, key: &[u8]) -> (Location, String) {
         match self {
             PartitionScan::Big(_) => (self.place(), self.describe()),
             PartitionScan::Bti(scan) => scan.other_key(key),

@@ -12,7 +12,7 @@ use compactor_sstable::data::clustering::{ClusteringComparator, Kind, ValueSpan}
 use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::{Component, Error as FormatError, Version};
 
-use super::finding::{Findings, Place};
+use super::finding::{Findings, Location};
 use super::index::Entry;
 use super::short_hex;
 
@@ -33,7 +33,7 @@ impl<'a> Promoted<'a> {
     }
 
     fn wrong(&self, structure: &str, expected: impl ToString, found: impl ToString) {
-        let place = Place::offset(Component::Index, self.entry.promoted_offset)
+        let place = Location::offset(Component::Index, self.entry.promoted_offset)
             .in_partition(short_hex(&self.entry.key));
         self.findings
             .damage(place, structure, expected.to_string(), found.to_string());

@@ -14,7 +14,7 @@ use compactor_sstable::data::row::RowContent;
 use compactor_sstable::statistics::{HeaderType, MetadataCollector};
 use compactor_sstable::types::CqlType;
 
-use super::finding::{Findings, Place};
+use super::finding::{Findings, Location};
 use super::short_hex;
 
 /// State of the checks of rows.
@@ -43,8 +43,8 @@ impl<'a> RowCheck<'a> {
         }
     }
 
-    fn place(&self, position: u64) -> Place {
-        Place::position(position).in_partition(self.partition.clone())
+    fn place(&self, position: u64) -> Location {
+        Location::position(position).in_partition(self.partition.clone())
     }
 
     /// Checks a row at `position`; false if it is empty.

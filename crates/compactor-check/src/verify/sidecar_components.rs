@@ -16,7 +16,7 @@ use compactor_sstable::{Component, Error as FormatError, Version};
 
 use super::blocks::BlocksCheck;
 use super::files::Files;
-use super::finding::{Finding, Findings, Place, Severity};
+use super::finding::{Finding, Findings, Location, Severity};
 use super::index::IndexScan;
 use super::keys::{FilterCheck, SummaryCheck};
 use super::statistics_consistency;
@@ -151,7 +151,7 @@ pub(super) fn same_sizes(
     sizes: &EstimatedHistogram,
 ) {
     if let Some(m) = statistics_consistency::partition_sizes(version, &statistics.stats, sizes) {
-        let place = Place::of(Component::Statistics);
+        let place = Location::of(Component::Statistics);
         let structure = format!("stats.{}", m.field);
         findings.add(m.severity, place, &structure, m.expected, m.found);
     }
@@ -173,7 +173,7 @@ pub(super) fn same_ends(
             && found != expected
         {
             findings.damage(
-                Place::of(Component::Statistics),
+                Location::of(Component::Statistics),
                 "stats.key_range",
                 format!("{which} key {}, as in {index}", super::short_hex(expected)),
                 super::short_hex(found),

@@ -19,7 +19,7 @@ use compactor_sstable::statistics::{
 use compactor_sstable::{Version, data::clustering::Kind};
 
 use super::content::Content;
-use super::finding::{Findings, Place, Severity};
+use super::finding::{Findings, Location, Severity};
 use super::short_hex;
 use super::statistics_consistency::{self, Mismatch, RowsSeen, StatisticsConsistency};
 
@@ -43,7 +43,7 @@ pub(super) struct StatisticsCheck<'a> {
 impl StatisticsCheck<'_> {
     fn add(&self, severity: Severity, field: &str, expected: impl ToString, found: impl ToString) {
         let structure = format!("stats.{field}");
-        let place = Place::of(Component::Statistics);
+        let place = Location::of(Component::Statistics);
         self.findings.add(
             severity,
             place,

@@ -17,7 +17,7 @@ use compactor_sstable::statistics::stats::NO_COMPRESSION_RATIO;
 use compactor_sstable::statistics::{EstimatedHistogram, StatsMetadata};
 use compactor_sstable::{Component, Version};
 
-use super::finding::{Findings, Place, Severity};
+use super::finding::{Findings, Location, Severity};
 
 /// Totals of the data stated in `Statistics.db`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -63,7 +63,7 @@ pub(crate) fn consistent(
 ) {
     let damage = |field: &str, expected: String, found: String| {
         let structure = format!("stats.{field}");
-        let place = Place::of(Component::Statistics);
+        let place = Location::of(Component::Statistics);
         findings.add(Severity::Damage, place, &structure, expected, found);
     };
     let ranges = [

@@ -18,7 +18,7 @@ use compactor_sstable::compression::info::CompressionParams;
 use super::generate::ShapeName;
 use super::lab::common::{Results, begin};
 use crate::flags::ByteSize;
-use crate::numbers::{DEFAULT_MEMORY, MEMORY, THREADS, beside_program, within};
+use crate::numbers::{DEFAULT_MEMORY, MEMORY, THREADS, besides_program, within};
 use crate::output::say_notes;
 use crate::output_form::{Compression, chunk_length, codec};
 
@@ -272,7 +272,7 @@ fn options(args: &Args, directory: PathBuf) -> anyhow::Result<BenchOptions> {
         threads: args
             .threads
             .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)),
-        memory_bytes: beside_program(args.memory),
+        memory_bytes: besides_program(args.memory),
         seed: args.seed,
         sample_bytes: args.codec_sample.0,
         now_s: now.map_or(0, |now| i64::try_from(now.as_secs()).unwrap_or(0)),

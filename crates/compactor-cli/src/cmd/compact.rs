@@ -34,8 +34,8 @@ use crate::strategy_args::StrategyArgs;
 /// are only read. Repaired, unrepaired and pending SSTables are never mixed.
 ///
 /// Compactions run in rounds of all that can run at once, so that the result is the same whatever
-/// --concurrent-compactors. Nothing is purged, and so no SSTable is compacted for its tombstones or dropped, unless
-/// --complete or --overlapping says what else the table has.
+/// --concurrent-compactors. Unless --complete or --overlapping declares the table's other SSTables, nothing is purged,
+/// and no SSTable is dropped or rewritten for its tombstones.
 ///
 /// An SSTable that is damaged is named and left out; the others are compacted, and the exit code is 3. If its
 /// metadata or filter is what is damaged, nothing can be purged alongside it: use --no-purge. Interrupted, or after
@@ -182,11 +182,18 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         }
     }
     // The first failure is the first of the report.
-    let is_beside = report.failed.first().is_some_and(|f| f.beside.is_some());
-    if let Some(error) = error.as_ref().filter(|_| !is_beside) {
+    let is_overlapping = report
+        .failed
+        .first()
+        .is_some_and(|f| f.unreadable_overlapping.is_some());
+    if let Some(error) = error.as_ref().filter(|_| !is_overlapping) {
         exit_code::say_remedy(error, Writes::InParts);
     }
-    if report.failed.iter().any(|failed| failed.beside.is_some()) {
+    if report
+        .failed
+        .iter()
+        .any(|failed| failed.unreadable_overlapping.is_some())
+    {
         say(format_args!(
             "  Nothing can be purged while an overlapping SSTable is unreadable: use --no-purge, or put a sound \
              copy in its place, from another replica, a backup or `compactor scrub`."

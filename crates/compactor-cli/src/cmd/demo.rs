@@ -1,4 +1,4 @@
-//! `compactor demo`: the same merge twice, past the page cache and through it.
+//! `compactor demo`: the same merge twice, bypassing the page cache and through it.
 
 mod arm;
 mod summary;
@@ -21,14 +21,14 @@ use crate::flags::{ByteSize, Format};
 use crate::interrupt;
 use crate::numbers::within;
 use crate::output::{print, say};
-use crate::place::{self, Place};
+use crate::work_directory::{self, WorkDirectory};
 
 /// SSTables that are merged.
 const SSTABLES: u32 = 3;
 /// What may be asked for: less is done before anything can be measured.
 const SIZE: RangeInclusive<ByteSize> = ByteSize(1 << 20)..=ByteSize(1 << 40);
 
-/// Merge generated SSTables twice, past the page cache and through it, and show the difference.
+/// Merge generated SSTables twice, bypassing the page cache and through it, and show the difference.
 ///
 /// Generates three SSTables that share half of their partitions, merges them with direct I/O, verifies
 /// the result, merges them again with buffered I/O, and shows both side by side. Before each merge the
@@ -66,7 +66,7 @@ pub struct Args {
 /// Everything that was found out.
 #[derive(Debug, Serialize)]
 struct Demo {
-    place: Place,
+    place: WorkDirectory,
     generated: GenerateReport,
     /// Past the page cache; by other means than direct I/O where that does not work.
     direct: MergeReport,
@@ -79,7 +79,7 @@ struct Demo {
 /// Runs the command.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let interrupted = interrupt::flag_of_long_end().context("install signal handlers")?;
-    let place = place::choose(args.directory.as_deref())?;
+    let place = work_directory::choose(args.directory.as_deref())?;
     let scratch = Scratch::create(&place.directory, "demo")?;
     if cfg!(debug_assertions) {
         say(format_args!(
@@ -111,7 +111,7 @@ impl Demo {
 
 fn show(
     args: &Args,
-    place: Place,
+    place: WorkDirectory,
     directory: &Path,
     interrupted: Arc<AtomicBool>,
 ) -> anyhow::Result<Demo> {

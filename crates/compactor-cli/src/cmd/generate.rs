@@ -218,7 +218,7 @@ pub struct Args {
     )]
     expired: Option<f64>,
 
-    /// Shape timeseries: when they have, in seconds since 1970. Default: the clock.
+    /// Shape timeseries: time at which --expired is evaluated, in seconds since 1970. Default: the clock.
     #[arg(
         long,
         help_heading = "Rows",
@@ -251,7 +251,7 @@ pub struct Args {
     #[arg(long, help_heading = "Files", value_name = "NAME")]
     table: Option<String>,
 
-    /// gc_grace_seconds of the table, for schema.cql, which `merge` goes by.
+    /// gc_grace_seconds that is written to schema.cql, where `merge` reads it.
     #[arg(
         long,
         help_heading = "Files",

@@ -28,8 +28,8 @@ use crate::purge_args::PurgeArgs;
 /// --overlapping lists the table's other SSTables; otherwise every tombstone is kept.
 ///
 /// A schema.cql next to the inputs, as snapshots have, or one named by --schema supplies
-/// gc_grace_seconds, compression, the Bloom filter's chance and the summary's interval; options take
-/// precedence. Inputs must agree with it, and cells of dropped columns are dropped, as in the node.
+/// gc_grace_seconds, compression, bloom_filter_fp_chance and min_index_interval; options take precedence. Inputs must
+/// agree with it, and cells of dropped columns are dropped, as in the node.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   A snapshot that is the whole table on this node, purging what has passed gc_grace_seconds:
@@ -43,14 +43,14 @@ use crate::purge_args::PurgeArgs;
   Two SSTables of many; tombstones stay, since others may need them:
     compactor merge nb-7-big-Data.db nb-9-big-Data.db --output /scratch/t
 
-  Written for a Cassandra 4.x node, past the page cache, checked before and after:
+  For a Cassandra 4.x node, bypassing the page cache, verified before and after:
     compactor merge snapshot --output out --sstable-version nb --read-io direct \\
         --write-io direct --verify
 
   A backup of a table with TTLs, whose data has expired meanwhile:
     compactor merge /backup/ks/t-1c6a... --output /scratch/t --strip-ttl
 
-  On 16 processors, six ranges at a time, into one output:
+  On 16 processors, with memory for more concurrent ranges, into one output:
     compactor merge snapshot --output out --threads 16 --memory 256MiB")]
 pub struct Args {
     /// A table or snapshot directory, or Data.db files.
@@ -135,8 +135,8 @@ pub struct Args {
 /// Checks of the inputs during the merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Check {
-    /// Data, metadata, index, summary, filter and digest, as `compactor verify` does. Only that one, or
-    /// --verify, finds values that are not of their type, which a merge copies as Cassandra does.
+    /// Data, metadata, index, summary, filter and digest, as `compactor verify` does. Values that are invalid for
+    /// their type are copied, as in Cassandra; only `compactor verify` or --verify finds them.
     All,
     /// Only data and metadata, which a merge reads in any case.
     Data,
@@ -165,7 +165,7 @@ impl From<Provided> for TombstoneOption {
 
 /// Runs the command.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    // Two descriptors per input and some: the usual soft limit of 1024 is soon reached.
+    // Up to four descriptors per input: the usual soft limit of 1024 is soon reached.
     let _ = raise_open_files_limit();
     let interrupted = interrupt::flag().context("install signal handlers")?;
     args.io.check()?;

@@ -24,8 +24,8 @@ use crate::text_table::counted;
 /// number of levels. Reads metadata only, and writes nothing.
 ///
 /// The tasks are those that can run at once, in the order in which a node starts them; what their outputs would cause
-/// is not planned. The node is taken to own the whole ring with one data directory, and to have no reads by which
-/// SSTables are hot, since files do not tell these.
+/// is not planned. The plan assumes that the node owns the whole ring and has one data directory, and that no SSTable
+/// is hot, since files do not record reads.
 ///
 /// A damaged SSTable is named and left out, as a node leaves out one that it has marked suspect; the exit code is 3.
 #[derive(Debug, clap::Args)]
@@ -111,7 +111,7 @@ fn text(plan: &TablePlan) -> Result<String, std::fmt::Error> {
     )?;
     if !plan.unreadable.is_empty() {
         let them = counted(plan.unreadable.len() as u64, "SSTable");
-        writeln!(text, "{them} cannot be read, and left out")?;
+        writeln!(text, "{them} cannot be read and were left out")?;
     }
     Ok(text)
 }

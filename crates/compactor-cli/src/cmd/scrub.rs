@@ -31,8 +31,8 @@ use crate::text_table::{count, counted};
 ///
 /// A range tombstone that damage cuts ends with the last row before it. If anything is lost of an
 /// SSTable that was repaired, the new one is not, so that a repair brings it back from other replicas.
-/// In tables of counters nothing is left out without --skip-corrupted: counters would count
-/// less.
+/// Counter tables are refused if anything would be lost, unless --skip-corrupted is given: the counters would be too
+/// low.
 ///
 /// Statistics.db and, for compressed data, CompressionInfo.db must be sound: nothing can be read
 /// without them. Inputs are only read. Exit code 0 if nothing is lost, whatever was wrong with other
@@ -57,7 +57,7 @@ pub struct Args {
     #[arg(long, value_name = "DIR", required_unless_present = "dry_run")]
     output: Option<PathBuf>,
 
-    /// Leave damaged rows of tables of counters out, although counters count less then.
+    /// Leave damaged rows of counter tables out, although counters are too low then.
     #[arg(short, long)]
     skip_corrupted: bool,
 

@@ -34,7 +34,7 @@ use crate::text_table::{count, counted};
 /// is damaged, otherwise that of the worst failure.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  Everything in a snapshot, past the page cache:
+  Everything in a snapshot, bypassing the page cache:
     compactor verify --read-io direct /data/ks/t-1c6a.../snapshots/before
 
   Only metadata, digest and chunk checksums, for a program:

@@ -327,14 +327,17 @@ fn nothing_is_purged_beside_one_that_cannot_be_read() {
     };
     let (report, stderr) = compact("none", &[]);
     let failed = report["failed"].as_array().unwrap();
-    let beside = |failed: &&Value| failed["beside"] == damaged.to_str().unwrap();
+    let beside = |failed: &&Value| failed["unreadable_overlapping"] == damaged.to_str().unwrap();
     assert!(failed.iter().filter(beside).count() > 1, "{report}");
     assert_eq!(stderr.matches("corrupt sstable").count(), 1, "{stderr}");
     assert!(stderr.contains("use --no-purge"), "{stderr}");
 
     let (report, stderr) = compact("others", &["--no-purge"]);
     assert_eq!(paths(&report["failed"][0]["inputs"]), [&*damaged]);
-    assert!(report["failed"][0]["beside"].is_null(), "{report}");
+    assert!(
+        report["failed"][0]["unreadable_overlapping"].is_null(),
+        "{report}"
+    );
     assert!(!stderr.contains("--no-purge"), "{stderr}");
     assert!(report["compactions"].as_u64().unwrap() > 1, "{report}");
 }

@@ -184,7 +184,7 @@ fn a_limit_of_file_sizes_is_no_reason_to_purge_nothing() {
     );
     let (output, stderr) = shell(&directory, &script);
     assert_eq!(output.status.code(), Some(1), "{stderr}");
-    assert!(stderr.contains("What is whole is in place"), "{stderr}");
+    assert!(stderr.contains("Complete outputs are in place"), "{stderr}");
     assert!(!stderr.contains("--no-purge"), "{stderr}");
 }
 

@@ -60,7 +60,7 @@ impl BtiSplitIndex {
                 continue;
             };
             let around = index.around(token).map_err(|e| self.at_partitions(e))?;
-            let data_before = match around.doubtful.or(around.next) {
+            let data_before = match around.may_be_before.or(around.next) {
                 Some(entry) => self.position(entry)?,
                 None => self.data_len,
             };
@@ -85,7 +85,7 @@ impl BtiSplitIndex {
     ) -> Result<u64> {
         let around = self.index()?.around(split.0);
         let around = around.map_err(|e| self.at_partitions(e))?;
-        if let Some(entry) = around.doubtful {
+        if let Some(entry) = around.may_be_before {
             let position = self.position(entry)?.min(self.data_len);
             if position == self.data_len || key_at(position)? >= split {
                 return Ok(position);

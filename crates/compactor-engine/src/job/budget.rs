@@ -341,8 +341,9 @@ impl Budget {
                 ("the number of files that may be open", "raise that limit")
             };
             return Err(Error::InvalidInput(format!(
-                "{sources} overlapping SSTables are to be read at a time for the tombstones they provide, and \
-                 {what} is enough for {} in addition to the inputs: {remedy}, or merge without them",
+                "{sources} overlapping SSTables that provide tombstones must be read at the same time, but \
+                 {what} is enough for only {} of them in addition to the inputs: {remedy}, or merge without \
+                 them",
                 room.saturating_sub(MIN_CONCURRENT_INPUTS)
             )));
         }

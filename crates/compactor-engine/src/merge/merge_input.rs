@@ -47,9 +47,9 @@ impl<S: BlockSource> MergeInput<S> {
         if !cursor
             .layout()
             .clustering
-            .same_order_prefixes(&output.clustering)
+            .same_memcomparable_prefixes(&output.clustering)
         {
-            cursor.without_order_prefixes();
+            cursor.without_memcomparable_prefixes();
         }
         cursor.detect_plain_rows(same_clustering && same_columns);
         MergeInput {
@@ -152,7 +152,7 @@ pub(crate) fn compare_unfiltereds<S: BlockSource>(
 ) -> Ordering {
     let a = &inputs[group[a as usize] as usize].cursor;
     let b = &inputs[group[b as usize] as usize].cursor;
-    if let (Some(a), Some(b)) = (a.order_prefix(), b.order_prefix())
+    if let (Some(a), Some(b)) = (a.memcomparable_prefix(), b.memcomparable_prefix())
         && a != b
     {
         return a.cmp(&b);

@@ -397,10 +397,10 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
             {
                 let limit = match &clusterings {
                     Contest::Tournament(tournament) => {
-                        self.least_order_prefix(group, tournament.rivals(place))
+                        self.least_memcomparable_prefix(group, tournament.rivals(place))
                     }
                     Contest::Heap(heap) => {
-                        self.least_order_prefix(group, heap.second().into_iter())
+                        self.least_memcomparable_prefix(group, heap.second().into_iter())
                     }
                 };
                 if self.copy_run(first, limit, active)? {

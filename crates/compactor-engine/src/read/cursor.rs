@@ -70,7 +70,7 @@ pub struct Cursor<S> {
     has_partition: bool,
     spans: Vec<ValueSpan>,
     /// Order prefix of the current clustering, if it has one.
-    order_prefix: Option<u64>,
+    memcomparable_prefix: Option<u64>,
     found: FoundRows,
     wanted: Wanted,
     previous: PreviousClustering,
@@ -118,10 +118,10 @@ impl<S: BlockSource> Cursor<S> {
             partition_position: 0,
             has_partition: false,
             spans: Vec::new(),
-            order_prefix: None,
+            memcomparable_prefix: None,
             found: FoundRows::default(),
             wanted: Wanted {
-                order_prefixes: true,
+                memcomparable_prefixes: true,
                 plain: false,
             },
             previous: PreviousClustering::default(),
@@ -244,7 +244,7 @@ impl<S: BlockSource> Cursor<S> {
             }
         }
         self.previous.kind = None;
-        self.previous.order_prefix = None;
+        self.previous.memcomparable_prefix = None;
         self.open = DeletionTime::LIVE;
         self.window.consume(head.len);
         self.state = CursorState::PartitionStart;
@@ -276,7 +276,7 @@ impl<S: BlockSource> Cursor<S> {
         if self.is_on_row()
             && let Some((len, next)) = self.found.advance()
         {
-            self.order_prefix = next.order_prefix;
+            self.memcomparable_prefix = next.memcomparable_prefix;
             let next_len = next.head.len;
             self.window.consume(len);
             self.rows.rows += 1;
@@ -323,7 +323,7 @@ impl<S: BlockSource> Cursor<S> {
     fn remember(&mut self, kind: Kind, end: usize) {
         let bytes = self.window.bytes();
         self.previous
-            .keep(kind, self.order_prefix, &mut self.spans, bytes, end);
+            .keep(kind, self.memcomparable_prefix, &mut self.spans, bytes, end);
     }
 
     /// Moves to the next row. Returns false if there is none, or it is not entirely in the window.
@@ -331,14 +331,16 @@ impl<S: BlockSource> Cursor<S> {
         let bytes = self.window.bytes();
         let found = self.found.find(bytes, &self.layout, self.wanted);
         let Some(&FoundRow {
-            head, order_prefix, ..
+            head,
+            memcomparable_prefix,
+            ..
         }) = found
         else {
             return Ok(false);
         };
         self.rows.rows += 1;
         self.state = CursorState::Row;
-        self.order_prefix = order_prefix;
+        self.memcomparable_prefix = memcomparable_prefix;
         self.check_order(Kind::Clustering)?;
         self.notify_trace(head.len);
         Ok(true)
@@ -362,7 +364,7 @@ impl<S: BlockSource> Cursor<S> {
             }
             UnfilteredHead::Marker(head) => {
                 self.state = CursorState::Marker(head);
-                self.order_prefix = self.prefix_of_marker(head.kind);
+                self.memcomparable_prefix = self.prefix_of_marker(head.kind);
                 self.check_order(head.kind)?;
                 self.check_pairing(&head)?;
                 self.notify_trace(head.len);
@@ -373,10 +375,10 @@ impl<S: BlockSource> Cursor<S> {
     }
 
     fn prefix_of_marker(&self, kind: Kind) -> Option<u64> {
-        if !self.wanted.order_prefixes {
+        if !self.wanted.memcomparable_prefixes {
             return None;
         }
-        self.layout.clustering.order_prefix(Prefix {
+        self.layout.clustering.memcomparable_prefix(Prefix {
             kind,
             base: self.window.bytes(),
             spans: &self.spans,
@@ -385,7 +387,7 @@ impl<S: BlockSource> Cursor<S> {
 
     fn move_to_end(&mut self) -> Result<()> {
         self.state = CursorState::PartitionEnd;
-        self.order_prefix = None;
+        self.memcomparable_prefix = None;
         if !self.open.is_live() {
             return Err(self.corrupt(
                 "partition.end",
@@ -408,8 +410,8 @@ impl<S: BlockSource> Cursor<S> {
     }
 
     /// Disables order prefixes: clusterings are compared with those of another order.
-    pub(crate) fn without_order_prefixes(&mut self) {
-        self.wanted.order_prefixes = false;
+    pub(crate) fn without_memcomparable_prefixes(&mut self) {
+        self.wanted.memcomparable_prefixes = false;
     }
 
     /// Adds file, position and partition to an error that the parser of the current row reported.

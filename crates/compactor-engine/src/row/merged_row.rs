@@ -5,7 +5,7 @@ use compactor_sstable::data::columns::ColumnSet;
 use compactor_sstable::data::deletion_time::{DeletionTime, NO_DELETION_TIME};
 
 use crate::row::counter_merge::Contexts;
-use crate::row::purge::{Purged, Purger};
+use crate::row::purge::{PurgeOutcome, Purger};
 use crate::row::purge_counts::PurgeCounts;
 
 /// A row as it will be written. Paths and values of its cells are in the rows of its versions, or in the
@@ -241,8 +241,8 @@ impl MergedRow {
                 cell.local_deletion_time,
                 cell.ttl,
             ) {
-                Purged::Kept => true,
-                Purged::Converted {
+                PurgeOutcome::Kept => true,
+                PurgeOutcome::Converted {
                     local_deletion_time,
                 } => {
                     cell.local_deletion_time = local_deletion_time;
@@ -250,7 +250,7 @@ impl MergedRow {
                     cell.value = Span::EMPTY;
                     true
                 }
-                Purged::Dropped => {
+                PurgeOutcome::Dropped => {
                     if cell.is_expiring() {
                         expired += 1
                     } else {

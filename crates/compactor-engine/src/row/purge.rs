@@ -46,7 +46,7 @@ pub struct Purger {
 
 /// Result of purging a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purged {
+pub enum PurgeOutcome {
     /// Unchanged.
     Kept,
     /// Expired; the cell is now a tombstone without TTL and value.
@@ -98,24 +98,24 @@ impl Purger {
     /// Purges a cell with these times. An expired cell that may not be purged yet is converted to a tombstone
     /// whose local deletion time is that of the write, which is then checked again.
     #[inline]
-    pub fn purge_times(&self, timestamp: i64, local_deletion_time: i64, ttl: i32) -> Purged {
+    pub fn purge_times(&self, timestamp: i64, local_deletion_time: i64, ttl: i32) -> PurgeOutcome {
         let is_expiring = ttl != NO_TTL;
         if local_deletion_time == NO_DELETION_TIME
             || (is_expiring && self.now_s < local_deletion_time)
         {
-            return Purged::Kept;
+            return PurgeOutcome::Kept;
         }
         if self.is_purgeable(timestamp, local_deletion_time) {
-            return Purged::Dropped;
+            return PurgeOutcome::Dropped;
         }
         if !is_expiring {
-            return Purged::Kept;
+            return PurgeOutcome::Kept;
         }
         let local_deletion_time = local_deletion_time - i64::from(ttl);
         if self.is_purgeable(timestamp, local_deletion_time) {
-            return Purged::Dropped;
+            return PurgeOutcome::Dropped;
         }
-        Purged::Converted {
+        PurgeOutcome::Converted {
             local_deletion_time,
         }
     }
@@ -150,19 +150,19 @@ mod tests {
     #[test]
     fn cells() {
         let purged = |ttl, seconds| PURGER.purge_times(7, seconds, ttl);
-        assert_eq!(purged(0, NO_DELETION_TIME), Purged::Kept);
-        assert_eq!(purged(10, 1001), Purged::Kept);
-        assert_eq!(purged(10, 899), Purged::Dropped);
+        assert_eq!(purged(0, NO_DELETION_TIME), PurgeOutcome::Kept);
+        assert_eq!(purged(10, 1001), PurgeOutcome::Kept);
+        assert_eq!(purged(10, 899), PurgeOutcome::Dropped);
         // Expired exactly at `now`, within the grace period: converted to a tombstone with the time of the
         // write.
-        let tombstone = Purged::Converted {
+        let tombstone = PurgeOutcome::Converted {
             local_deletion_time: 990,
         };
         assert_eq!(purged(10, 1000), tombstone);
         // Written before `gc_before_s`, so the tombstone is purged as well.
-        assert_eq!(purged(200, 1000), Purged::Dropped);
-        assert_eq!(purged(0, 899), Purged::Dropped);
-        assert_eq!(purged(0, 900), Purged::Kept);
+        assert_eq!(purged(200, 1000), PurgeOutcome::Dropped);
+        assert_eq!(purged(0, 899), PurgeOutcome::Dropped);
+        assert_eq!(purged(0, 900), PurgeOutcome::Kept);
     }
 
     #[test]

@@ -383,8 +383,8 @@ fn refuse_later_deletions(version: Version, collector: &MetadataCollector) -> Re
         return Ok(());
     }
     Err(FormatError::unsupported(format!(
-        "version {version} for data that expires or was deleted at {latest} seconds since 1970: it \
-         holds times up to {greatest}, in January 2038; write oa or pa"
+        "data that expires or was deleted at {latest} seconds since 1970, in version {version}, which stores \
+         times up to {greatest} (January 2038); write oa or pa"
     ))
     .into())
 }

@@ -82,7 +82,7 @@ impl External {
         let deadline = Instant::now() + introduction;
         let introduction = process.line(watcher, Some(deadline))?.map_err(failed)?;
         let introduction = serde_json::from_value(introduction)
-            .map_err(|e| failed(format!("it does not introduce itself: {e}")))?;
+            .map_err(|e| failed(format!("its first line is not an introduction: {e}")))?;
         Ok(External {
             introduction,
             process,
@@ -140,12 +140,14 @@ impl Process {
             && let Err(e) = write_line(requests, request)
         {
             let ended = self.how_it_ended();
-            return Ok(Reply::Failed(format!("it takes no request: {e}; {ended}")));
+            return Ok(Reply::Failed(format!(
+                "cannot send it a request: {e}; {ended}"
+            )));
         }
         Ok(match self.line(watcher, None)? {
             Err(reason) => Reply::Failed(reason),
             Ok(line) => serde_json::from_value(line)
-                .unwrap_or_else(|e| Reply::Failed(format!("no reply but something else: {e}"))),
+                .unwrap_or_else(|e| Reply::Failed(format!("unexpected reply: {e}"))),
         })
     }
 
@@ -165,7 +167,7 @@ impl Process {
             }
             match self.replies.recv_timeout(LOOK) {
                 Ok(Ok(line)) => return Ok(Ok(line)),
-                Ok(Err(e)) => return Ok(Err(format!("it printed something else than JSON: {e}"))),
+                Ok(Err(e)) => return Ok(Err(format!("it printed something other than JSON: {e}"))),
                 Err(RecvTimeoutError::Timeout) => {
                     if deadline.is_some_and(|deadline| Instant::now() > deadline) {
                         let wait = INTRODUCTION.as_secs() / 60;
@@ -271,7 +273,7 @@ mod tests {
             ("exit 3", "ended with exit code 3"),
             ("kill -9 $$", "ended by signal 9"),
             ("sleep 1000 & exit 3", "ended with exit code 3"),
-            ("echo hello", "something else than JSON"),
+            ("echo hello", "something other than JSON"),
             ("echo '[1]'", "does not introduce itself"),
         ] {
             let error = External::start(command, &stop).unwrap_err().to_string();

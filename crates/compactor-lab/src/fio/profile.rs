@@ -29,7 +29,7 @@ pub enum Profile {
     MixBuffered,
     /// During one whose writes are written back every 10 MiB.
     MixTrickle,
-    /// During one past the page cache.
+    /// During one that bypasses the page cache.
     MixDirect,
     /// During one whose pages are dropped after use.
     MixUncached,

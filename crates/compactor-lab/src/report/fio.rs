@@ -139,7 +139,7 @@ pub(super) fn tables(fio: &FioOutcome, arms: Option<&Comparison>) -> Vec<Block> 
         Some(mixes.table("profile", caption, &of_mixes)),
         Some(ceilings.table(
             "profile",
-            "Ceilings of the device past the page cache with nothing alongside, 16 to 64 requests in flight; \
+            "Ceilings of the device without the page cache, with nothing alongside, 16 to 64 requests in flight; \
              latencies in ms",
             &of_ceilings,
         )),

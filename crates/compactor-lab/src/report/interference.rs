@@ -267,7 +267,7 @@ fn blocks(point: &SweepPoint, comparison: &Comparison, page_bytes: u64) -> Vec<B
             median(REFAULTED),
         ],
     );
-    // A compaction past the page cache leaves an output none of which is cached yet.
+    // A compaction that bypasses the page cache leaves an output none of which is cached yet.
     let before_and_after = comparison.table(
         "arm",
         "Reads before the compaction, of its inputs, hot rows warm, and right after it, of its output as it \

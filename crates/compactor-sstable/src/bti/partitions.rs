@@ -327,15 +327,15 @@ impl<'a> PartitionIndex<'a> {
     ///
     /// # Errors
     /// Corruption in the trie.
-    pub fn around(&self, token: i64) -> Result<Around> {
+    pub fn around(&self, token: i64) -> Result<TokenNeighbors> {
         let mut key = Vec::with_capacity(24);
         append_key(Token::Murmur3(token), &[], &mut key);
         // Only the token.
         key.truncate(1 + 8);
-        let (doubtful, mut walk) = self.trie.walk_from(&key)?;
+        let (may_be_before, mut walk) = self.trie.walk_from(&key)?;
         let next = walk.next_payload()?;
-        Ok(Around {
-            doubtful: doubtful.map(|node| self.entry(&node)).transpose()?,
+        Ok(TokenNeighbors {
+            may_be_before: may_be_before.map(|node| self.entry(&node)).transpose()?,
             next: next.map(|node| self.entry(&node)).transpose()?,
         })
     }
@@ -374,10 +374,10 @@ impl<'a> PartitionIndex<'a> {
 
 /// Partitions near a token, as far as they can be determined without whole keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Around {
+pub struct TokenNeighbors {
     /// Partition that is either the last one before the token or the first one at or after it.
-    pub doubtful: Option<PartitionEntry>,
-    /// First partition after `doubtful` that is not before the token; `None` if there is none.
+    pub may_be_before: Option<PartitionEntry>,
+    /// First partition after `may_be_before` that is not before the token; `None` if there is none.
     pub next: Option<PartitionEntry>,
 }
 

@@ -222,16 +222,16 @@ impl ClusteringComparator {
                 .all(|(a, b)| a.fixed_len == b.fixed_len)
     }
 
-    /// Whether the results of [`ClusteringComparator::order_prefix`] of both can be compared.
-    pub fn same_order_prefixes(&self, other: &ClusteringComparator) -> bool {
+    /// Whether the results of [`ClusteringComparator::memcomparable_prefix`] of both can be compared.
+    pub fn same_memcomparable_prefixes(&self, other: &ClusteringComparator) -> bool {
         match (self.columns.first(), other.columns.first()) {
             (Some(a), Some(b)) => a.order.same_prefixes(&b.order),
             (a, b) => a.is_none() && b.is_none(),
         }
     }
 
-    /// Whether prefixes may have a [`ClusteringComparator::order_prefix`].
-    pub fn has_order_prefixes(&self) -> bool {
+    /// Whether prefixes may have a [`ClusteringComparator::memcomparable_prefix`].
+    pub fn has_memcomparable_prefixes(&self) -> bool {
         self.columns
             .first()
             .is_some_and(|column| column.order.has_prefixes())
@@ -247,7 +247,7 @@ impl ClusteringComparator {
     /// are in the order of the numbers. If they are equal or one is missing,
     /// [`ClusteringComparator::compare`] decides.
     #[inline]
-    pub fn order_prefix(&self, prefix: Prefix<'_>) -> Option<u64> {
+    pub fn memcomparable_prefix(&self, prefix: Prefix<'_>) -> Option<u64> {
         let column = self.columns.first()?;
         column.order.prefix(prefix.value(0)?)
     }

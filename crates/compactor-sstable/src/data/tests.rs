@@ -294,8 +294,8 @@ fn bounds_around_rows() {
             };
             assert_eq!(comparator.compare(left, right), i.cmp(&j), "{i} {j}");
             let prefixes = (
-                comparator.order_prefix(left),
-                comparator.order_prefix(right),
+                comparator.memcomparable_prefix(left),
+                comparator.memcomparable_prefix(right),
             );
             if let (Some(of_left), Some(of_right)) = prefixes
                 && of_left != of_right

@@ -98,7 +98,7 @@ pub struct FailedCompaction {
     pub error: String,
     /// The overlapping SSTable that cannot be read, if that is the reason: it is unknown then what may be purged.
     #[serde(serialize_with = "lossy_or_none")]
-    pub beside: Option<PathBuf>,
+    pub unreadable_overlapping: Option<PathBuf>,
 }
 
 /// Planned compaction.

@@ -136,7 +136,7 @@ impl TableState {
         self.report.failed.push(FailedCompaction {
             inputs: vec![path.to_owned()],
             error: error.to_string(),
-            beside: None,
+            unreadable_overlapping: None,
         });
         self.error.get_or_insert(error);
         Live {
@@ -407,7 +407,7 @@ impl TableState {
         // The path may be that of an output that could not be written, which is not an SSTable of the table.
         let is_of_table =
             |path: &PathBuf| self.live.values().any(is_damaged) || known.contains(path);
-        let beside = damaged.clone().filter(|path| !found && is_of_table(path));
+        let unreadable_overlapping = damaged.clone().filter(|path| !found && is_of_table(path));
         let mut inputs = Vec::new();
         for &id in &job.members {
             let Some(sstable) = self.live.get_mut(&id) else {
@@ -427,7 +427,7 @@ impl TableState {
         self.report.failed.push(FailedCompaction {
             inputs,
             error: error.to_string(),
-            beside,
+            unreadable_overlapping,
         });
     }
 
@@ -438,7 +438,7 @@ impl TableState {
 
     /// Notes that more is left to do than was asked for.
     pub(super) fn note_limit(&mut self) {
-        let note = "more compactions are left to do: --max-compactions limits them";
+        let note = "stopped at --max-compactions; more compactions are left to do";
         self.report.warnings.insert(note.to_owned());
     }
 

@@ -135,7 +135,7 @@ fn check_timeline(options: &GenerateOptions) -> Result<Timeline> {
     Timeline::new(options).ok_or_else(|| {
         Error::invalid(format!(
             "{} rows per partition in {} SSTables: a sixteenth of the TTL of {ttl_s} s, which a \
-             partition spans, has too few milliseconds; choose less rows or a longer TTL",
+             partition spans, has too few milliseconds; choose fewer rows or a longer TTL",
             options.rows_per_partition, options.sstables
         ))
     })

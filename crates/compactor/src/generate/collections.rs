@@ -11,7 +11,7 @@ use compactor_sstable::types::CqlType;
 
 use super::output::{CellTimes, RowBuffer};
 use super::random::Random;
-use super::sequence::{self, Place, Rows, WrittenBy, deletion_at};
+use super::sequence::{self, RowPosition, Rows, WrittenBy, deletion_at};
 use super::table::TableColumns;
 use super::tags;
 use super::values::Values;
@@ -73,7 +73,7 @@ impl ListTimes {
     }
 
     /// Appends the path of the row's element `number`; they ascend.
-    fn put_path(&self, seed: u64, place: Place, number: u64, out: &mut Vec<u8>) -> usize {
+    fn put_path(&self, seed: u64, place: RowPosition, number: u64, out: &mut Vec<u8>) -> usize {
         let row = [
             u64::from(self.sstable),
             place.partition,
@@ -154,7 +154,7 @@ impl Collections {
     fn put_whole_list(
         &self,
         random: &mut Random,
-        place: Place,
+        place: RowPosition,
         timestamp: i64,
         row: &mut RowBuffer,
     ) {
@@ -170,7 +170,13 @@ impl Collections {
     }
 
     /// An element that the SSTable before has added is set anew or removed, and up to two are added.
-    fn change_list(&self, random: &mut Random, place: Place, written: i64, row: &mut RowBuffer) {
+    fn change_list(
+        &self,
+        random: &mut Random,
+        place: RowPosition,
+        written: i64,
+        row: &mut RowBuffer,
+    ) {
         row.begin_column(EVENTS, DeletionTime::LIVE);
         let mut fewest = 1;
         if let Some(earlier) = self.earlier_lists
@@ -192,7 +198,7 @@ impl Collections {
     fn put_event(
         &self,
         random: &mut Random,
-        (lists, place, number): (ListTimes, Place, u64),
+        (lists, place, number): (ListTimes, RowPosition, u64),
         times: CellTimes,
         row: &mut RowBuffer,
     ) {
@@ -225,7 +231,7 @@ impl Rows for Collections {
     fn put_row(
         &mut self,
         random: &mut Random,
-        place: Place,
+        place: RowPosition,
         timestamp: i64,
         row: &mut RowBuffer,
     ) -> WrittenBy {

@@ -9,7 +9,7 @@ use compactor_sstable::types::CqlType;
 
 use super::output::{CellTimes, RowBuffer};
 use super::random::Random;
-use super::sequence::{self, Place, Rows, WrittenBy, deletion_at};
+use super::sequence::{self, RowPosition, Rows, WrittenBy, deletion_at};
 use super::table::TableColumns;
 use super::{GenerateOptions, SECOND_US};
 
@@ -90,7 +90,7 @@ impl Rows for Counters {
     fn put_row(
         &mut self,
         random: &mut Random,
-        place: Place,
+        place: RowPosition,
         timestamp: i64,
         row: &mut RowBuffer,
     ) -> WrittenBy {

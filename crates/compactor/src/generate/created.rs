@@ -27,8 +27,8 @@ impl Created {
         };
         if occupied {
             return Err(Error::invalid(format!(
-                "{}: there is something already; choose another output directory, table or seed, \
-                 or remove it",
+                "{}: already exists and is not empty; choose another output directory, table or seed, or \
+                 remove it",
                 path.display()
             )));
         }

@@ -36,7 +36,7 @@ pub(super) trait Rows {
     fn put_row(
         &mut self,
         random: &mut Random,
-        place: Place,
+        place: RowPosition,
         timestamp: i64,
         row: &mut RowBuffer,
     ) -> WrittenBy;
@@ -44,7 +44,7 @@ pub(super) trait Rows {
 
 /// Position of a row.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct RowPosition {
     pub(super) partition: u64,
     pub(super) row: u32,
     /// All SSTables have a row there.
@@ -137,7 +137,7 @@ impl<R: Rows> Sequence<R> {
             if range.is_none() && random.happens(self.range_tombstones) {
                 range = Some(self.open_range(&mut random, row, out)?);
             }
-            let place = Place {
+            let place = RowPosition {
                 partition: number,
                 row,
                 is_shared: is_shared && is_row_shared(self.seed, number, row, self.overlap),
@@ -176,7 +176,7 @@ impl<R: Rows> Sequence<R> {
     fn write_row<B: BlockOutput, I: SstableIndex>(
         &mut self,
         random: &mut Random,
-        place: Place,
+        place: RowPosition,
         range: Option<OpenRange>,
         out: &mut Output<'_, B, I>,
     ) -> Result<()> {

@@ -8,7 +8,7 @@ use compactor_sstable::types::CqlType;
 
 use super::output::{CellTimes, RowBuffer};
 use super::random::Random;
-use super::sequence::{self, Place, Rows, WrittenBy, deletion_at};
+use super::sequence::{self, RowPosition, Rows, WrittenBy, deletion_at};
 use super::table::TableColumns;
 use super::tags;
 use super::values::Values;
@@ -126,7 +126,7 @@ impl Rows for Wide {
     fn put_row(
         &mut self,
         random: &mut Random,
-        _place: Place,
+        _place: RowPosition,
         timestamp: i64,
         row: &mut RowBuffer,
     ) -> WrittenBy {

@@ -135,7 +135,7 @@ impl Plan {
         let us = rustix::process::geteuid();
         if !us.is_root() && us.as_raw() != owner.user {
             return Err(Error::refused(format!(
-                "{} belongs to user {}, as the outputs must then: run this as root or as that user",
+                "{} is owned by user {}, and the outputs must be too: run this as root or as that user",
                 data.display(),
                 owner.user
             )));
@@ -399,8 +399,8 @@ impl<'a> TableFiles<'a> {
                 known.insert(sstable.file_name());
             } else if record.overlapping_removed_data {
                 return Err(Error::refused(format!(
-                    "{} is no longer in {}: the run left out what it shadows, which nothing would shadow \
-                     then. With the node stopped, merge what is there now, and swap that",
+                    "{} is no longer in {}: the run dropped data that this SSTable shadows, so it must stay \
+                     in the table with the outputs. With the node stopped, merge what is there now, and swap that",
                     sstable.file_name(),
                     self.table.display()
                 )));

@@ -151,8 +151,8 @@ impl<'t> Compact<'t> {
         let provides = schema.and_then(|schema| schema.compaction_option(PROVIDE));
         if let Some(option) = provides.filter(|option| !option.eq_ignore_ascii_case("none")) {
             notes.push(format!(
-                "the table has {PROVIDE} {option}, which is not followed: of two compactions at once that \
-                 rely on each other for a deletion neither would keep it"
+                "the table's {PROVIDE} {option} is ignored: two concurrent compactions might each rely on \
+                 the other for a deletion, and neither would keep it"
             ));
         }
         if self.is_major {

@@ -67,10 +67,10 @@ fn refuse_transaction_log(path: &Path) -> Result<()> {
         return Ok(());
     }
     Err(Error::refused(format!(
-        "{}: a transaction of a Cassandra node, or of a run of this program that was killed, is under \
-         way here or was cut off: some SSTables in this directory may be half written or already \
-         replaced. Merge a snapshot, or start and stop the node so that it cleans up; what this program \
-         left goes when it next writes into this directory",
+        "{}: transaction log of a Cassandra node, or of a run of this program, that is in progress or was \
+         interrupted: some SSTables in this directory may be half written or already replaced. Merge a \
+         snapshot instead, or start and stop the node so that it cleans up. What a killed run of this \
+         program left is removed by the next run that writes here",
         path.display()
     )))
 }

@@ -33,8 +33,8 @@ pub(super) fn refuse_purge_while_live(sstables: &[PathBuf]) -> Result<()> {
     for directory in directories {
         let users = Users::of(&directory).map_err(|error| {
             Error::refused(format!(
-                "whether a running node has {} open cannot be found out ({error}): its memtables would have \
-                 rows that no SSTable has, which purged tombstones may shadow. {WAY_OUT}",
+                "cannot determine whether a running node has {} open ({error}): rows in its memtables, which \
+                 are in no SSTable yet, may be shadowed by tombstones that this run would purge. {WAY_OUT}",
                 directory.display()
             ))
         })?;
@@ -42,16 +42,17 @@ pub(super) fn refuse_purge_while_live(sstables: &[PathBuf]) -> Result<()> {
             let file = user.file.as_deref().unwrap_or(&directory);
             return Err(Error::refused(format!(
                 "--complete and --overlapping must name everything the table has, but {user} has {} open: \
-                 the memtables of a running node have rows that no SSTable has, which purged tombstones may \
-                 shadow. {WAY_OUT}",
+                 rows in the memtables of a running node, which are in no SSTable yet, may be shadowed by \
+                 tombstones that this run would purge. {WAY_OUT}",
                 file.display()
             )));
         }
         if let Some(user) = users.hidden_nodes.first() {
             return Err(Error::refused(format!(
                 "{user} looks like a Cassandra node, and this user may not see which files it has open: if \
-                 {} is its table's directory, its memtables have rows that no SSTable has, which purged \
-                 tombstones may shadow. Run as the node's user or as root to have that looked up. {WAY_OUT}",
+                 {} is its table's directory, rows in its memtables, which are in no SSTable yet, may be \
+                 shadowed by tombstones that this run would purge. Run as the node's user or as root to check. \
+                 {WAY_OUT}",
                 directory.display()
             )));
         }

@@ -58,8 +58,8 @@ pub(super) fn doubt_one_table(sstables: &[PathBuf]) -> Option<String> {
     let bare = directories.iter().find(|d| !is_named(d))?;
     let other = directories.iter().find(|d| *d != bare)?;
     Some(format!(
-        "{} and {} are taken for one table's: their types agree, but not both are named \
-         KEYSPACE/TABLE-ID. Make sure that they are",
+        "{} and {} are assumed to hold the same table: their types agree, but at least one is not named \
+         KEYSPACE/TABLE-ID. Make sure that this is right",
         bare.display(),
         other.display()
     ))

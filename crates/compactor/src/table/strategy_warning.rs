@@ -8,15 +8,15 @@ pub(super) fn of_one_sstable(schema: Option<&TableSchema>, is_split: bool) -> Op
     let class = schema?.compaction_option("class")?;
     Some(match class.rsplit('.').next()? {
         "TimeWindowCompactionStrategy" => format!(
-            "the table has {class}: data of all time windows goes into the same SSTable, which is \
-             dropped only when the newest of it has expired. Merge the SSTables of one window at a time"
+            "the table has {class}: data of all time windows goes into one SSTable, which a node can drop \
+             only once its newest data has expired. Merge the SSTables of one window at a time"
         ),
         "LeveledCompactionStrategy" if !is_split => format!(
-            "the table has {class}: one SSTable of everything goes to level 0, where the node rewrites \
+            "the table has {class}: a single SSTable with all data goes to level 0, where the node rewrites \
              it. `compactor merge --max-sstable-size` makes SSTables of the strategy's size"
         ),
         "UnifiedCompactionStrategy" if !is_split => format!(
-            "the table has {class}: one SSTable of everything is not split into shards, as the node's \
+            "the table has {class}: a single SSTable with all data is not split into shards, as the node's \
              own would be. `compactor merge --max-sstable-size` makes smaller ones"
         ),
         "DateTieredCompactionStrategy" => format!(

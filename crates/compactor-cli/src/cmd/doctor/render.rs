@@ -68,7 +68,7 @@ pub fn text(findings: &Findings) -> String {
     line(
         mark(&f.page_counts),
         "page counts",
-        &told(&f.page_counts, "are told"),
+        &told(&f.page_counts, "are reported"),
     );
     let bytes = |bytes: u64| ByteSize(bytes).to_string();
     line(
@@ -112,7 +112,7 @@ fn device(device: &Device, line: &mut impl FnMut(&str, &str, &str)) {
         parts => format!("{} (made of {})", device.name, parts.join(", ")),
     };
     let kind = match device.rotational {
-        Some(true) => ", says to be a spinning disk (virtual ones often do)",
+        Some(true) => ", reports itself as a spinning disk (virtual disks often do)",
         _ => "",
     };
     line("", "device", &format!("{name}{kind}"));

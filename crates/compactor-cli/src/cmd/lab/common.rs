@@ -24,9 +24,9 @@ use crate::flags::{ByteRate, ByteSize};
 use crate::interrupt;
 use crate::numbers::{MEMORY, THREADS, throughput, within};
 use crate::output::{print, say};
-use crate::place;
 use crate::progress::ProgressMode;
 use crate::result_file::ResultFile;
+use crate::work_directory;
 
 const DATA: RangeInclusive<ByteSize> = ByteSize(1 << 20)..=ByteSize(16 << 40);
 /// Sizes of a hot set.
@@ -257,7 +257,7 @@ impl Common {
 /// If handlers cannot be installed, or there is no such directory.
 pub fn begin(directory: Option<&Path>) -> anyhow::Result<(Arc<AtomicBool>, PathBuf)> {
     let interrupted = begin_anywhere()?;
-    let place = place::choose(directory)?;
+    let place = work_directory::choose(directory)?;
     for note in &place.notes {
         say(format_args!("note: {note}"));
     }

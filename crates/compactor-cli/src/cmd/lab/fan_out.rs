@@ -12,7 +12,7 @@ use super::common::{Results, begin_anywhere, set};
 use crate::duration::Seconds;
 use crate::flags::ByteSize;
 use crate::numbers::within;
-use crate::place;
+use crate::work_directory;
 
 const MIB: u64 = 1 << 20;
 const SSTABLE: RangeInclusive<ByteSize> = ByteSize(MIB)..=ByteSize(1 << 30);
@@ -112,7 +112,7 @@ impl Args {
 fn directory(asked: Option<&Path>, needed_bytes: u64) -> anyhow::Result<PathBuf> {
     match directory_in_memory(needed_bytes).filter(|_| asked.is_none()) {
         Some(directory) => Ok(directory.to_owned()),
-        None => Ok(place::choose(asked)?.directory),
+        None => Ok(work_directory::choose(asked)?.directory),
     }
 }
 

@@ -12,14 +12,14 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
     /// Lower bound of the order prefixes of these members' remaining unfiltereds: 0 if there is none, and
     /// `None` if all are at the end of the partition.
     #[inline]
-    pub(super) fn least_order_prefix(
+    pub(super) fn least_memcomparable_prefix(
         &self,
         group: &[u32],
         members: impl Iterator<Item = u32>,
     ) -> Option<u64> {
         let cursors = members.map(|member| &self.inputs[group[member as usize] as usize].cursor);
         cursors
-            .filter_map(|cursor| match cursor.order_prefix() {
+            .filter_map(|cursor| match cursor.memcomparable_prefix() {
                 None => cursor.clustering().map(|_| 0),
                 prefix => prefix,
             })
@@ -40,7 +40,12 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
         let mut copied = 0;
         while may_copy
             && copied < STEPS_PER_REPORT
-            && limit.is_none_or(|limit| input.cursor.order_prefix().is_some_and(|at| at < limit))
+            && limit.is_none_or(|limit| {
+                input
+                    .cursor
+                    .memcomparable_prefix()
+                    .is_some_and(|at| at < limit)
+            })
             && let Some(row) = input.cursor.plain_row()
             && (active.is_live() || active.marked_for_delete_at < row.liveness.timestamp)
             && self.writer.copy_row(&row, &self.purger)?

@@ -16,8 +16,10 @@ use crate::read::window::BlockSource;
 impl<S: BlockSource> Cursor<S> {
     #[inline]
     pub(super) fn check_order(&self, kind: Kind) -> Result<()> {
-        if let (Some(previous), Some(current)) = (self.previous.order_prefix, self.order_prefix)
-            && previous < current
+        if let (Some(previous), Some(current)) = (
+            self.previous.memcomparable_prefix,
+            self.memcomparable_prefix,
+        ) && previous < current
         {
             return Ok(());
         }

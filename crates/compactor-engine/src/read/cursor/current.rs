@@ -119,10 +119,10 @@ impl<S: BlockSource> Cursor<S> {
     }
 
     /// Number that sorts as the current clustering does, unless it equals that of another clustering: see
-    /// [`ClusteringComparator::order_prefix`](compactor_sstable::data::clustering::ClusteringComparator::order_prefix).
+    /// [`ClusteringComparator::memcomparable_prefix`](compactor_sstable::data::clustering::ClusteringComparator::memcomparable_prefix).
     #[inline]
-    pub(crate) fn order_prefix(&self) -> Option<u64> {
-        self.order_prefix
+    pub(crate) fn memcomparable_prefix(&self) -> Option<u64> {
+        self.memcomparable_prefix
     }
 
     /// The current row.

@@ -20,7 +20,7 @@ const MOST_BYTES: usize = 2 << 10;
 pub(super) struct FoundRow {
     pub(super) head: RowHead,
     /// Order prefix of its clustering, if it has one.
-    pub(super) order_prefix: Option<u64>,
+    pub(super) memcomparable_prefix: Option<u64>,
     plain: Option<PlainParts>,
 }
 
@@ -81,7 +81,7 @@ pub(super) struct FoundRows {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wanted {
     /// Order prefixes, where the clustering has them.
-    pub(super) order_prefixes: bool,
+    pub(super) memcomparable_prefixes: bool,
     /// Whether rows are plain.
     pub(super) plain: bool,
 }
@@ -110,13 +110,13 @@ impl FoundRows {
                 base: rest,
                 spans,
             };
-            let order_prefix = if wanted.order_prefixes {
-                clustering.order_prefix(current)
+            let memcomparable_prefix = if wanted.memcomparable_prefixes {
+                clustering.memcomparable_prefix(current)
             } else {
                 None
             };
             if let Some(previous) = self.rows.last() {
-                let ascends = match (previous.order_prefix, order_prefix) {
+                let ascends = match (previous.memcomparable_prefix, memcomparable_prefix) {
                     (Some(previous), Some(current)) => previous < current,
                     _ => false,
                 };
@@ -140,7 +140,7 @@ impl FoundRows {
             };
             self.rows.push(FoundRow {
                 head,
-                order_prefix,
+                memcomparable_prefix,
                 plain: plain.as_ref().and_then(PlainParts::of),
             });
             rest = &rest[head.len..];

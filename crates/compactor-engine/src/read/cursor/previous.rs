@@ -6,7 +6,7 @@ use compactor_sstable::data::clustering::{Kind, Prefix, ValueSpan};
 #[derive(Debug, Default)]
 pub(super) struct PreviousClustering {
     pub(super) kind: Option<Kind>,
-    pub(super) order_prefix: Option<u64>,
+    pub(super) memcomparable_prefix: Option<u64>,
     /// Bytes from the start of the unfiltered, at least to the end of its clustering.
     bytes: Vec<u8>,
     spans: Vec<ValueSpan>,
@@ -29,13 +29,13 @@ impl PreviousClustering {
     pub(super) fn keep(
         &mut self,
         kind: Kind,
-        order_prefix: Option<u64>,
+        memcomparable_prefix: Option<u64>,
         spans: &mut Vec<ValueSpan>,
         bytes: &[u8],
         end: usize,
     ) {
         self.kind = Some(kind);
-        self.order_prefix = order_prefix;
+        self.memcomparable_prefix = memcomparable_prefix;
         std::mem::swap(&mut self.spans, spans);
         // Spans are relative to the unfiltered, so the few bytes before its clustering are copied too.
         self.bytes.clear();

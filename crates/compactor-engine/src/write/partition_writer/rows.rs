@@ -12,7 +12,7 @@ use super::{BlockOutput, Name, PartitionWriter};
 use crate::error::Result;
 use crate::row::counter_merge::MERGED_VALUE;
 use crate::row::merged_row::MergedRow;
-use crate::row::purge::{Purged, Purger};
+use crate::row::purge::{PurgeOutcome, Purger};
 use crate::write::sstable_index::SstableIndex;
 
 impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
@@ -140,7 +140,7 @@ fn keeps_expiring(purger: &Purger, liveness: &Liveness) -> bool {
         local_expiration_time,
     } = *liveness;
     !purger.drops_liveness(liveness)
-        && purger.purge_times(timestamp, local_expiration_time, ttl) == Purged::Kept
+        && purger.purge_times(timestamp, local_expiration_time, ttl) == PurgeOutcome::Kept
 }
 
 #[inline(always)]

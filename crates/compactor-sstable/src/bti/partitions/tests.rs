@@ -48,11 +48,11 @@ fn partitions_around_a_token() {
                 let mut places = (0..keys.len()).map(place);
                 places.position(|place| place == entry.position).unwrap()
             };
-            let doubtful = around.doubtful.map(number);
-            doubts += usize::from(doubtful.is_some());
+            let may_be_before = around.may_be_before.map(number);
+            doubts += usize::from(may_be_before.is_some());
             let next = around.next.map_or(keys.len(), number);
-            assert!(doubtful.is_none_or(|n| n + 1 == next), "{token}");
-            match doubtful.filter(|n| keys[*n].0 >= token) {
+            assert!(may_be_before.is_none_or(|n| n + 1 == next), "{token}");
+            match may_be_before.filter(|n| keys[*n].0 >= token) {
                 Some(found) => assert_eq!(found, first, "{token}"),
                 None => assert_eq!(next, first, "{token}"),
             }

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 /// A directory and its file system.
 #[derive(Clone, Debug, Serialize)]
-pub struct Place {
+pub struct WorkDirectory {
     /// The directory.
     pub directory: PathBuf,
     /// Type of the file system.
@@ -19,7 +19,7 @@ pub struct Place {
     pub notes: Vec<String>,
 }
 
-impl Place {
+impl WorkDirectory {
     /// Without a disk below it.
     pub fn is_in_memory(&self) -> bool {
         matches!(
@@ -52,13 +52,13 @@ impl Place {
 ///
 /// # Errors
 /// If no directory can be used.
-pub fn choose(asked: Option<&Path>) -> anyhow::Result<Place> {
+pub fn choose(asked: Option<&Path>) -> anyhow::Result<WorkDirectory> {
     if let Some(directory) = asked {
         let mut place = try_directory(directory).map_err(Error::invalid)?;
         place.note_if_in_memory();
         return Ok(place);
     }
-    let mut usable: Vec<Place> = Vec::new();
+    let mut usable: Vec<WorkDirectory> = Vec::new();
     let mut reasons = Vec::new();
     for directory in usual_directories() {
         match try_directory(&directory) {
@@ -78,7 +78,7 @@ pub fn choose(asked: Option<&Path>) -> anyhow::Result<Place> {
             Err(reason) => reasons.push(reason),
         }
     }
-    usable.sort_by_key(Place::is_in_memory);
+    usable.sort_by_key(WorkDirectory::is_in_memory);
     match usable.into_iter().next() {
         Some(mut place) => {
             place.notes = reasons;
@@ -107,7 +107,7 @@ fn usual_directories() -> Vec<PathBuf> {
 }
 
 /// Returns the facts about a writable directory, or why it is not writable.
-fn try_directory(directory: &Path) -> Result<Place, String> {
+fn try_directory(directory: &Path) -> Result<WorkDirectory, String> {
     let found = probe(directory).map_err(|e| e.to_string())?;
     if !found.writable.works() {
         return Err(format!(
@@ -126,7 +126,7 @@ fn try_directory(directory: &Path) -> Result<Place, String> {
         )],
     };
     let file_system = found.mount.map(|mount| mount.file_system);
-    Ok(Place {
+    Ok(WorkDirectory {
         directory: directory.to_owned(),
         file_system,
         direct,
