@@ -91,6 +91,17 @@ pub fn say_remedy(error: &compactor::Error, writes: Writes) {
     }
 }
 
+/// Prints the remedy of an error unless the next error, which is printed after it, has the same.
+pub fn say_remedy_before(
+    error: &compactor::Error,
+    next: Option<&compactor::Error>,
+    writes: Writes,
+) {
+    if next.is_none_or(|next| remedy(next, writes) != remedy(error, writes)) {
+        say_remedy(error, writes);
+    }
+}
+
 /// Returns which of two contradicting files is faulty, and the remedy.
 fn advice(error: &compactor::Error, writes: Writes) -> Vec<String> {
     let rewrites = matches!(writes, Writes::Rewritten | Writes::InParts);

@@ -9,7 +9,7 @@ use compactor::Error;
 use tempfile::NamedTempFile;
 
 /// Destination of a result. Created before the work, so that a path that cannot be written
-/// is known at once and not after an hour.
+/// is known at once and not after an hour. Nothing is there meanwhile that a killed command would leave.
 #[derive(Debug)]
 pub struct ResultFile {
     path: PathBuf,
@@ -18,14 +18,14 @@ pub struct ResultFile {
 
 #[derive(Debug)]
 enum To {
-    /// Takes the place of `path` when it is complete.
-    New(NamedTempFile),
+    /// A new file takes the place of `path` when it is complete.
+    New,
     /// A pipe or a device has no other place.
     Special(File),
 }
 
 impl ResultFile {
-    /// Prepares for writing to `path`, which is not touched yet.
+    /// Checks that a file can be created alongside `path`, which is not touched yet.
     ///
     /// # Errors
     /// If nothing can be written there.
@@ -33,12 +33,12 @@ impl ResultFile {
         let failed = Error::file("write", path);
         let prepared = match path.canonicalize() {
             // A link keeps leading to the file.
-            Ok(file) if file.is_file() => beside(&file).map(|to| (file, To::New(to))),
+            Ok(file) if file.is_file() => temporary(&file).map(|_| (file, To::New)),
             Ok(other) => File::options()
                 .write(true)
                 .open(&other)
                 .map(|to| (other, To::Special(to))),
-            Err(_) => beside(path).map(|to| (path.to_owned(), To::New(to))),
+            Err(_) => temporary(path).map(|_| (path.to_owned(), To::New)),
         };
         let (path, to) = prepared.map_err(failed)?;
         Ok(ResultFile { path, to })
@@ -51,16 +51,17 @@ impl ResultFile {
     pub fn write(self, text: &str) -> Result<(), Error> {
         let written = match self.to {
             To::Special(mut file) => file.write_all(text.as_bytes()),
-            To::New(mut file) => file
-                .write_all(text.as_bytes())
-                .and_then(|()| file.persist(&self.path).map_err(|e| e.error))
-                .map(drop),
+            To::New => temporary(&self.path).and_then(|mut file| {
+                file.write_all(text.as_bytes())?;
+                file.persist(&self.path).map(drop).map_err(|e| e.error)
+            }),
         };
         written.map_err(Error::file("write", &self.path))
     }
 }
 
-fn beside(path: &Path) -> io::Result<NamedTempFile> {
+/// Creates a file in the directory of `path`.
+fn temporary(path: &Path) -> io::Result<NamedTempFile> {
     let directory = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
@@ -90,8 +91,9 @@ mod tests {
     fn a_file_has_all_of_a_result_or_what_it_had() {
         let temp = tempfile::tempdir().unwrap();
         let (path, link) = (temp.path().join("report"), temp.path().join("link"));
-        drop(ResultFile::create(&path).unwrap());
+        let created = ResultFile::create(&path).unwrap();
         assert!(names(temp.path()).is_empty());
+        drop(created);
         ResultFile::create(&path).unwrap().write("first").unwrap();
         std::os::unix::fs::symlink(&path, &link).unwrap();
         drop(ResultFile::create(&link).unwrap());

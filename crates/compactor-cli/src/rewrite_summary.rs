@@ -97,11 +97,11 @@ impl<'a> Totals<'a> {
 /// Prints failures and an interruption on stderr. `done` is what was done to an SSTable, such as
 /// `upgraded`.
 pub fn say_failures(outcome: &RewriteOutcome, sstables: usize, done: &str) {
-    for failure in &outcome.failures {
+    let mut failures = outcome.failures.iter().peekable();
+    while let Some(failure) = failures.next() {
         say(format_args!("compactor: {}", failure.error));
-    }
-    if let Some(first) = outcome.failures.first() {
-        exit_code::say_remedy(&first.error, Writes::InParts);
+        let next = failures.peek().map(|next| &next.error);
+        exit_code::say_remedy_before(&failure.error, next, Writes::InParts);
     }
     if outcome.is_interrupted {
         say(format_args!(

@@ -1,5 +1,8 @@
 //! Options that choose a compaction strategy.
 
+use std::collections::BTreeMap;
+
+use compactor::Error;
 use compactor::table::{Release, StrategyChoice};
 use compactor_strategy::params::CLASSES;
 
@@ -70,19 +73,28 @@ pub enum ReleaseArg {
 
 impl StrategyArgs {
     /// The strategy that is chosen.
-    pub fn choice(&self) -> StrategyChoice {
+    ///
+    /// # Errors
+    /// An option that is set twice.
+    pub fn choice(&self) -> Result<StrategyChoice, Error> {
         let mut choice = StrategyChoice::default();
         if let Some(name) = self.strategy.as_deref() {
             // Another name is one that the strategies refuse.
             choice = choice.class(class_of(name).unwrap_or(name));
         }
+        let mut options = BTreeMap::new();
         for (name, value) in self.options() {
+            if let Some(other) = options.insert(name.clone(), value.clone()) {
+                return Err(Error::invalid(format!(
+                    "{name} is set twice, to {other} and {value}; name it once"
+                )));
+            }
             choice = choice.option(name, value);
         }
-        match self.release {
+        Ok(match self.release {
             Some(release) => choice.release(release.into()),
             None => choice,
-        }
+        })
     }
 
     /// Options by Cassandra's names.

@@ -72,6 +72,12 @@ pub enum ErrorKind {
     Internal,
 }
 
+/// Whether a disk or a quota is full, or a file would be too large.
+fn is_no_space(kind: std::io::ErrorKind) -> bool {
+    use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    matches!(kind, StorageFull | QuotaExceeded | FileTooLarge)
+}
+
 impl Error {
     /// Kind of the error.
     pub fn kind(&self) -> ErrorKind {
@@ -79,6 +85,7 @@ impl Error {
             Error::Format(FormatError::Corrupt(_)) => ErrorKind::Corrupt,
             Error::Format(_) => ErrorKind::Unsupported,
             Error::Io(e) if e.is_no_space() => ErrorKind::NoSpace,
+            Error::File { cause, .. } if is_no_space(cause.kind()) => ErrorKind::NoSpace,
             // An input shorter than stated in its metadata is damaged, whichever layer detected it.
             Error::Io(e) if e.kind() == IoErrorKind::UnexpectedEof => ErrorKind::Corrupt,
             Error::Io(_) | Error::File { .. } | Error::Thread { .. } => ErrorKind::Io,
@@ -101,14 +108,15 @@ impl Error {
 
     /// Whether a file could not be opened or looked up since it does not exist.
     pub(crate) fn is_not_found(&self) -> bool {
-        match self {
-            Error::File { cause, .. } => cause.kind() == std::io::ErrorKind::NotFound,
-            _ => self.is_system_error(std::io::ErrorKind::NotFound),
-        }
+        self.is_system_error(std::io::ErrorKind::NotFound)
     }
 
     fn is_system_error(&self, kind: std::io::ErrorKind) -> bool {
-        matches!(self, Error::Io(e) if e.io_error().is_some_and(|e| e.kind() == kind))
+        match self {
+            Error::Io(e) => e.io_error().is_some_and(|e| e.kind() == kind),
+            Error::File { cause, .. } => cause.kind() == kind,
+            _ => false,
+        }
     }
 
     /// The file that it is about, if it is about one.

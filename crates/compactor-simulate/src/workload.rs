@@ -104,6 +104,9 @@ impl Workload {
             () if self.partition_bytes < self.row_bytes => {
                 refused("partition-size cannot be smaller than row-size")
             }
+            () if self.row_bytes > self.flush_bytes / self.compression_ratio => {
+                refused("row-size cannot be greater than a flush")
+            }
             () if again > 1.0 => refused("updates and deletes together cannot be more than 1"),
             () if self.distribution == Distribution::TimeOrdered && again > 0.0 => refused(
                 "updates and deletes need a distribution other than time-ordered, which writes no row twice",
@@ -256,7 +259,7 @@ mod tests {
         assert!(refused(&|w| w.partition_bytes = 1.0).contains("row-size"));
         assert!(refused(&|w| (w.updates, w.deletes) = (0.6, 0.5)).contains("together"));
         assert!(refused(&|w| w.updates = 1.0).contains("too few rows"));
-        assert!(refused(&|w| w.rows = 5.0).contains("set updates"));
+        assert!(refused(&|w| w.rows = 5.0).contains("no effect"));
         let time_ordered = |w: &mut Workload| {
             (w.distribution, w.deletes) = (Distribution::TimeOrdered, 0.1);
         };

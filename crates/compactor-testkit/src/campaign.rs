@@ -25,15 +25,25 @@ pub fn cases(full: usize) -> usize {
     }
 }
 
-/// Returns by how many to step through exhaustive cases: 1, or 4 in a short campaign.
+/// Returns by how many to step through exhaustive cases: 1, or 8 in a short campaign.
 ///
 /// # Panics
 /// If `COMPACTOR_CAMPAIGN` has no meaning.
 pub fn stride() -> usize {
     match current() {
-        Campaign::Short => 4,
+        Campaign::Short => 8,
         Campaign::Full(_) => 1,
     }
+}
+
+/// Returns all of them, or every fourth in a short campaign, in which the test is reported as skipped in part.
+///
+/// # Panics
+/// If `COMPACTOR_CAMPAIGN` has no meaning.
+#[track_caller]
+pub fn some_of<T>(all: impl IntoIterator<Item = T>) -> Vec<T> {
+    let step = if is_full_or_in_part() { 1 } else { 4 };
+    all.into_iter().step_by(step).collect()
 }
 
 /// Whether the campaign is not a short one. If it is, the test is reported as skipped.

@@ -275,12 +275,18 @@ fn find_files(paths: &[PathBuf]) -> Result<(Table, Vec<PathBuf>)> {
         }
     }
     refuse_two_tables(&table.sstables)?;
-    let named: Vec<PathBuf> = table
-        .sstables
-        .iter()
-        .filter_map(|path| path.canonicalize().ok())
-        .collect();
-    let mut known: BTreeSet<PathBuf> = named.iter().cloned().collect();
+    let mut known: BTreeSet<PathBuf> = BTreeSet::new();
+    let mut named = Vec::new();
+    for path in &table.sstables {
+        let own = path.canonicalize().map_err(Error::file("open", path))?;
+        if !known.insert(own.clone()) {
+            return Err(Error::invalid(format!(
+                "{} is named twice; name each SSTable once",
+                path.display()
+            )));
+        }
+        named.push(own);
+    }
     for directory in with_link_targets(&directories, &named) {
         let mut ignored = Vec::new();
         for path in list(&directory, &mut ignored)? {

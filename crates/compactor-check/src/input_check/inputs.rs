@@ -70,6 +70,24 @@ pub(super) struct CheckedInput {
 /// Inputs that a thread has checked, and the damage that does not stop the merge.
 pub(super) type Checked = Result<(Vec<CheckedInput>, Vec<Finding>)>;
 
+/// Joins the checks of several inputs. One that fails stops the others, which then end as cancelled: the error is that
+/// of the one that failed.
+fn joined(results: Vec<Result<Option<(CheckedInput, Vec<Finding>)>>>) -> Checked {
+    let (mut checked, mut ignored, mut errors) = (Vec::new(), Vec::new(), Vec::new());
+    for result in results {
+        match result {
+            Ok(Some((input, of_input))) => {
+                checked.push(input);
+                ignored.extend(of_input);
+            }
+            Ok(None) => {}
+            Err(error) => errors.push(error),
+        }
+    }
+    let cause = errors.into_iter().min_by_key(is_cancelled);
+    cause.map_or(Ok((checked, ignored)), Err)
+}
+
 /// Number of small inputs whose components are checked concurrently.
 const CHECKED_AT_ONCE: usize = 4;
 
@@ -193,14 +211,7 @@ impl InputsToCheck {
             }
             checked
         });
-        let (mut checked, mut ignored) = (Vec::new(), Vec::new());
-        for result in results {
-            if let Some((input, of_input)) = result? {
-                checked.push(input);
-                ignored.extend(of_input);
-            }
-        }
-        Ok((checked, ignored))
+        joined(results)
     }
 
     /// Checks all BTI inputs at once, concurrently with the merge.
@@ -267,4 +278,25 @@ fn followed_to(error: &Error, failed: &AtomicBool) {
 /// Whether the error is only a consequence of a stopped merge.
 pub(super) fn is_cancelled(error: &Error) -> bool {
     error.kind() == ErrorKind::Cancelled
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_error_is_that_of_the_input_that_failed() {
+        let error = |kind| match kind {
+            ErrorKind::Cancelled => Err(Error::Cancelled),
+            _ => Err(Error::Refused("damaged".to_owned())),
+        };
+        let kind = |kinds: &[ErrorKind]| {
+            let results = kinds.iter().map(|kind| error(*kind)).chain([Ok(None)]);
+            joined(results.collect()).err().map(|error| error.kind())
+        };
+        let (stopped, failed) = (ErrorKind::Cancelled, ErrorKind::Refused);
+        assert_eq!(kind(&[]), None);
+        assert_eq!(kind(&[stopped, stopped]), Some(stopped));
+        assert_eq!(kind(&[stopped, failed, stopped]), Some(failed));
+    }
 }

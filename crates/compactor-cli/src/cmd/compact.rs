@@ -133,7 +133,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         .and_then(|rate| rate_limiter(rate, &interrupted));
     let mut compact = table
         .compact()
-        .strategy(args.strategy.choice())
+        .strategy(args.strategy.choice()?)
         .purging(args.purge.purging())
         .form(args.output_form.form()?)
         .resources(resources)
@@ -176,17 +176,17 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let (Compacted { report, error }, next_steps) = result?;
     // Every compaction alongside an unreadable SSTable fails for the same reason.
     let mut told = BTreeSet::new();
-    for failed in &report.failed {
+    for (number, failed) in report.failed.iter().enumerate() {
         if told.insert(&failed.error) {
             say(format_args!("compactor: {}", failed.error));
         }
+        // The first failure is the first of the report.
+        if let (0, None, Some(error)) = (number, &failed.unreadable_overlapping, &error) {
+            exit_code::say_remedy(error, Writes::InParts);
+        }
     }
-    // The first failure is the first of the report.
-    let is_overlapping = report
-        .failed
-        .first()
-        .is_some_and(|f| f.unreadable_overlapping.is_some());
-    if let Some(error) = error.as_ref().filter(|_| !is_overlapping) {
+    if let (Some(error), [], false) = (&error, &report.failed[..], report.interrupted) {
+        say(format_args!("compactor: {error}"));
         exit_code::say_remedy(error, Writes::InParts);
     }
     if report

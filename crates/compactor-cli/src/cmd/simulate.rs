@@ -11,13 +11,15 @@ use std::process::ExitCode;
 use compactor::{Error, Table};
 use compactor_io::raise_open_files_limit;
 use compactor_lab::report::simulation::{Run, document};
-use compactor_simulate::{Setup, simulate};
+use compactor_simulate::{Setup, SetupError, simulate};
 use compactor_strategy::sstable::Sstable;
 use serde::Serialize;
 
 use super::lab::common::ReportFormat;
+use crate::exit_code;
 use crate::output::{print, say};
 use crate::result_file::ResultFile;
+use crate::text_table::counted;
 use options::TableFlags;
 use strategies::{Choice, Choices};
 use strategy_flags::StrategyFlags;
@@ -62,7 +64,11 @@ pub struct Args {
     /// Several values of an option: --sweep fanout-size=2..16, --sweep flush-size=64MiB,256MiB. Any option of the
     /// strategy, or one of ingest, updates, deletes, ttl, gc-grace-seconds, flush-size, compression-ratio,
     /// compaction-throughput and concurrent-compactors.
-    #[arg(long, value_name = "NAME=FROM..TO|A,B,C", conflicts_with = "compare")]
+    #[arg(
+        long,
+        value_name = "NAME=FROM..TO[/STEP]|A,B,C",
+        conflicts_with = "compare"
+    )]
     sweep: Option<Sweep>,
 
     #[command(flatten)]
@@ -101,7 +107,7 @@ struct Runs<'a> {
 /// Runs the command.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let page = args.html.as_deref().map(ResultFile::create).transpose()?;
-    let initial = initial(&args)?;
+    let (initial, left_out) = initial(&args)?;
     let choices: Vec<Choice> = args
         .strategy
         .iter()
@@ -112,13 +118,29 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         None => compared(&args, choices)?,
         Some(sweep) => swept(&args, &choices, sweep)?,
     };
+    let is_one = plans.len() == 1;
+    let refused = |name: &str, error: SetupError| match is_one {
+        true => Error::invalid(error.to_string()),
+        false => Error::invalid(format!("{name}: {error}")),
+    };
+    // All of them before the first, which may take a minute.
+    for plan in &plans {
+        (plan.setup.validate()).map_err(|error| refused(&plan.name, error))?;
+    }
     let mut runs = Vec::new();
     for plan in plans {
         let setup = Setup {
             initial: initial.clone(),
             ..plan.setup
         };
-        let outcome = simulate(&setup).map_err(|error| Error::invalid(error.to_string()))?;
+        let mut outcome = simulate(&setup).map_err(|error| refused(&plan.name, error))?;
+        if left_out > 0 {
+            let caveat = format!(
+                "{} of --from cannot be read, and left out",
+                counted(left_out, "SSTable")
+            );
+            outcome.caveats.push(caveat);
+        }
         runs.push(Run {
             name: plan.name,
             value: plan.value,
@@ -126,16 +148,21 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         });
     }
     let varied = args.sweep.as_ref().map(|sweep| sweep.name.as_str());
-    let document = document(&runs, varied, args.table.facts());
+    let document = document(&runs, varied, args.table.facts(varied));
     if let (Some(file), Some(path)) = (page, &args.html) {
         file.write(&document.to_html())?;
         say(format_args!("report with charts: {}", path.display()));
     }
-    print(&match (args.format, &runs[..]) {
+    let printed = print(&match (args.format, &runs[..]) {
         (ReportFormat::Text, _) => document.to_text(),
         (ReportFormat::Markdown, _) => document.to_markdown(),
         (ReportFormat::Json, [only]) => serde_json::to_string_pretty(only)?,
         (ReportFormat::Json, runs) => serde_json::to_string_pretty(&Runs { runs })?,
+    })?;
+    Ok(match left_out {
+        0 => printed,
+        // As `plan`.
+        _ => ExitCode::from(exit_code::CORRUPT),
     })
 }
 
@@ -169,7 +196,7 @@ fn swept(args: &Args, choices: &[Choice], sweep: &Sweep) -> Result<Vec<Plan>, Er
             return Err(Error::invalid("--sweep needs one strategy"));
         };
         let mut table = args.table.clone();
-        if !table.set(&sweep.name, value)? {
+        if !table.sweep(&sweep.name, value)? {
             strategies::set(choice, &sweep.name, value)?;
         }
         let strategy = strategies::params(choice, args.flags.release())?;
@@ -182,10 +209,10 @@ fn swept(args: &Args, choices: &[Choice], sweep: &Sweep) -> Result<Vec<Plan>, Er
     plans.collect()
 }
 
-/// SSTables of --from.
-fn initial(args: &Args) -> anyhow::Result<Vec<Sstable>> {
+/// SSTables of --from, and the number of those that cannot be read.
+fn initial(args: &Args) -> anyhow::Result<(Vec<Sstable>, u64)> {
     if args.from.is_empty() {
-        return Ok(Vec::new());
+        return Ok((Vec::new(), 0));
     }
     let _ = raise_open_files_limit();
     let table = Table::open_all(&args.from, None)?;
@@ -193,5 +220,5 @@ fn initial(args: &Args) -> anyhow::Result<Vec<Sstable>> {
     for sstable in &unreadable {
         say(format_args!("warning: left out: {}", sstable.error));
     }
-    Ok(sstables)
+    Ok((sstables, unreadable.len() as u64))
 }

@@ -462,6 +462,11 @@ fn only_sstables_of_the_same_table_are_replaced() {
         compactor(here, &merge)
     };
     assert_done(&replace(own, "same"));
+    // Made by a run, but not of this table.
+    let before = files(&here.join("same"));
+    let refused = replace("foreign", "same");
+    assert_refused(&refused, "not of the table of the inputs");
+    assert_eq!(files(&here.join("same")), before);
     // Made by a run, whatever became of it.
     for file in files(&here.join("same")) {
         if file.to_str().unwrap().ends_with("-Statistics.db") {

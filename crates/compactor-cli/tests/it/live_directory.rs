@@ -118,7 +118,7 @@ fn changed_meanwhile(arguments: &[&str], change: impl Fn(&Path)) -> (TempDir, Ou
     let arguments = [
         &[arguments[0], table.to_str().unwrap()],
         &arguments[1..],
-        &["--output", "out", "--throughput", "1MiB"],
+        &["--output", "out", "--throughput", "2MiB"],
     ]
     .concat();
     let mut child = compactor(temp.path(), &arguments)

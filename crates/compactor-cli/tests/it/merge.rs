@@ -589,7 +589,7 @@ fn an_error_tells_which_file_is_at_fault() {
     fs::write(file("Data.db"), &flipped).unwrap();
     let stderr = merge_says();
     assert!(
-        stderr.contains("oa-1-big-Data.db is damaged too, or instead"),
+        stderr.contains("oa-1-big-Data.db is damaged as well, or is the only damaged file"),
         "{stderr}"
     );
     // With only one of them damaged there is nothing to add.

@@ -112,6 +112,16 @@ fn options_are_refused_as_by_cassandra() {
         ),
         (&["--strategy-option", "min_treshold=4"][..], "min_treshold"),
         (&["--strategy-option", "min_threshold"][..], "NAME=VALUE"),
+        (
+            &[
+                "--strategy-option",
+                "min_threshold=4",
+                "--min-threshold",
+                "2",
+            ],
+            "min_threshold is set twice",
+        ),
+        (&["."], "named twice"),
     ] {
         let out = compactor(&table, &[&["plan", "."], arguments].concat());
         assert_eq!(out.status.code(), Some(2), "{}", text(&out.stderr));

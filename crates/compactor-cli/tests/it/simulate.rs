@@ -113,11 +113,46 @@ fn a_table_is_simulated_from_its_sstables() {
     // The five are compacted at once.
     assert!(found["compactions"]["merges"].as_u64().unwrap() > 0);
     assert!(text(found["caveats"][0].as_str().unwrap().as_bytes()).contains("estimated"));
+    std::fs::write(table.join("oa-2-big-Statistics.db"), "x").unwrap();
+    let from = table.to_str().unwrap();
+    let damaged = simulate(&["size-tiered", "--duration", "1h", "--from", from]);
+    assert_eq!(damaged.status.code(), Some(3), "{damaged:?}");
+    let stdout = text(&damaged.stdout);
+    assert!(
+        stdout.contains("1 SSTable of --from cannot be read"),
+        "{stdout}"
+    );
 }
 
 #[test]
 fn bad_options_are_refused_by_name() {
-    let cases: [(&[&str], &str); 18] = [
+    let cases: [(&[&str], &str); 23] = [
+        (
+            &["leveled:fanout_size=4", "--fanout-size", "5"],
+            "fanout_size is set twice, to 4 and 5",
+        ),
+        (
+            &[
+                "leveled",
+                "--fanout-size",
+                "5",
+                "--sweep",
+                "fanout_size=2..4",
+            ],
+            "fanout_size is set twice",
+        ),
+        (
+            &["leveled", "--ttl", "1d", "--sweep", "ttl=1d,2d"],
+            "--ttl and --sweep ttl",
+        ),
+        (
+            &["leveled", "--sweep", "updates=0,1"],
+            "updates 1: updates and deletes find too few rows",
+        ),
+        (
+            &["leveled", "--row-size", "1GiB", "--flush-size", "1MiB"],
+            "greater than a flush",
+        ),
         (&[], "STRATEGY"),
         (&["levelled"], "is no strategy"),
         (

@@ -478,7 +478,7 @@ mod tests {
         let error = Budget::max_concurrent_inputs(&with(40, 9))
             .unwrap_err()
             .to_string();
-        assert!(error.contains("enough for 8"), "{error}");
+        assert!(error.contains("enough for only 8"), "{error}");
         assert!(Budget::divide(&with(600, 0)).keeps_indexes_open);
         assert!(!Budget::divide(&with(599, 0)).keeps_indexes_open);
     }

@@ -20,7 +20,7 @@ pub struct Replaceable<'a> {
     pub inputs: &'a [PathBuf],
     /// The table's schema, if it is known: it must include the columns of a replaced SSTable.
     pub table: Option<&'a Table>,
-    /// `Data.db` of outputs of an earlier run, which may always be replaced.
+    /// `Data.db` of outputs of an earlier run, which may be replaced even if they cannot be read.
     pub outputs: &'a [PathBuf],
 }
 
@@ -30,9 +30,7 @@ impl Replaceable<'_> {
     /// # Errors
     /// A refusal that names the first of them.
     pub(crate) fn refuse_others(&self, sstables: &[PathBuf]) -> Result<()> {
-        let is_output = |path: &PathBuf| self.outputs.contains(path);
-        let mut others = sstables.iter().filter(|path| !is_output(path)).peekable();
-        if others.peek().is_none() {
+        if sstables.is_empty() {
             return Ok(());
         }
         let io = Io::new(IoOptions::default())?;
@@ -42,7 +40,7 @@ impl Replaceable<'_> {
         if input.is_none() && self.table.is_none() {
             return Ok(());
         }
-        for path in others {
+        for path in sstables {
             let refused = |why: String| {
                 Error::Refused(format!(
                     "{} would be replaced, but {why}. Choose another directory, or move the SSTable away \
@@ -50,11 +48,15 @@ impl Replaceable<'_> {
                     path.display()
                 ))
             };
-            let there = Header::read(&io, path).map_err(|error| {
-                refused(format!(
-                    "it is not known whether it is of the table: {error}"
-                ))
-            })?;
+            let there = match Header::read(&io, path) {
+                Ok(there) => there,
+                Err(_) if self.outputs.contains(path) => continue,
+                Err(error) => {
+                    return Err(refused(format!(
+                        "it is not known whether it is of the table: {error}"
+                    )));
+                }
+            };
             if let Some(input) = &input {
                 let sources = [input.source(), there.source()];
                 union(&sources, EncodingStats::default()).map_err(|error| {
@@ -144,9 +146,8 @@ mod tests {
             outputs: &outputs,
             ..replaceable
         };
-        known
-            .refuse_others(&[same.clone(), other.clone(), missing, jb])
-            .unwrap();
+        known.refuse_others(&[same.clone(), missing, jb]).unwrap();
+        refused(known, &other, "not of the table of the inputs");
         Replaceable::default().refuse_others(&[other]).unwrap();
 
         // A table with the same key and other columns.

@@ -386,18 +386,19 @@ fn outputs_do_not_depend_on_threads_or_memory() {
             },
         ),
     ];
+    let settings = campaign::some_of([
+        (3, 1 << 20, 1000),
+        (1, 16 << 20, 50_000),
+        (2, 64 << 20, 20_000),
+        (2, 200 << 10, 70_000),
+        (8, 16 << 20, 3000),
+    ]);
     for (name, mut options) in cases {
         options.threads = 1;
         let (whole, _, expected) = run(&options).unwrap();
         assert_eq!(whole.passes > 1, name == "passes");
         assert_eq!(whole.outputs.len() > 1, name != "one output", "{name}");
-        for (threads, memory_bytes, bytes) in [
-            (1, 16 << 20, 50_000),
-            (2, 64 << 20, 20_000),
-            (3, 1 << 20, 1000),
-            (8, 16 << 20, 3000),
-            (2, 200 << 10, 70_000),
-        ] {
+        for &(threads, memory_bytes, bytes) in &settings {
             (options.threads, options.memory_bytes) = (threads, memory_bytes);
             options.range_bytes = Some(bytes);
             let (outcome, _, found) = run(&options).unwrap();

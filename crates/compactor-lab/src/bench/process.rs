@@ -274,7 +274,7 @@ mod tests {
             ("kill -9 $$", "ended by signal 9"),
             ("sleep 1000 & exit 3", "ended with exit code 3"),
             ("echo hello", "something other than JSON"),
-            ("echo '[1]'", "does not introduce itself"),
+            ("echo '[1]'", "is not an introduction"),
         ] {
             let error = External::start(command, &stop).unwrap_err().to_string();
             assert!(error.contains(reason), "{error}");

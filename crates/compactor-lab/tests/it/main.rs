@@ -46,7 +46,7 @@ fn small(directory: &Path, arms: &[&str]) -> InterferenceOptions {
     options.reader_threads = 2;
     options.hot_sets_bytes = vec![1 << 20];
     options.memory_limit_bytes = None;
-    options.throughput_bytes_per_s = NonZeroU64::new(4 << 20);
+    options.throughput_bytes_per_s = NonZeroU64::new(8 << 20);
     options.before = Duration::from_millis(400);
     options.after = Duration::from_millis(400);
     options.least_compaction = Duration::from_millis(500);
@@ -140,7 +140,7 @@ fn a_small_experiment_measures_all_that_it_promises() {
             (Arm::Compaction { .. }, Some(compaction)) => {
                 assert!(run.cpu.compaction_s > 0.0);
                 // The limit holds, but for what is read ahead at the start.
-                assert!(compaction.stored_bytes_per_s < 8e6, "{compaction:?}");
+                assert!(compaction.stored_bytes_per_s < 16e6, "{compaction:?}");
                 assert_eq!(compaction.rounds, 1);
                 assert!((run.during.duration_s - compaction.elapsed_s).abs() < 0.2);
                 let last = run.samples.last().unwrap();
@@ -250,7 +250,7 @@ fn a_run_that_fell_back_is_in_no_figure() {
         skip_part(Need::DirectIo, "no direct I/O in the directory for tests");
     }
     for (directory, counts) in places.into_iter().flatten() {
-        let mut options = small(directory, &["idle", "buffered/buffered", "direct/direct"]);
+        let mut options = small(directory, &["idle", "direct/direct"]);
         options.warm_ups = 0;
         options.rate_per_s = 100.0;
         options.may_fall_back = true;

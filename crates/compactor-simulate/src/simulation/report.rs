@@ -8,6 +8,9 @@ use crate::measure::{level_count, levels};
 use crate::outcome::{End, Level, Model, Outcome, Sample};
 use crate::workload::MIB;
 
+/// Number of partitions below which flushes overlap noticeably less than they would.
+const FEW_PARTITIONS: f64 = 100.0;
+
 impl Simulation<'_> {
     pub(super) fn outcome(mut self) -> Outcome {
         let by_level = self.levels();
@@ -99,10 +102,18 @@ impl Simulation<'_> {
         let mut caveats = Vec::new();
         if self.end == End::Overloaded {
             caveats.push(format!(
-                "compaction falls behind: the simulation ended after {:.1} days with {} SSTables",
-                self.now_s / 86_400.0,
+                "compaction falls behind: the simulation ended after {:.1} hours with {} SSTables",
+                self.now_s / 3600.0,
                 self.table.len()
             ));
+        }
+        let workload = &self.setup.workload;
+        let rows = workload.existing_rows(self.now_s);
+        if rows / workload.rows_per_partition() < FEW_PARTITIONS {
+            caveats.push(
+                "few partitions: their tokens are random in each flush, so SSTables overlap less than they would"
+                    .to_owned(),
+            );
         }
         if !self.setup.initial.is_empty() {
             caveats.push(

@@ -134,7 +134,7 @@ impl<'t> Compact<'t> {
     }
 
     fn open_with(self, output: &Path, is_dry: bool) -> Result<OpenedCompaction> {
-        let plan = self.resolve_plan()?;
+        let (plan, is_enabled) = self.resolve_plan()?;
         let Prepared {
             mut request,
             layout,
@@ -154,6 +154,12 @@ impl<'t> Compact<'t> {
                 "the table's {PROVIDE} {option} is ignored: two concurrent compactions might each rely on \
                  the other for a deletion, and neither would keep it"
             ));
+        }
+        if !is_enabled {
+            notes.push(
+                "the node does not compact this table by itself: its compaction has enabled: false"
+                    .to_owned(),
+            );
         }
         if self.is_major {
             warnings.extend(strategy_warning::of_one_sstable(schema, false));
@@ -184,17 +190,24 @@ impl<'t> Compact<'t> {
         })
     }
 
-    /// The strategy: as given, else by the schema.
-    fn resolve_plan(&self) -> Result<Plan> {
+    /// The strategy, as given, else by the schema; and whether a node would follow it.
+    fn resolve_plan(&self) -> Result<(Plan, bool)> {
         if self.is_major {
-            return Ok(Plan::Major);
+            return Ok((Plan::Major, true));
         }
         let (params, _) = self.strategy.resolve(self.table)?;
+        if !params.is_enabled && self.strategy.has_option("enabled") {
+            return Err(Error::invalid(
+                "enabled: false as an option of a compaction: nothing would be compacted; leave it out",
+            ));
+        }
+        let is_enabled = params.is_enabled;
         // The caller asks for it, even if the node does not compact it by itself.
-        Ok(Plan::Strategy(CompactionParams {
+        let params = CompactionParams {
             is_enabled: true,
             ..params
-        }))
+        };
+        Ok((Plan::Strategy(params), is_enabled))
     }
 }
 

@@ -35,6 +35,10 @@ impl StrategyChoice {
         self
     }
 
+    pub(super) fn has_option(&self, name: &str) -> bool {
+        self.options.contains_key(name)
+    }
+
     /// Release whose rules and defaults apply. Default: the one that wrote the newest SSTable.
     pub fn release(mut self, release: Release) -> StrategyChoice {
         self.release = Some(release);

@@ -226,7 +226,7 @@ fn of_flipped_bits() {
     let least = if campaign::stride() == 1 {
         (400, 1100)
     } else {
-        (75, 200)
+        (40, 100)
     };
     assert!(all.refused > least.0 && all.ignored > least.1, "{all:?}");
     assert!(

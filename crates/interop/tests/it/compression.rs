@@ -1,6 +1,7 @@
 //! Outputs compressed otherwise than their inputs.
 
 use anyhow::{Context, Result};
+use compactor_testkit::campaign;
 use interop::cases::Case;
 use interop::ours::Compression;
 use interop::parity::Exception;
@@ -29,12 +30,13 @@ fn choices() {
     let Some(mut cassandra) = server(Mode::Pa) else {
         return;
     };
+    let choices = campaign::some_of(CHOICES);
     let mut failures = Vec::new();
     for scenario in scenarios::selected() {
         if !NAMES.contains(&scenario.name.as_str()) {
             continue;
         }
-        match run(&mut cassandra, &scenario) {
+        match run(&mut cassandra, &scenario, &choices) {
             Ok(found) => failures.extend(
                 found
                     .into_iter()
@@ -51,7 +53,11 @@ fn choices() {
     );
 }
 
-fn run(cassandra: &mut Cassandra, scenario: &Scenario) -> Result<Vec<String>> {
+fn run(
+    cassandra: &mut Cassandra,
+    scenario: &Scenario,
+    choices: &[Compression],
+) -> Result<Vec<String>> {
     let place = tempfile::tempdir()?;
     let case = Case::prepare(cassandra, scenario, &place.path().join("inputs"))?;
     let compacted = case.compact(cassandra, &place.path().join("cassandra"))?;
@@ -63,7 +69,7 @@ fn run(cassandra: &mut Cassandra, scenario: &Scenario) -> Result<Vec<String>> {
         granted: vec![Exception::OwnCompression],
     };
     let mut failures = Vec::new();
-    for (n, compression) in CHOICES.into_iter().enumerate() {
+    for (n, &compression) in choices.iter().enumerate() {
         let output = Output {
             version: Mode::Pa,
             compression: Some(compression),

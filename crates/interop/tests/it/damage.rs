@@ -121,7 +121,7 @@ fn component_flips(
     // Where there is compression they need not be the same to the byte.
     let may_differ = ["Statistics.db", "CompressionInfo.db", "Digest.crc32"].contains(&component)
         && sibling(data, "CompressionInfo.db")?.is_some();
-    let count = bytes.len().min(POSITIONS);
+    let count = bytes.len().min(POSITIONS.div_ceil(campaign::stride()));
     let mut survived = Vec::new();
     for n in 0..count {
         let at = if count < 2 {

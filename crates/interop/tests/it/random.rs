@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use compactor_testkit::campaign::cases;
+use compactor_testkit::campaign;
 use interop::random::{self, Campaign, Plan};
 
 #[test]
@@ -15,7 +15,7 @@ fn seeds() {
         keep: None,
         minimise: false,
     };
-    let plans = (1..=cases(72) as u64).map(random::plan);
+    let plans = (1..=campaign::cases(72) as u64).map(random::plan);
     let report = campaign.run(plans.collect()).expect("servers");
     println!("{report:?}");
     assert!(report.failed.is_empty(), "seeds {:?} differ", report.failed);
@@ -41,9 +41,14 @@ fn plans_that_differed_once() {
         minimise: false,
     };
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/plans");
-    let plans: Vec<Plan> = std::fs::read_dir(directory)
+    let mut paths: Vec<_> = std::fs::read_dir(directory)
         .expect("plans")
-        .map(|entry| std::fs::read_to_string(entry.expect("a plan").path()).expect("a plan"))
+        .map(|entry| entry.expect("a plan").path())
+        .collect();
+    paths.sort();
+    let plans: Vec<Plan> = campaign::some_of(paths)
+        .iter()
+        .map(|path| std::fs::read_to_string(path).expect("a plan"))
         .map(|text| serde_json::from_str(&text).expect("a plan"))
         .collect();
     assert!(!plans.is_empty());

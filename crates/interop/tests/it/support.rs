@@ -73,8 +73,8 @@ pub(crate) fn each(mode: Mode, run: impl FnMut(&mut Cassandra, &Scenario) -> Res
     let mut selected = scenarios::selected();
     selected.retain(|scenario| scenario.modes.contains(&mode));
     let is_named = std::env::var_os("COMPACTOR_INTEROP_SCENARIO").is_some();
-    if !is_named && !campaign::is_full_or_in_part() {
-        selected = selected.into_iter().step_by(4).collect();
+    if !is_named {
+        selected = campaign::some_of(selected);
     }
     each_of(&mut cassandra, &selected, run);
 }

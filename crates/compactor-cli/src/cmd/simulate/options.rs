@@ -188,11 +188,14 @@ impl TableFlags {
     ///
     /// # Errors
     /// A value out of range.
-    pub(super) fn set(&mut self, name: &str, value: &str) -> Result<bool, Error> {
-        match name.replace('_', "-").as_str() {
+    pub(super) fn sweep(&mut self, name: &str, value: &str) -> Result<bool, Error> {
+        match name {
             "ingest" => self.ingest = swept(name, value, RATE)?,
             "updates" => self.updates = swept(name, value, PART)?,
             "deletes" => self.deletes = swept(name, value, PART)?,
+            "ttl" if self.ttl.is_some() => {
+                return Err(Error::invalid("--ttl and --sweep ttl: name one of them"));
+            }
             "ttl" => self.ttl = Some(swept(name, value, TTL)?),
             "gc-grace-seconds" => self.gc_grace_seconds = swept(name, value, GC_GRACE_SECONDS)?,
             "flush-size" => self.flush_size = swept(name, value, FLUSH)?,
@@ -209,27 +212,46 @@ impl TableFlags {
         Ok(true)
     }
 
-    /// The workload, for a report.
-    pub(super) fn facts(&self) -> Facts {
-        let mut writes = format!(
-            "{}, rows of {}, {} of updates, {} of deletes",
-            self.ingest,
-            self.row_size,
-            percent(self.updates),
-            percent(self.deletes)
-        );
-        if let Some(ttl) = self.ttl {
-            writes.push_str(&format!(", time to live {ttl}"));
-        }
+    /// The workload without the option that is varied, for a report.
+    pub(super) fn facts(&self, varied: Option<&str>) -> Facts {
         let throughput = self.compaction_throughput.0;
-        let throughput = throughput.map_or("unlimited".to_owned(), |rate| rate.to_string());
-        let node = format!(
-            "flushes of {}, compactions of {throughput}, {} at once",
-            self.flush_size, self.concurrent_compactors
-        );
+        let throughput = throughput.map_or("without limit".to_owned(), |rate| format!("of {rate}"));
+        let ttl = self.ttl.map(|ttl| format!("time to live {ttl}"));
+        let writes = [
+            ("ingest", Some(self.ingest.to_string())),
+            ("row-size", Some(format!("rows of {}", self.row_size))),
+            (
+                "updates",
+                Some(format!("{} of updates", percent(self.updates))),
+            ),
+            (
+                "deletes",
+                Some(format!("{} of deletes", percent(self.deletes))),
+            ),
+            ("ttl", ttl),
+        ];
+        let node = [
+            (
+                "flush-size",
+                Some(format!("flushes of {}", self.flush_size)),
+            ),
+            (
+                "compaction-throughput",
+                Some(format!("compactions {throughput}")),
+            ),
+            (
+                "concurrent-compactors",
+                Some(format!("{} at once", self.concurrent_compactors)),
+            ),
+        ];
+        let joined = |facts: &[(&str, Option<String>)]| {
+            let set = facts.iter().filter(|(name, _)| varied != Some(name));
+            let set: Vec<&str> = set.filter_map(|(_, text)| text.as_deref()).collect();
+            set.join(", ")
+        };
         vec![
-            ("writes".to_owned(), writes),
-            ("node".to_owned(), node),
+            ("writes".to_owned(), joined(&writes)),
+            ("node".to_owned(), joined(&node)),
             ("time".to_owned(), self.duration.to_string()),
         ]
     }

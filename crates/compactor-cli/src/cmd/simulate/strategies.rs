@@ -58,8 +58,36 @@ pub(super) struct Choices(pub(super) Vec<Choice>);
 /// Sets an option that several strategies have, each by a name of its own.
 ///
 /// # Errors
-/// A value that cannot be converted, or an option that the strategy does not have.
+/// A value that cannot be converted, an option that the strategy does not have, or one that is set already.
 pub(super) fn set(choice: &mut Choice, name: &str, value: &str) -> Result<(), Error> {
+    let mut own = Choice {
+        class: choice.class,
+        options: Options::new(),
+    };
+    convert(&mut own, name, value)?;
+    add(choice, own.options)
+}
+
+/// Adds options by Cassandra's names.
+///
+/// # Errors
+/// One that is set already.
+pub(super) fn add(
+    choice: &mut Choice,
+    options: impl IntoIterator<Item = (String, String)>,
+) -> Result<(), Error> {
+    for (name, value) in options {
+        if let Some(other) = choice.options.get(&name) {
+            return Err(Error::invalid(format!(
+                "{name} is set twice, to {other} and {value}; name it once"
+            )));
+        }
+        choice.options.insert(name, value);
+    }
+    Ok(())
+}
+
+fn convert(choice: &mut Choice, name: &str, value: &str) -> Result<(), Error> {
     let [_, leveled, time_window, unified, _] = CLASSES;
     let pairs = match (name, choice.class) {
         ("sstable-size", class) if class == leveled => {

@@ -3,7 +3,7 @@
 use compactor::Error;
 use compactor_strategy::release::Release;
 
-use super::strategies::{Choice, has, set};
+use super::strategies::{Choice, add, has, set};
 use crate::strategy_args::{ReleaseArg, name_and_value};
 
 /// Options of the strategies. Each is refused with Cassandra's message.
@@ -55,7 +55,7 @@ impl StrategyFlags {
     /// Sets the options of the strategies that have them.
     ///
     /// # Errors
-    /// An option that none of them has, and values that cannot be converted.
+    /// An option that none of them has or that is set twice, and values that cannot be converted.
     pub(super) fn apply(&self, choices: &mut [Choice]) -> Result<(), Error> {
         let flags = [
             ("sstable-size", &self.sstable_size),
@@ -84,7 +84,7 @@ impl StrategyFlags {
             }
         }
         for choice in choices {
-            choice.options.extend(self.strategy_option.iter().cloned());
+            add(choice, self.strategy_option.iter().cloned())?;
         }
         Ok(())
     }

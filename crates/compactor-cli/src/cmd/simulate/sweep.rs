@@ -44,7 +44,7 @@ impl FromStr for Sweep {
                 Err(format!("{text:?}: at most {MAX_VALUES} values"))
             }
             () => Ok(Sweep {
-                name: name.trim_start_matches('-').to_owned(),
+                name: name.trim_start_matches('-').replace('_', "-"),
                 values,
             }),
         }
