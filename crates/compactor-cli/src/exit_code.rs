@@ -91,14 +91,17 @@ pub fn say_remedy(error: &compactor::Error, writes: Writes) {
     }
 }
 
-/// Prints the remedy of an error unless the next error, which is printed after it, has the same.
+/// As [`say_remedy`], but without a remedy that the next error has too, which is printed after this one.
 pub fn say_remedy_before(
     error: &compactor::Error,
     next: Option<&compactor::Error>,
     writes: Writes,
 ) {
-    if next.is_none_or(|next| remedy(next, writes) != remedy(error, writes)) {
+    let is_repeated = next.is_some_and(|next| remedy(next, writes) == remedy(error, writes));
+    if !is_repeated {
         say_remedy(error, writes);
+    } else if let Some(verdict) = of_digest(error) {
+        say(format_args!("  {verdict}"));
     }
 }
 
@@ -164,7 +167,9 @@ impl Repair {
         let contradicts = error.corruption().is_some_and(|c| {
             c.structure == "stats" || (c.structure == "component" && c.expected.contains("stats."))
         });
+        let is_gone = error.corruption().is_some_and(|c| c.structure == "sstable");
         match component {
+            Some(Component::Data) if is_gone => Repair::Restore,
             None | Some(Component::Data | Component::Crc) => Repair::Salvage,
             Some(Component::Statistics) if contradicts => Repair::Rebuild,
             Some(Component::Statistics | Component::CompressionInfo) => Repair::Restore,
@@ -207,6 +212,14 @@ fn remedy(error: &compactor::Error, writes: Writes) -> Option<&'static str> {
         ErrorKind::NoSpace if writes == Writes::Rewritten => {
             "An output needs at most as much room as its inputs have, and as much again in passes. Nothing \
              was left behind."
+        }
+        // Not an SSTable, but a result of which others may be in place.
+        ErrorKind::NoSpace
+            if !error
+                .path()
+                .is_some_and(|path| Descriptor::parse(path).is_ok()) =>
+        {
+            return None;
         }
         ErrorKind::NoSpace => "Nothing was left behind.",
         ErrorKind::Io if error.is_already_there() => {

@@ -103,7 +103,7 @@ impl Error {
 
     /// Whether an output was not put in place since there is a file of its name.
     pub fn is_already_there(&self) -> bool {
-        self.is_system_error(std::io::ErrorKind::AlreadyExists)
+        matches!(self, Error::Io(_)) && self.is_system_error(std::io::ErrorKind::AlreadyExists)
     }
 
     /// Whether a file could not be opened or looked up since it does not exist.

@@ -278,7 +278,12 @@ fn find_files(paths: &[PathBuf]) -> Result<(Table, Vec<PathBuf>)> {
     let mut known: BTreeSet<PathBuf> = BTreeSet::new();
     let mut named = Vec::new();
     for path in &table.sstables {
-        let own = path.canonicalize().map_err(Error::file("open", path))?;
+        let own = match path.canonicalize() {
+            Ok(own) => own,
+            // Removed meanwhile: whoever reads it reports that.
+            Err(e) if e.kind() == ErrorKind::NotFound => continue,
+            Err(e) => return Err(Error::file("open", path)(e)),
+        };
         if !known.insert(own.clone()) {
             return Err(Error::invalid(format!(
                 "{} is named twice; name each SSTable once",

@@ -176,12 +176,16 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let (Compacted { report, error }, next_steps) = result?;
     // Every compaction alongside an unreadable SSTable fails for the same reason.
     let mut told = BTreeSet::new();
-    for (number, failed) in report.failed.iter().enumerate() {
-        if told.insert(&failed.error) {
-            say(format_args!("compactor: {}", failed.error));
+    for failed in &report.failed {
+        if !told.insert(&failed.error) {
+            continue;
         }
-        // The first failure is the first of the report.
-        if let (0, None, Some(error)) = (number, &failed.unreadable_overlapping, &error) {
+        say(format_args!("compactor: {}", failed.error));
+        // The report has the text of each, and the first is returned as well.
+        let first = error
+            .as_ref()
+            .filter(|error| error.to_string() == failed.error);
+        if let (Some(error), None) = (first, &failed.unreadable_overlapping) {
             exit_code::say_remedy(error, Writes::InParts);
         }
     }

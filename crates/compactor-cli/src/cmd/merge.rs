@@ -165,7 +165,7 @@ impl From<Provided> for TombstoneOption {
 
 /// Runs the command.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    // Up to four descriptors per input: the usual soft limit of 1024 is soon reached.
+    // Up to six descriptors per input: the usual soft limit of 1024 is soon reached.
     let _ = raise_open_files_limit();
     let interrupted = interrupt::flag().context("install signal handlers")?;
     args.io.check()?;

@@ -111,7 +111,7 @@ fn text(plan: &TablePlan) -> Result<String, std::fmt::Error> {
     )?;
     if !plan.unreadable.is_empty() {
         let them = counted(plan.unreadable.len() as u64, "SSTable");
-        writeln!(text, "{them} cannot be read and were left out")?;
+        writeln!(text, "left out, since unreadable: {them}")?;
     }
     Ok(text)
 }

@@ -136,7 +136,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         let mut outcome = simulate(&setup).map_err(|error| refused(&plan.name, error))?;
         if left_out > 0 {
             let caveat = format!(
-                "{} of --from cannot be read, and left out",
+                "left out of --from, since unreadable: {}",
                 counted(left_out, "SSTable")
             );
             outcome.caveats.push(caveat);
@@ -189,24 +189,28 @@ fn compared(args: &Args, mut choices: Vec<Choice>) -> Result<Vec<Plan>, Error> {
 
 /// A strategy with each value of an option.
 fn swept(args: &Args, choices: &[Choice], sweep: &Sweep) -> Result<Vec<Plan>, Error> {
-    let plans = sweep.values.iter().map(|value| {
-        let mut choices = choices.to_vec();
-        args.flags.apply(&mut choices)?;
-        let [choice] = &mut choices[..] else {
-            return Err(Error::invalid("--sweep needs one strategy"));
-        };
+    let mut choices = choices.to_vec();
+    args.flags.apply(&mut choices)?;
+    let [choice] = &choices[..] else {
+        return Err(Error::invalid("--sweep needs one strategy"));
+    };
+    let plan = |value: &String| -> Result<Plan, Error> {
+        let mut choice = choice.clone();
         let mut table = args.table.clone();
         if !table.sweep(&sweep.name, value)? {
-            strategies::set(choice, &sweep.name, value)?;
+            strategies::set(&mut choice, &sweep.name, value)?;
         }
-        let strategy = strategies::params(choice, args.flags.release())?;
+        let strategy = strategies::params(&choice, args.flags.release())?;
         Ok(Plan {
             name: format!("{} {value}", sweep.name),
             value: value.parse().ok(),
             setup: table.setup(strategy)?,
         })
-    });
-    plans.collect()
+    };
+    let named = |value: &String| {
+        plan(value).map_err(|error| Error::invalid(format!("{} {value}: {error}", sweep.name)))
+    };
+    sweep.values.iter().map(named).collect()
 }
 
 /// SSTables of --from, and the number of those that cannot be read.

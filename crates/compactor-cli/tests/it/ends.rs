@@ -128,7 +128,7 @@ fn a_file_that_appears_where_the_output_belongs_stays() {
     let directory = disk_directory();
     let script = "COMPACTOR generate --output data --size 1MiB >/dev/null 2>&1 || exit 9; \
          COMPACTOR merge data/generated/kv-* --flat --output new --throughput 1MiB & \
-         while ! ls new/.compactor-*/*/oa-4-big-Data.db >/dev/null 2>&1; do sleep 0.01; done; \
+         while kill -0 $! && ! ls new/.compactor-*/*/oa-4-big-Data.db >/dev/null 2>&1; do sleep 0.01; done; \
          echo foreign > new/oa-4-big-Filter.db; wait $!";
     let (output, stderr) = shell(&directory, script);
     assert_eq!(output.status.code(), Some(1), "{stderr}");

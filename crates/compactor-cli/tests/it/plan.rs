@@ -130,6 +130,29 @@ fn options_are_refused_as_by_cassandra() {
     }
 }
 
+/// Also where nothing is compacted that would have to be written in that form.
+#[test]
+fn a_contradiction_is_refused_before_anything_is_compacted() {
+    let temp = TempDir::new().unwrap();
+    let table = generated(temp.path(), "2");
+    for (options, words) in [
+        (
+            &["--sstable-version", "ea", "--sstable-format", "big"],
+            "of format bti, not big",
+        ),
+        (
+            &["--strategy-option", "enabled=false", "--min-threshold", "9"],
+            "enabled: false",
+        ),
+    ] {
+        let arguments = [&["compact", ".", "--output", "../out"][..], options].concat();
+        let out = compactor(&table, &arguments);
+        assert_eq!(out.status.code(), Some(2), "{}", text(&out.stderr));
+        assert!(text(&out.stderr).contains(words), "{}", text(&out.stderr));
+        assert!(out.stdout.is_empty(), "{}", text(&out.stdout));
+    }
+}
+
 #[test]
 fn a_damaged_sstable_is_left_out_and_named() {
     let temp = TempDir::new().unwrap();

@@ -16,11 +16,12 @@ use crate::input::sstable::{parse_data_name, read_statistics};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Replaceable<'a> {
     /// `Data.db` of the run's inputs: replaced SSTables must have compatible columns and types. Without
-    /// inputs and without a schema there is nothing to compare with, and anything may be replaced.
+    /// readable inputs and without a schema there is nothing to compare with, and anything may be replaced.
     pub inputs: &'a [PathBuf],
     /// The table's schema, if it is known: it must include the columns of a replaced SSTable.
     pub table: Option<&'a Table>,
-    /// `Data.db` of outputs of an earlier run, which may be replaced even if they cannot be read.
+    /// `Data.db` of outputs of an earlier run, which may be replaced even if they cannot be read or have columns that
+    /// the schema has no longer.
     pub outputs: &'a [PathBuf],
 }
 
@@ -48,9 +49,10 @@ impl Replaceable<'_> {
                     path.display()
                 ))
             };
+            let is_output = self.outputs.contains(path);
             let there = match Header::read(&io, path) {
                 Ok(there) => there,
-                Err(_) if self.outputs.contains(path) => continue,
+                Err(_) if is_output => continue,
                 Err(error) => {
                     return Err(refused(format!(
                         "it is not known whether it is of the table: {error}"
@@ -65,6 +67,9 @@ impl Replaceable<'_> {
             }
             let disagreement = self.table.and_then(|table| {
                 let disagreement = table.check_header(&there.header).err()?;
+                if is_output && disagreement.is_unknown_column() {
+                    return None;
+                }
                 Some(format!("it is not of table {}: {disagreement}", table.name))
             });
             if let Some(why) = disagreement {
@@ -162,6 +167,21 @@ mod tests {
             inputs: &[],
             ..of_schema
         };
+        // The same table without its columns.
+        let text = "CREATE TABLE ks.t (k int, c int, PRIMARY KEY (k, c));";
+        let schema = Schema::parse(text).unwrap();
+        let of_new_schema = Replaceable {
+            table: Some(schema.only_table().unwrap()),
+            ..replaceable
+        };
+        refused(of_new_schema, &inputs[1], "not of table t");
+        let of_output = Replaceable {
+            outputs: std::slice::from_ref(&inputs[1]),
+            ..of_new_schema
+        };
+        of_output
+            .refuse_others(std::slice::from_ref(&inputs[1]))
+            .unwrap();
         let error = without_inputs.refuse_others(&[same]).unwrap_err();
         assert!(error.to_string().contains("not of table t"), "{error}");
     }

@@ -409,7 +409,7 @@ impl<S: BlockSource> Cursor<S> {
         self.wanted.plain = is_wanted;
     }
 
-    /// Disables order prefixes: clusterings are compared with those of another order.
+    /// Disables memcomparable prefixes: clusterings are compared with those of another order.
     pub(crate) fn without_memcomparable_prefixes(&mut self) {
         self.wanted.memcomparable_prefixes = false;
     }

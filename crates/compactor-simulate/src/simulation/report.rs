@@ -101,17 +101,21 @@ impl Simulation<'_> {
     fn caveats(&self) -> Vec<String> {
         let mut caveats = Vec::new();
         if self.end == End::Overloaded {
+            let (time, unit) = match self.now_s / 3600.0 {
+                hours if hours < 48.0 => (hours, "hours"),
+                hours => (hours / 24.0, "days"),
+            };
             caveats.push(format!(
-                "compaction falls behind: the simulation ended after {:.1} hours with {} SSTables",
-                self.now_s / 3600.0,
+                "compaction falls behind: the simulation ended after {time:.1} {unit} with {} SSTables",
                 self.table.len()
             ));
         }
         let workload = &self.setup.workload;
         let rows = workload.existing_rows(self.now_s);
-        if rows / workload.rows_per_partition() < FEW_PARTITIONS {
+        let is_small = rows / workload.rows_per_partition() < FEW_PARTITIONS;
+        if is_small && self.setup.initial.is_empty() {
             caveats.push(
-                "few partitions: their tokens are random in each flush, so SSTables overlap less than they would"
+                "few partitions: their tokens are random in each flush, so SSTables overlap less than in a node"
                     .to_owned(),
             );
         }

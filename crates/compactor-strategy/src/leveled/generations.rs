@@ -15,12 +15,12 @@ pub(super) struct Generations {
     /// L0 by id, every other level by first partition.
     levels: [Vec<Arc<Sstable>>; LEVELS],
     bytes: [u64; LEVELS],
-    places: HashMap<SstableId, Generation>,
+    places: HashMap<SstableId, LevelMember>,
 }
 
 /// Where an SSTable is.
 #[derive(Clone, Debug)]
-struct Generation {
+struct LevelMember {
     level: usize,
     sstable: Arc<Sstable>,
 }
@@ -76,7 +76,7 @@ impl Generations {
 
     /// Removes an SSTable and returns its level.
     pub(super) fn remove(&mut self, id: SstableId) -> Option<usize> {
-        let Generation { level, sstable } = self.places.remove(&id)?;
+        let LevelMember { level, sstable } = self.places.remove(&id)?;
         let members = &mut self.levels[level];
         let found = match level {
             0 => members.binary_search_by_key(&id, |member| member.id),
@@ -150,7 +150,7 @@ impl Generations {
 
     fn insert(&mut self, level: usize, place: usize, sstable: Arc<Sstable>) {
         self.bytes[level] += sstable.data_bytes;
-        let at = Generation {
+        let at = LevelMember {
             level,
             sstable: Arc::clone(&sstable),
         };

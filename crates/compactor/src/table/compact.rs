@@ -134,7 +134,7 @@ impl<'t> Compact<'t> {
     }
 
     fn open_with(self, output: &Path, is_dry: bool) -> Result<OpenedCompaction> {
-        let (plan, is_enabled) = self.resolve_plan()?;
+        let plan = self.resolve_plan()?;
         let Prepared {
             mut request,
             layout,
@@ -155,7 +155,8 @@ impl<'t> Compact<'t> {
                  the other for a deletion, and neither would keep it"
             ));
         }
-        if !is_enabled {
+        let enabled = schema.and_then(|schema| schema.compaction_option("enabled"));
+        if enabled.is_some_and(|enabled| enabled.eq_ignore_ascii_case("false")) {
             notes.push(
                 "the node does not compact this table by itself: its compaction has enabled: false"
                     .to_owned(),
@@ -190,10 +191,10 @@ impl<'t> Compact<'t> {
         })
     }
 
-    /// The strategy, as given, else by the schema; and whether a node would follow it.
-    fn resolve_plan(&self) -> Result<(Plan, bool)> {
+    /// The strategy: as given, else by the schema.
+    fn resolve_plan(&self) -> Result<Plan> {
         if self.is_major {
-            return Ok((Plan::Major, true));
+            return Ok(Plan::Major);
         }
         let (params, _) = self.strategy.resolve(self.table)?;
         if !params.is_enabled && self.strategy.has_option("enabled") {
@@ -201,13 +202,11 @@ impl<'t> Compact<'t> {
                 "enabled: false as an option of a compaction: nothing would be compacted; leave it out",
             ));
         }
-        let is_enabled = params.is_enabled;
         // The caller asks for it, even if the node does not compact it by itself.
-        let params = CompactionParams {
+        Ok(Plan::Strategy(CompactionParams {
             is_enabled: true,
             ..params
-        };
-        Ok((Plan::Strategy(params), is_enabled))
+        }))
     }
 }
 

@@ -62,6 +62,15 @@ impl OutputForm {
     /// # Errors
     /// Settings that contradict one another, or a compressor of the schema that is not supported.
     pub(crate) fn apply(&self, table: &Table, request: &mut MergeRequest) -> Result<()> {
+        if let (Some(version), Some(format)) = (self.version, self.format)
+            && version.format() != format
+        {
+            return Err(Error::invalid(format!(
+                "SSTable version {version} is one of format {}, not {}; choose one of them",
+                version.format().name(),
+                format.name()
+            )));
+        }
         request.version = self.version;
         request.format = self.format;
         request.compression = self.resolve_compression(table)?;

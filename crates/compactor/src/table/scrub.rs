@@ -50,7 +50,7 @@ impl<'t> Scrub<'t> {
         self
     }
 
-    /// Leaves out damaged rows of tables of counters too, although counters count less then.
+    /// Leaves out damaged rows of counter tables too, although counters are too low then.
     pub fn skip_corrupted(mut self, skip: bool) -> Scrub<'t> {
         self.skip_corrupted = skip;
         self

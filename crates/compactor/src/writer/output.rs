@@ -49,11 +49,6 @@ impl OutputSettings {
         let mut request = MergeRequest::new(Vec::new(), layout.directory());
         form.apply(&table, &mut request)?;
         let version = match (form.version, form.format) {
-            (Some(version), Some(format)) if version.format() != format => {
-                return Err(Error::invalid(format!(
-                    "version {version} is not of the format {format:?}"
-                )));
-            }
             (Some(version), _) => version,
             (None, Some(Format::Bti)) => Version::Da,
             // Every node imports it since 4.0, 5.0 with its default compatibility mode no other.

@@ -19,8 +19,8 @@ const NAMES: [&str; 4] = [
 ];
 
 const CHOICES: [Compression; 4] = [
-    Compression::None,
     Compression::Lz4 { chunk_kib: 4 },
+    Compression::None,
     Compression::Lz4 { chunk_kib: 16 },
     Compression::Lz4 { chunk_kib: 256 },
 ];

@@ -75,8 +75,8 @@ pub fn advice(findings: &Findings) -> Vec<String> {
         .is_some_and(|hard| hard < ENOUGH_FILES)
     {
         advice.push(format!(
-            "open files are limited to {}: a merge budgets four per input, and needs several passes if there \
-             are fewer; raise `ulimit -n` for merges of many SSTables",
+            "open files are limited to {}: a merge takes up to six per input, and several passes with fewer; raise \
+             `ulimit -n` for merges of many SSTables",
             findings.open_files.hard.unwrap_or_default()
         ));
     }

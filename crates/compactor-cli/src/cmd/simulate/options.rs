@@ -237,11 +237,14 @@ impl TableFlags {
             ),
             (
                 "compaction-throughput",
-                Some(format!("compactions {throughput}")),
+                Some(format!("compaction {throughput}")),
             ),
             (
                 "concurrent-compactors",
-                Some(format!("{} at once", self.concurrent_compactors)),
+                Some(format!(
+                    "{} compactions at once",
+                    self.concurrent_compactors
+                )),
             ),
         ];
         let joined = |facts: &[(&str, Option<String>)]| {

@@ -26,12 +26,14 @@ pub(super) fn choice(text: &str) -> Result<Choice, String> {
             NAMES.join(", ")
         )
     })?;
-    let mut options = Options::new();
+    let mut choice = Choice {
+        class,
+        options: Options::new(),
+    };
     for part in parts {
-        let (name, value) = name_and_value(part)?;
-        options.insert(name, value);
+        add(&mut choice, [name_and_value(part)?]).map_err(|error| error.to_string())?;
     }
-    Ok(Choice { class, options })
+    Ok(choice)
 }
 
 /// Parses strategies with commas between them. Values such as `T8,T4` may have commas, too.

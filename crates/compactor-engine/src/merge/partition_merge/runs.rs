@@ -9,7 +9,7 @@ use crate::write::partition_writer::BlockOutput;
 use crate::write::sstable_index::SstableIndex;
 
 impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
-    /// Lower bound of the order prefixes of these members' remaining unfiltereds: 0 if there is none, and
+    /// Lower bound of the memcomparable prefixes of these members' remaining unfiltereds: 0 if there is none, and
     /// `None` if all are at the end of the partition.
     #[inline]
     pub(super) fn least_memcomparable_prefix(
@@ -26,7 +26,7 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
             .min()
     }
 
-    /// Copies rows of one input while they are plain, sort before all unfiltereds with this order prefix, and
+    /// Copies rows of one input while they are plain, sort before all unfiltereds with this prefix, and
     /// are newer than the open deletion. Returns whether any were copied.
     pub(super) fn copy_run(
         &mut self,
