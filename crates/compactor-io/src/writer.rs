@@ -158,6 +158,8 @@ impl SequentialWriter {
         let step = alignment.map_or(DEFAULT_ALIGNMENT_U64, |alignment| alignment.offset);
         let buffer_bytes = round_up((options.buffer_bytes as u64).max(1), step)
             .min(round_up(crate::limits::OPERATION_BYTES_MAX as u64, step));
+        // None in direct mode: with a sync every 64 MiB, alongside the work, publication took 0.08 s instead of 0.05 to
+        // 1.3, and the work longer by as much, since the device flushes its cache at the expense of reads.
         let writeback = match mode {
             WriteMode::Trickle => Some(Writeback::new(options.trickle_bytes, false)),
             WriteMode::DontNeed => Some(Writeback::new(options.trickle_bytes, true)),
