@@ -215,9 +215,9 @@ fn remedy(error: &compactor::Error, writes: Writes) -> Option<&'static str> {
         }
         // Not an SSTable, but a result of which others may be in place.
         ErrorKind::NoSpace
-            if !error
+            if error
                 .path()
-                .is_some_and(|path| Descriptor::parse(path).is_ok()) =>
+                .is_none_or(|path| Descriptor::parse(path).is_err()) =>
         {
             return None;
         }

@@ -70,9 +70,12 @@ pub(super) struct CheckedInput {
 /// Inputs that a thread has checked, and the damage that does not stop the merge.
 pub(super) type Checked = Result<(Vec<CheckedInput>, Vec<Finding>)>;
 
+/// The same for one input; `None` where nothing was checked.
+type CheckedOne = Result<Option<(CheckedInput, Vec<Finding>)>>;
+
 /// Joins the checks of several inputs. One that fails stops the others, which then end as cancelled: the error is that
 /// of the one that failed.
-fn joined(results: Vec<Result<Option<(CheckedInput, Vec<Finding>)>>>) -> Checked {
+fn joined(results: Vec<CheckedOne>) -> Checked {
     let (mut checked, mut ignored, mut errors) = (Vec::new(), Vec::new(), Vec::new());
     for result in results {
         match result {
