@@ -32,6 +32,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use compactor_engine::input::parse_data_name;
+use compactor_engine::job::refuse_duplicates;
 use compactor_sstable::schema::Table as TableSchema;
 
 use crate::{Error, Result};
@@ -275,23 +276,14 @@ fn find_files(paths: &[PathBuf]) -> Result<(Table, Vec<PathBuf>)> {
         }
     }
     refuse_two_tables(&table.sstables)?;
-    let mut known: BTreeSet<PathBuf> = BTreeSet::new();
-    let mut named = Vec::new();
-    for path in &table.sstables {
-        let own = match path.canonicalize() {
-            Ok(own) => own,
-            // Removed meanwhile: whoever reads it reports that.
-            Err(e) if e.kind() == ErrorKind::NotFound => continue,
-            Err(e) => return Err(Error::file("open", path)(e)),
-        };
-        if !known.insert(own.clone()) {
-            return Err(Error::invalid(format!(
-                "{} is named twice; name each SSTable once",
-                path.display()
-            )));
-        }
-        named.push(own);
-    }
+    // One that was removed meanwhile is reported when it is read.
+    let named: Vec<PathBuf> = table
+        .sstables
+        .iter()
+        .filter_map(|path| path.canonicalize().ok())
+        .collect();
+    refuse_duplicates(&named)?;
+    let mut known: BTreeSet<PathBuf> = named.iter().cloned().collect();
     for directory in with_link_targets(&directories, &named) {
         let mut ignored = Vec::new();
         for path in list(&directory, &mut ignored)? {

@@ -57,8 +57,8 @@ impl Stored {
         files.check_list(fp_chance)?;
         let Some(statistics) = statistics else {
             let why = "which holds the columns and the base of all timestamps and cannot be rebuilt, even \
-             from a schema: restore it from a snapshot or backup of this SSTable, or take the whole SSTable \
-             from another replica";
+                from a schema: restore it from a snapshot or backup of this SSTable, or take the whole \
+                SSTable from another replica";
             return Err(cannot(descriptor, Component::Statistics, why));
         };
         let at = |e: FormatError| {

@@ -68,7 +68,7 @@ pub struct Args {
 struct Demo {
     place: WorkDirectory,
     generated: GenerateReport,
-    /// Past the page cache; by other means than direct I/O where that does not work.
+    /// Bypassing the page cache; by other means than direct I/O where that does not work.
     direct: MergeReport,
     verified: VerifyReport,
     buffered: MergeReport,

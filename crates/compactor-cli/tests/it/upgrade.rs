@@ -183,3 +183,47 @@ fn what_is_to_change_must_be_said() {
     let out = compactor(temp.path(), &arguments);
     assert_eq!(out.status.code(), Some(4), "{}", text(&out.stderr));
 }
+
+/// Each failure has its own remedy, and two in a row that have the same have it once.
+#[test]
+fn a_remedy_is_below_its_error() {
+    let temp = TempDir::new().unwrap();
+    let table = generated(temp.path());
+    let damage = |name: &str, change: fn(&mut Vec<u8>)| {
+        let path = table.join(name);
+        let mut bytes = fs::read(&path).unwrap();
+        change(&mut bytes);
+        fs::write(path, bytes).unwrap();
+    };
+    let flip = |bytes: &mut Vec<u8>| {
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+    };
+    damage("oa-1-big-Data.db", flip);
+    damage("oa-2-big-Statistics.db", |bytes| bytes.truncate(30));
+    damage("oa-3-big-Statistics.db", |bytes| bytes.truncate(30));
+    let upgrade = [
+        "upgrade",
+        table.to_str().unwrap(),
+        "--output",
+        "out",
+        "--sstable-version",
+        "nb",
+    ];
+    let out = compactor(temp.path(), &upgrade);
+    assert_eq!(out.status.code(), Some(3), "{}", text(&out.stderr));
+    let stderr = text(&out.stderr);
+    let at = |words: &str| {
+        let found: Vec<usize> = stderr.match_indices(words).map(|(at, _)| at).collect();
+        assert_eq!(found.len(), 1, "{words}: {stderr}");
+        found[0]
+    };
+    let lines = [
+        at("oa-1-big-Data.db: corrupt"),
+        at("`compactor scrub` writes what can be read"),
+        at("oa-2-big-Statistics.db: corrupt"),
+        at("oa-3-big-Statistics.db: corrupt"),
+        at("No file can be read without this one"),
+    ];
+    assert!(lines.is_sorted(), "{stderr}");
+}

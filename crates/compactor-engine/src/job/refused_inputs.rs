@@ -9,7 +9,11 @@ use crate::input::repair_group::RepairGroup;
 use crate::input::sstable::InputSstable;
 use crate::job::overlapping::OutsideSstables;
 
-pub(crate) fn refuse_duplicates(inputs: &[PathBuf]) -> Result<()> {
+/// Refuses an SSTable that is named twice, by whatever path.
+///
+/// # Errors
+/// The refusal; a file that cannot be looked up.
+pub fn refuse_duplicates(inputs: &[PathBuf]) -> Result<()> {
     let mut seen: Vec<PathBuf> = Vec::with_capacity(inputs.len());
     for path in inputs {
         seen.push(path.canonicalize().map_err(Error::file("open", path))?);

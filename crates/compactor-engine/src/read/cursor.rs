@@ -69,7 +69,7 @@ pub struct Cursor<S> {
     partition_position: u64,
     has_partition: bool,
     spans: Vec<ValueSpan>,
-    /// Order prefix of the current clustering, if it has one.
+    /// Memcomparable prefix of the current clustering, if it has one.
     memcomparable_prefix: Option<u64>,
     found: FoundRows,
     wanted: Wanted,

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use compactor_engine::input::{InputSstable, KeyRange, RepairGroup};
-use compactor_engine::job::{OutputSplit, OverlappingSet};
+use compactor_engine::job::{OutputSplit, OverlappingSet, refuse_duplicates};
 use compactor_io::{Io, ReadMode};
 use compactor_sstable::Component;
 use compactor_sstable::descriptor::Descriptor;
@@ -76,7 +76,7 @@ const MS: i64 = 1000;
 impl TableState {
     /// Opens every input for its statistics.
     pub(super) fn open(io: &Io, merges: &MergeRequest, plan: &Plan) -> Result<TableState> {
-        refuse_twice(&merges.inputs)?;
+        refuse_duplicates(&merges.inputs)?;
         let params = match plan {
             Plan::Strategy(params) => Some(params.clone()),
             Plan::Major => None,
@@ -506,20 +506,6 @@ impl Live {
     fn is_input(&self) -> bool {
         self.replaces.is_none()
     }
-}
-
-fn refuse_twice(inputs: &[PathBuf]) -> Result<()> {
-    let mut seen = BTreeSet::new();
-    for path in inputs {
-        let own = path.canonicalize().map_err(Error::file("open", path))?;
-        if !seen.insert(own) {
-            return Err(Error::invalid(format!(
-                "{} is named twice; name each SSTable once",
-                path.display()
-            )));
-        }
-    }
-    Ok(())
 }
 
 /// Does a task that changes the level of an SSTable.

@@ -19,7 +19,7 @@ const MOST_BYTES: usize = 2 << 10;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FoundRow {
     pub(super) head: RowHead,
-    /// Order prefix of its clustering, if it has one.
+    /// Memcomparable prefix of its clustering, if it has one.
     pub(super) memcomparable_prefix: Option<u64>,
     plain: Option<PlainParts>,
 }
@@ -80,7 +80,7 @@ pub(super) struct FoundRows {
 /// Properties of rows that are determined while they are located.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wanted {
-    /// Order prefixes, where the clustering has them.
+    /// Memcomparable prefixes, where the clustering has them.
     pub(super) memcomparable_prefixes: bool,
     /// Whether rows are plain.
     pub(super) plain: bool,
