@@ -21,7 +21,7 @@ pub struct MergedRow {
     /// Present columns: simple ones, until the row is complete, then all.
     pub(super) present: ColumnSet,
     /// Cells by the index of their simple column, if it is present.
-    slots: Vec<Cell>,
+    pub(super) slots: Vec<Cell>,
     /// Present complex columns, ascending.
     pub(super) complex: Vec<ComplexColumn>,
     /// Cells of the complex columns.
@@ -76,12 +76,6 @@ impl MergedRow {
         self.cells.clear();
         self.contexts.clear();
         self.has_ttl_or_tombstones = false;
-    }
-
-    /// Slots of simple columns, and the set of those that are present.
-    #[inline(always)]
-    pub(super) fn slots_and_present(&mut self) -> (&mut [Cell], &mut ColumnSet) {
-        (&mut self.slots, &mut self.present)
     }
 
     /// Records the cells stored in slots: a bit for each of the first 64 columns.

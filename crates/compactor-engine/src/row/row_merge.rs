@@ -8,10 +8,9 @@
 //! 3. The row deletion counts only if it supersedes the active deletion (partition deletion or open range
 //!    tombstone); then it is the active deletion for the cells.
 //! 4. A liveness that the active deletion covers is emptied.
-//! 5. Simple columns: each version is read once from start to end, and the newest cell that is not covered is
-//!    stored in the slot of its column ([`MergedRow`]).
-//! 6. Complex columns and counters: their cells are collected first, then reconciled by path
-//!    (`column_parts.rs`).
+//! 5. Simple columns: each version is read once from start to end, and the newest cell that is not covered, or
+//!    the sum of counters, is stored in the slot of its column ([`MergedRow`]).
+//! 6. Complex columns: their cells are collected first, then reconciled by path (`column_parts.rs`).
 //! 7. Cells shadowed by overlapping SSTables are removed ([`row_shadow`](crate::row::row_shadow)).
 //! 8. Each item is purged; a row with nothing left is not written.
 //!
@@ -28,6 +27,7 @@ use compactor_sstable::data::layout::{ColumnLayout, Layout};
 use compactor_sstable::data::row::{CellSink, RowStart};
 use compactor_sstable::data::row_fault::RowFault;
 
+use crate::row::counter_merge::Contexts;
 use crate::row::dropped_columns::{ColumnDrop, DropTimes};
 use crate::row::merged_row::MergedRow;
 use crate::row::purge::Purger;
@@ -85,7 +85,6 @@ pub struct RowMerger {
     row: MergedRow,
     starts: Vec<RowStart>,
     parts: ColumnParts,
-    strips_ttl: bool,
 }
 
 /// Properties of the static or the regular columns, known before any row is read.
@@ -93,26 +92,46 @@ pub struct RowMerger {
 struct ColumnKind {
     /// Drop times; empty if no column was dropped.
     drops: Vec<ColumnDrop>,
-    /// Whether some column is a counter.
-    has_counters: bool,
+    /// Which columns are counters; empty if none is.
+    counters: Vec<bool>,
     /// Whether some column has paths that compare equal but differ in their bytes.
     has_several_path_encodings: bool,
+    /// Whether cells and rows lose their TTL.
+    strips_ttl: bool,
 }
 
 impl ColumnKind {
-    fn of(output: &Layout, drops: &DropTimes, is_static: bool) -> ColumnKind {
-        let columns = output.columns(is_static);
+    fn of(columns: &[ColumnLayout]) -> ColumnKind {
         let mut encodings = columns.iter().map(ColumnLayout::has_several_path_encodings);
+        let counters: Vec<bool> = columns.iter().map(|column| column.is_counter).collect();
         ColumnKind {
-            drops: drops.of_kind(is_static).to_vec(),
-            has_counters: columns.iter().any(|column| column.is_counter),
+            drops: Vec::new(),
+            counters: if counters.contains(&true) {
+                counters
+            } else {
+                Vec::new()
+            },
             has_several_path_encodings: encodings.any(|has_several| has_several),
+            strips_ttl: false,
         }
+    }
+
+    /// Whether each cell must be looked at, which is so for few tables.
+    fn needs_care(&self) -> bool {
+        !self.drops.is_empty() || !self.counters.is_empty() || self.strips_ttl
     }
 
     #[inline(always)]
     fn drop_of(&self, index: u32) -> ColumnDrop {
         self.drops.get(index as usize).copied().unwrap_or_default()
+    }
+
+    #[inline(always)]
+    fn is_counter(&self, index: u32) -> bool {
+        self.counters
+            .get(index as usize)
+            .copied()
+            .unwrap_or_default()
     }
 
     /// Sources of the versions, if they matter for these columns.
@@ -125,30 +144,29 @@ impl ColumnKind {
 impl RowMerger {
     /// Creates a merger of rows of this layout, none of whose columns was dropped.
     pub fn new(output: Arc<Layout>) -> RowMerger {
-        let drops = DropTimes::default();
         RowMerger {
-            static_columns: ColumnKind::of(&output, &drops, true),
-            regular_columns: ColumnKind::of(&output, &drops, false),
+            static_columns: ColumnKind::of(output.columns(true)),
+            regular_columns: ColumnKind::of(output.columns(false)),
             output,
             row: MergedRow::default(),
             starts: Vec::new(),
             parts: ColumnParts::default(),
-            strips_ttl: false,
         }
     }
 
     /// Sets the times at which columns were dropped.
     #[must_use]
     pub fn with_drops(mut self, drops: &DropTimes) -> RowMerger {
-        self.static_columns = ColumnKind::of(&self.output, drops, true);
-        self.regular_columns = ColumnKind::of(&self.output, drops, false);
+        self.static_columns.drops = drops.of_kind(true).to_vec();
+        self.regular_columns.drops = drops.of_kind(false).to_vec();
         self
     }
 
     /// Sets whether cells and rows lose their TTL before they are reconciled.
     #[must_use]
     pub fn stripping_ttl(mut self, strips_ttl: bool) -> RowMerger {
-        self.strips_ttl = strips_ttl;
+        self.static_columns.strips_ttl = strips_ttl;
+        self.regular_columns.strips_ttl = strips_ttl;
         self
     }
 
@@ -170,7 +188,6 @@ impl RowMerger {
             row,
             starts,
             parts,
-            strips_ttl,
         } = self;
         let columns = output.columns(context.is_static);
         let kind = if context.is_static {
@@ -181,29 +198,17 @@ impl RowMerger {
         row.reset(columns.len());
         parts.clear();
         // A single version that nothing shadows is returned as it was read.
-        let is_single = context.inputs == 1 && context.active.is_live();
-        let active = match (is_single, versions) {
-            (true, [only]) => {
-                if *strips_ttl {
-                    read_only::<true>(only, kind, row, parts, counts)?;
-                } else {
-                    read_only::<false>(only, kind, row, parts, counts)?;
-                }
-                DeletionTime::LIVE
-            }
-            _ if *strips_ttl => {
-                read_all::<true>(versions, context, kind, starts, row, parts, counts)?
-            }
-            _ => read_all::<false>(versions, context, kind, starts, row, parts, counts)?,
+        let is_single = context.inputs == 1 && context.active.is_live() && versions.len() == 1;
+        let active = if is_single {
+            read::<true>(versions, context, kind, starts, row, parts, counts)?
+        } else {
+            read::<false>(versions, context, kind, starts, row, parts, counts)?
         };
         if !parts.is_empty() {
-            let visits = kind.visits(context);
-            if kind.has_counters {
-                parts.merge_counters(row, versions, columns, active)?;
-            } else if is_single {
+            if is_single {
                 parts.take_as_read(row);
             } else {
-                parts.merge_paths(row, versions, columns, active, visits);
+                parts.merge_paths(row, versions, columns, active, kind.visits(context));
             }
         }
         if let Some(shadow) = context.shadow {
@@ -215,37 +220,9 @@ impl RowMerger {
     }
 }
 
-/// Reads a single version.
-#[inline(always)]
-fn read_only<const STRIPS_TTL: bool>(
-    only: &Version<'_>,
-    kind: &ColumnKind,
-    row: &mut MergedRow,
-    parts: &mut ColumnParts,
-    counts: &mut PurgeCounts,
-) -> Result<(), VersionError> {
-    let mut start = RowStart::EMPTY;
-    let read = only.row.read_start(&mut start);
-    read.map_err(|fault| describe(0, only, fault))?;
-    row.liveness = start.liveness;
-    row.deletion = start.deletion;
-    row.is_shadowable = start.is_shadowable;
-    if STRIPS_TTL {
-        strip_liveness(&mut row.liveness, counts);
-    }
-    let versions = std::slice::from_ref(only);
-    let active = DeletionTime::LIVE;
-    let mut sink =
-        VersionSink::<true, STRIPS_TTL>::new(row, parts, versions, kind, active, false, counts);
-    sink.map = only.map;
-    let read = only.row.read_cells(&start, 0, &mut sink);
-    let (present, has_ttl_or_tombstones) = (sink.present, sink.has_ttl_or_tombstones);
-    row.add_read(present, has_ttl_or_tombstones);
-    read.map_err(|fault| describe(0, only, fault))
-}
-
 /// Reads all versions and returns the active deletion for their cells.
-fn read_all<const STRIPS_TTL: bool>(
+#[inline(always)]
+fn read<const IS_SINGLE: bool>(
     versions: &[Version<'_>],
     context: &RowContext<'_>,
     kind: &ColumnKind,
@@ -260,15 +237,39 @@ fn read_all<const STRIPS_TTL: bool>(
     for (number, (start, version)) in starts.iter_mut().zip(versions).enumerate() {
         let read = version.row.read_start(start);
         read.map_err(|fault| describe(number, version, fault))?;
-        if STRIPS_TTL {
+        if kind.strips_ttl {
             strip_liveness(&mut start.liveness, counts);
         }
     }
-    let active = newest(&starts[..versions.len()], context.active, row);
-    let has_visits = kind.visits(context).is_some();
-    let mut sink = VersionSink::<false, STRIPS_TTL>::new(
-        row, parts, versions, kind, active, has_visits, counts,
-    );
+    let starts = &starts[..versions.len()];
+    let active = match starts {
+        [only] if IS_SINGLE => {
+            row.liveness = only.liveness;
+            row.deletion = only.deletion;
+            row.is_shadowable = only.is_shadowable;
+            DeletionTime::LIVE
+        }
+        _ => newest(starts, context.active, row),
+    };
+    let has_visits = !IS_SINGLE && kind.visits(context).is_some();
+    let mut sink = VersionSink::<IS_SINGLE> {
+        slots: &mut row.slots,
+        further: &mut row.present,
+        contexts: &mut row.contexts,
+        present: 0,
+        has_ttl_or_tombstones: false,
+        parts,
+        versions,
+        version: 0,
+        map: &[],
+        active,
+        kind,
+        dropped: ColumnDrop::default(),
+        has_visits,
+        needs_care: has_visits || kind.needs_care(),
+        counts,
+        error: None,
+    };
     for (number, (start, version)) in starts.iter().zip(versions).enumerate() {
         sink.version = number as u32;
         sink.map = version.map;
@@ -276,8 +277,12 @@ fn read_all<const STRIPS_TTL: bool>(
         read.map_err(|fault| describe(number, version, fault))?;
     }
     let (present, has_ttl_or_tombstones) = (sink.present, sink.has_ttl_or_tombstones);
+    let error = sink.error;
     row.add_read(present, has_ttl_or_tombstones);
-    Ok(active)
+    match error {
+        Some(error) => Err(error),
+        None => Ok(active),
+    }
 }
 
 /// Steps 1 to 4. Returns the active deletion for the cells.
@@ -328,10 +333,11 @@ fn describe(number: usize, version: &Version<'_>, fault: RowFault) -> VersionErr
 
 /// Receiver of the versions' cells. Fields that change with each cell are stored in the struct itself, and no
 /// function that is not inlined gets a reference to it, so that they stay in registers.
-struct VersionSink<'m, const IS_SINGLE: bool, const STRIPS_TTL: bool> {
+struct VersionSink<'m, const IS_SINGLE: bool> {
     /// Slots of simple columns, and the set of columns with a cell beyond those in `present`.
     slots: &'m mut [Cell],
     further: &'m mut ColumnSet,
+    contexts: &'m mut Contexts,
     /// Bit set of the first 64 columns that have a cell.
     present: u64,
     /// Whether some cell is a tombstone or has a TTL.
@@ -346,41 +352,14 @@ struct VersionSink<'m, const IS_SINGLE: bool, const STRIPS_TTL: bool> {
     /// Drop time of the complex column being read.
     dropped: ColumnDrop,
     has_visits: bool,
-    /// Whether there are dropped columns or counters, or the order of visits matters, which is so for few tables.
+    /// Whether each cell must be looked at.
     needs_care: bool,
     counts: &'m mut PurgeCounts,
+    /// First error in the value of a counter.
+    error: Option<VersionError>,
 }
 
-impl<'m, const IS_SINGLE: bool, const STRIPS_TTL: bool> VersionSink<'m, IS_SINGLE, STRIPS_TTL> {
-    #[inline(always)]
-    fn new(
-        row: &'m mut MergedRow,
-        parts: &'m mut ColumnParts,
-        versions: &'m [Version<'m>],
-        kind: &'m ColumnKind,
-        active: DeletionTime,
-        has_visits: bool,
-        counts: &'m mut PurgeCounts,
-    ) -> VersionSink<'m, IS_SINGLE, STRIPS_TTL> {
-        let (slots, further) = row.slots_and_present();
-        VersionSink {
-            slots,
-            further,
-            present: 0,
-            has_ttl_or_tombstones: false,
-            parts,
-            versions,
-            version: 0,
-            map: &[],
-            active,
-            kind,
-            dropped: ColumnDrop::default(),
-            has_visits,
-            needs_care: !kind.drops.is_empty() || kind.has_counters || has_visits,
-            counts,
-        }
-    }
-
+impl<const IS_SINGLE: bool> VersionSink<'_, IS_SINGLE> {
     #[inline(always)]
     fn has_cell(&self, index: u32) -> bool {
         if index < 64 {
@@ -391,47 +370,49 @@ impl<'m, const IS_SINGLE: bool, const STRIPS_TTL: bool> VersionSink<'m, IS_SINGL
     }
 }
 
-impl<const IS_SINGLE: bool, const STRIPS_TTL: bool> CellSink
-    for VersionSink<'_, IS_SINGLE, STRIPS_TTL>
-{
+impl<const IS_SINGLE: bool> CellSink for VersionSink<'_, IS_SINGLE> {
     #[inline(always)]
     fn simple(&mut self, column: usize, cell: Cell) {
         let Some(&index) = self.map.get(column) else {
             return;
         };
-        let cell = if STRIPS_TTL {
-            strip_cell(cell, self.counts)
+        let cell = if self.needs_care {
+            if self.has_visits {
+                self.parts.note_simple(cell.version, index);
+            }
+            match remaining(self.kind, self.kind.drop_of(index), cell, self.counts) {
+                Some(cell) => cell,
+                None => return,
+            }
         } else {
             cell
         };
-        self.has_ttl_or_tombstones |= cell.local_deletion_time != NO_DELETION_TIME;
-        if self.needs_care
-            && !takes(
-                self.parts,
-                self.kind,
-                index,
-                cell,
-                self.has_visits,
-                self.counts,
-            )
-        {
-            return;
-        }
         let has_cell = self.has_cell(index);
         let Some(slot) = self.slots.get_mut(index as usize) else {
             return;
         };
-        if !IS_SINGLE {
-            if self.active.deletes(cell.timestamp) {
-                return;
-            }
-            if has_cell
-                && (slot.timestamp > cell.timestamp
-                    || slot.timestamp == cell.timestamp && keeps(self.versions, slot, cell))
-            {
-                return;
-            }
+        if !IS_SINGLE && self.active.deletes(cell.timestamp) {
+            return;
         }
+        let cell = if self.needs_care && self.kind.is_counter(index) {
+            let stored = has_cell.then_some(*slot);
+            match add_counter(self.contexts, self.versions, stored, cell) {
+                Ok(cell) => cell,
+                Err(error) => {
+                    self.error.get_or_insert(error);
+                    return;
+                }
+            }
+        } else if !IS_SINGLE
+            && has_cell
+            && (slot.timestamp > cell.timestamp
+                || slot.timestamp == cell.timestamp && keeps(self.versions, slot, cell))
+        {
+            return;
+        } else {
+            cell
+        };
+        self.has_ttl_or_tombstones |= cell.local_deletion_time != NO_DELETION_TIME;
         *slot = cell;
         if index < 64 {
             self.present |= 1 << index
@@ -457,12 +438,11 @@ impl<const IS_SINGLE: bool, const STRIPS_TTL: bool> CellSink
 
     #[inline(always)]
     fn element(&mut self, cell: Cell) {
-        if self.dropped.covers(cell.timestamp) {
-            self.counts.of_dropped_columns += 1;
-            return;
-        }
-        let cell = if STRIPS_TTL {
-            strip_cell(cell, self.counts)
+        let cell = if self.needs_care {
+            match remaining(self.kind, self.dropped, cell, self.counts) {
+                Some(cell) => cell,
+                None => return,
+            }
         } else {
             cell
         };
@@ -471,31 +451,49 @@ impl<const IS_SINGLE: bool, const STRIPS_TTL: bool> CellSink
     }
 }
 
-/// Whether a cell of a simple column is stored in its slot: the column may have been dropped, or be a
-/// counter.
+/// A cell without what is removed as it is read: its TTL, or all of it if its column was dropped.
 #[cold]
 #[inline(never)]
-fn takes(
-    parts: &mut ColumnParts,
+fn remaining(
     kind: &ColumnKind,
-    index: u32,
+    dropped: ColumnDrop,
     cell: Cell,
-    has_visits: bool,
     counts: &mut PurgeCounts,
-) -> bool {
-    if kind.drop_of(index).covers(cell.timestamp) {
+) -> Option<Cell> {
+    if dropped.covers(cell.timestamp) {
         counts.of_dropped_columns += 1;
-        return false;
+        return None;
     }
-    if kind.has_counters {
-        parts.begin(index, cell.version, DeletionTime::LIVE);
-        parts.push(cell);
-        return false;
-    }
-    if has_visits {
-        parts.note_simple(cell.version, index);
-    }
-    true
+    Some(if kind.strips_ttl {
+        strip_cell(cell, counts)
+    } else {
+        cell
+    })
+}
+
+/// Adds a counter to the stored one of the versions before, if there is one.
+///
+/// # Errors
+/// Corruption if a value is not a context.
+#[inline(never)]
+fn add_counter(
+    contexts: &mut Contexts,
+    versions: &[Version<'_>],
+    stored: Option<Cell>,
+    cell: Cell,
+) -> Result<Cell, VersionError> {
+    let bytes = row_bytes(versions, cell.version);
+    let of_version = |error| VersionError {
+        number: cell.version as usize,
+        error,
+    };
+    let cell = contexts.read((&cell, bytes)).map_err(of_version)?;
+    let Some(stored) = stored else {
+        return Ok(cell);
+    };
+    let stored_bytes = row_bytes(versions, stored.version);
+    let added = contexts.reconcile((&stored, stored_bytes), (&cell, bytes));
+    added.map_err(of_version)
 }
 
 /// Whether `other`, the stored one of two cells with equal timestamps, stays.

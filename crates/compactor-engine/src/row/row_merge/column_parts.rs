@@ -1,7 +1,6 @@
-//! Columns whose cells are not simply replaced by newer ones: complex columns, whose cells are reconciled by
-//! path, and counters, which are added up.
+//! Complex columns, whose cells are reconciled by path.
 //!
-//! A part is what one version has of such a column. Parts are collected version by version and merged column
+//! A part is what one version has of a complex column. Parts are collected version by version and merged column
 //! by column.
 
 use std::cmp::Ordering;
@@ -13,7 +12,7 @@ use compactor_sstable::data::layout::ColumnLayout;
 use super::visits::{VisitOrder, Visits};
 use crate::row::merged_row::{ComplexColumn, MergedRow};
 use crate::row::reconcile::{first_wins, left_wins};
-use crate::row::row_version::{Version, VersionError, row_bytes};
+use crate::row::row_version::{Version, row_bytes};
 
 /// Parts of a row's columns. Reused.
 #[derive(Debug, Default)]
@@ -131,62 +130,6 @@ impl ColumnParts {
                 count: (row.cells.len() - first) as u32,
             });
         }
-    }
-
-    /// Adds up counters, and reconciles other simple columns with them.
-    ///
-    /// # Errors
-    /// Corruption if a value is not a context.
-    pub(super) fn merge_counters(
-        &mut self,
-        row: &mut MergedRow,
-        versions: &[Version<'_>],
-        columns: &[ColumnLayout],
-        active: DeletionTime,
-    ) -> Result<(), VersionError> {
-        self.parts.sort_by_key(|part| part.index);
-        for parts in self.parts.chunk_by(|a, b| a.index == b.index) {
-            let mut merged: Option<Cell> = None;
-            for part in parts {
-                let Some(&cell) = self.cells.get(part.first as usize) else {
-                    continue;
-                };
-                if active.deletes(cell.timestamp) {
-                    continue;
-                }
-                let bytes = row_bytes(versions, part.version);
-                let is_counter = columns
-                    .get(part.index as usize)
-                    .is_some_and(|column| column.is_counter);
-                let of_version = |error| VersionError {
-                    number: part.version as usize,
-                    error,
-                };
-                let cell = if is_counter {
-                    row.contexts.read((&cell, bytes)).map_err(of_version)?
-                } else {
-                    cell
-                };
-                merged = Some(match merged {
-                    None => cell,
-                    Some(best) => {
-                        let best_row = row_bytes(versions, best.version);
-                        let (best, cell) = ((&best, best_row), (&cell, bytes));
-                        if is_counter {
-                            row.contexts.reconcile(best, cell).map_err(of_version)?
-                        } else if left_wins(best, cell) {
-                            *best.0
-                        } else {
-                            *cell.0
-                        }
-                    }
-                });
-            }
-            if let (Some(cell), Some(part)) = (merged, parts.first()) {
-                row.put_cell(part.index, cell);
-            }
-        }
-        Ok(())
     }
 }
 
