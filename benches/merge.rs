@@ -3,22 +3,23 @@
 use std::sync::Arc;
 
 use compactor::NoObserver;
-use compactor_benches::memory::{MemoryBlocks, MemoryIndex};
+use compactor_benches::memory::MemoryOutput;
 use compactor_benches::shape::{NOW_S, Shape};
 use compactor_benches::table::{Key, Rows, Table, Totals, keys_for, scan, writer};
 use compactor_engine::input::column_map;
 use compactor_engine::job::OutsideSstables;
-use compactor_engine::merge::{MergeInput, PartitionMerger};
+use compactor_engine::merge::{InputFacts, MergeInput, PartitionMerger};
 use compactor_engine::read::MemorySource;
 use compactor_engine::write::PartitionWriter;
+use compactor_sstable::Version;
 use compactor_sstable::data::deletion_time::NO_DELETION_TIME;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 
 /// Uncompressed bytes of all inputs together, roughly.
 const LEN: usize = 8 << 20;
 
-type Merger = PartitionMerger<MemorySource, MemoryBlocks, MemoryIndex>;
-type Writer = PartitionWriter<MemoryBlocks, MemoryIndex>;
+type Merger = PartitionMerger<MemorySource, MemoryOutput>;
+type Writer = PartitionWriter<MemoryOutput>;
 
 /// How the inputs of a case relate, and what their merge must hold.
 struct Case {
@@ -63,11 +64,11 @@ fn merge(c: &mut Criterion) {
 }
 
 fn bench(c: &mut Criterion, name: &str, case: &Case) {
-    let merged = run(case.merger(MemoryBlocks::keeping()));
+    let merged = run(case.merger(MemoryOutput::keeping));
     assert_eq!(merged.partitions(), case.expected.partitions, "{name}");
-    let (blocks, _, _) = merged.finish();
+    let (output, _) = merged.finish();
     let layout = Arc::clone(&case.inputs[0].layout);
-    let data = blocks.kept.unwrap_or_default();
+    let data = output.kept.unwrap_or_default();
     let written = Table {
         layout,
         data,
@@ -80,7 +81,7 @@ fn bench(c: &mut Criterion, name: &str, case: &Case) {
     group.throughput(Throughput::Bytes(bytes as u64));
     group.bench_function(name, |b| {
         b.iter_batched(
-            || case.merger(MemoryBlocks::counting()),
+            || case.merger(MemoryOutput::counting),
             run,
             BatchSize::PerIteration,
         );
@@ -153,19 +154,20 @@ impl Case {
 
     /// A merge of the inputs that is about to begin. The first input is the oldest: its layout has
     /// the least timestamp, as the output's must.
-    fn merger(&self, blocks: MemoryBlocks) -> Merger {
+    fn merger(&self, memory: impl Fn(Version) -> MemoryOutput) -> Merger {
         let output = &self.inputs[0].layout;
         let inputs = self
             .inputs
             .iter()
             .map(|input| {
                 let map = column_map(&input.layout, output).expect("the same columns");
-                MergeInput::new(input.cursor(), map, output, NO_DELETION_TIME, NOW_S)
+                let facts = InputFacts::new(map, NO_DELETION_TIME);
+                MergeInput::new(input.cursor(), facts, output)
             })
             .collect();
         PartitionMerger::new(
             inputs,
-            writer(output, blocks),
+            writer(output, memory(output.version)),
             Arc::clone(output),
             NOW_S,
             i64::MIN,

@@ -1,6 +1,6 @@
 //! Merged rows into blocks, with index blocks and statistics on the way.
 
-use compactor_benches::memory::MemoryBlocks;
+use compactor_benches::memory::MemoryOutput;
 use compactor_benches::shape::Shape;
 use compactor_benches::table::{Key, Rows, keys_for, scan, writer};
 use compactor_engine::row::MergedRow;
@@ -35,7 +35,7 @@ fn row_encode(c: &mut Criterion) {
         group.throughput(Throughput::Bytes(table.data.len() as u64));
         group.bench_function(format!("{}/1MiB", shape.name()), |b| {
             b.iter_batched(
-                || writer(&rows.layout, MemoryBlocks::counting()),
+                || writer(&rows.layout, MemoryOutput::counting(rows.layout.version)),
                 |mut writer| {
                     for (key, rows) in &partitions {
                         writer.start_partition(&key.bytes, key.hash, DeletionTime::LIVE);

@@ -1,7 +1,7 @@
-//! Ends of the pipeline in memory.
+//! Output of the pipeline in memory.
 
 use compactor_engine::Result;
-use compactor_engine::write::{BlockOutput, IndexedPartition, SstableIndex};
+use compactor_engine::write::{IndexedPartition, PartitionSink};
 use compactor_sstable::Version;
 use compactor_sstable::big::index_info::{DEFAULT_COLUMN_INDEX_SIZE, PromotedIndexBuilder};
 use compactor_sstable::data::clustering::Kind;
@@ -10,32 +10,41 @@ use compactor_sstable::data::deletion_time::DeletionTime;
 /// Length of a block, as files are written.
 const BLOCK_LEN: usize = 256 << 10;
 
-/// Takes blocks, counts their bytes, and keeps them if asked to.
-#[derive(Debug, Default)]
-pub struct MemoryBlocks {
-    /// Everything so far, if it is kept.
+/// Takes blocks and entries of a BIG index, counts their bytes, and keeps those of blocks on request.
+#[derive(Debug)]
+pub struct MemoryOutput {
+    /// All blocks so far, if they are kept.
     pub kept: Option<Vec<u8>>,
-    /// Bytes so far.
-    pub len: u64,
     spare: Vec<Vec<u8>>,
+    promoted: PromotedIndexBuilder,
+    /// Index entries, one per partition.
+    pub entries: u64,
+    /// Bytes of promoted indexes.
+    pub promoted_bytes: u64,
 }
 
-impl MemoryBlocks {
-    /// Keeps all bytes.
-    pub fn keeping() -> MemoryBlocks {
-        MemoryBlocks {
+impl MemoryOutput {
+    /// Keeps all bytes of an SSTable of this version.
+    pub fn keeping(version: Version) -> MemoryOutput {
+        MemoryOutput {
             kept: Some(Vec::new()),
-            ..MemoryBlocks::default()
+            ..MemoryOutput::counting(version)
         }
     }
 
     /// Only counts: what is timed is the writing of rows, not the growth of one long vector.
-    pub fn counting() -> MemoryBlocks {
-        MemoryBlocks::default()
+    pub fn counting(version: Version) -> MemoryOutput {
+        MemoryOutput {
+            kept: None,
+            spare: Vec::new(),
+            promoted: PromotedIndexBuilder::new(version, DEFAULT_COLUMN_INDEX_SIZE),
+            entries: 0,
+            promoted_bytes: 0,
+        }
     }
 }
 
-impl BlockOutput for MemoryBlocks {
+impl PartitionSink for MemoryOutput {
     fn block_len(&self) -> usize {
         BLOCK_LEN
     }
@@ -48,36 +57,12 @@ impl BlockOutput for MemoryBlocks {
     }
 
     fn put_block(&mut self, block: Vec<u8>) {
-        self.len += block.len() as u64;
         if let Some(kept) = &mut self.kept {
             kept.extend_from_slice(&block);
         }
         self.spare.push(block);
     }
-}
 
-/// Takes index entries and keeps their number and size.
-#[derive(Debug)]
-pub struct MemoryIndex {
-    promoted: PromotedIndexBuilder,
-    /// Entries, one per partition.
-    pub entries: u64,
-    /// Bytes of promoted indexes.
-    pub promoted_bytes: u64,
-}
-
-impl MemoryIndex {
-    /// An index of the BIG format.
-    pub fn new(version: Version) -> MemoryIndex {
-        MemoryIndex {
-            promoted: PromotedIndexBuilder::new(version, DEFAULT_COLUMN_INDEX_SIZE),
-            entries: 0,
-            promoted_bytes: 0,
-        }
-    }
-}
-
-impl SstableIndex for MemoryIndex {
     #[inline]
     fn add_unfiltered(
         &mut self,

@@ -10,7 +10,7 @@ use compactor_sstable::data::layout::Layout;
 use compactor_sstable::partitioner::{KeyHash, Partitioner};
 use compactor_sstable::statistics::{CollectorSettings, MetadataCollector};
 
-use crate::memory::{MemoryBlocks, MemoryIndex};
+use crate::memory::MemoryOutput;
 use crate::shape::{Row, Shape};
 use compactor_testkit::Random;
 
@@ -132,7 +132,7 @@ impl Rows {
 
     /// Writes them.
     pub fn write(&self) -> Table {
-        let mut writer = writer(&self.layout, MemoryBlocks::keeping());
+        let mut writer = writer(&self.layout, MemoryOutput::keeping(self.layout.version));
         for (key, rows) in &self.partitions {
             writer.start_partition(&key.bytes, key.hash, DeletionTime::LIVE);
             for row in rows {
@@ -149,8 +149,8 @@ impl Rows {
             }
             writer.end_partition().expect("memory");
         }
-        let (blocks, _, _) = writer.finish();
-        let data = blocks.kept.unwrap_or_default();
+        let (output, _) = writer.finish();
+        let data = output.kept.unwrap_or_default();
         Table {
             layout: Arc::clone(&self.layout),
             data,
@@ -160,13 +160,9 @@ impl Rows {
 }
 
 /// A writer of partitions into memory.
-pub fn writer(
-    layout: &Arc<Layout>,
-    blocks: MemoryBlocks,
-) -> PartitionWriter<MemoryBlocks, MemoryIndex> {
+pub fn writer(layout: &Arc<Layout>, output: MemoryOutput) -> PartitionWriter<MemoryOutput> {
     let collector = MetadataCollector::new(CollectorSettings::default());
-    let index = MemoryIndex::new(layout.version);
-    PartitionWriter::new(Arc::clone(layout), blocks, index, collector).expect("memory")
+    PartitionWriter::new(Arc::clone(layout), output, collector).expect("memory")
 }
 
 /// An SSTable's data in memory.

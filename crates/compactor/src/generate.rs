@@ -27,9 +27,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use compactor_engine::merge::Observer;
 use compactor_engine::publish::{ExistingOutput, OutputClaim, Staging};
 use compactor_engine::read::Workers;
-use compactor_engine::write::{
-    BlockOutput, SstableIndex, SstableSettings, default_column_index_size,
-};
+use compactor_engine::write::{PartitionSink, SstableSettings, default_column_index_size};
 use compactor_io::{Io, IoOptions, WriteMode};
 use compactor_sstable::Version;
 use compactor_sstable::big::summary::DEFAULT_MIN_INDEX_INTERVAL;
@@ -399,12 +397,12 @@ impl Content {
         }
     }
 
-    fn write_partition<B: BlockOutput, I: SstableIndex>(
+    fn write_partition<O: PartitionSink>(
         &mut self,
         number: u64,
         is_shared: bool,
         key: &[u8],
-        out: &mut Output<'_, B, I>,
+        out: &mut Output<'_, O>,
     ) -> Result<()> {
         match self {
             Content::KeyValue(rows) => rows.write_partition(number, key, out),

@@ -7,7 +7,7 @@ use std::thread::ScopedJoinHandle;
 use std::time::Duration;
 
 use compactor_engine::merge::{InputObserver, InputRead, Observer};
-use compactor_engine::read::DataTrace;
+use compactor_engine::read::InputTrace;
 use compactor_engine::{Error, Result};
 use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::{Component, Error as FormatError};
@@ -100,7 +100,7 @@ impl Observer for CheckedMerge<'_, '_> {
 }
 
 impl InputObserver for CheckedMerge<'_, '_> {
-    fn trace(&mut self, data_path: &Path) -> Option<Box<dyn DataTrace>> {
+    fn trace(&mut self, data_path: &Path) -> Option<Box<dyn InputTrace>> {
         let Feeds { tries, indexed } = &mut self.feeds;
         let of_tries = tries.as_ref().and_then(|feed| feed.trace(data_path));
         of_tries.or_else(|| indexed.as_mut()?.trace(data_path))

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use compactor_engine::input::column_map;
 use compactor_engine::job::{Budget, Demands, OutsideSstables, decide_settings};
-use compactor_engine::merge::{MergeInput, Observer, PartitionMerger};
+use compactor_engine::merge::{InputFacts, MergeInput, Observer, PartitionMerger};
 use compactor_engine::publish::{OutputClaim, Staging};
 use compactor_engine::read::{Cursor, Workers};
 use compactor_engine::write::{
@@ -140,7 +140,11 @@ impl Writing<'_> {
             let path = descriptor.path(Component::Data);
             let cursor = Cursor::new(source, Arc::clone(&self.stored.layout), PARTITIONER, path);
             let map = column_map(&self.stored.layout, &layout)?;
-            inputs.push(MergeInput::new(cursor, map, &layout, i64::MAX, NEVER));
+            inputs.push(MergeInput::new(
+                cursor,
+                InputFacts::new(map, i64::MAX),
+                &layout,
+            ));
         }
         let merger = PartitionMerger::new(inputs, partitions, layout, NEVER, NEVER);
         let (partitions, _) = merger.run(&OutsideSstables::Unknown, observer)?;

@@ -4,13 +4,14 @@
 //! it reads in batches to a concurrent thread, which looks up each key and validates each block of rows.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use compactor_engine::input::{SharedTries, SidecarFacts, TrieFiles, parse_data_name};
-use compactor_engine::read::{BatchedTrace, DataTrace, TraceBatch, TraceEvent};
+use compactor_engine::read::{DataTrace, InputTrace, TraceBatch, TraceEvent};
 use compactor_io::{Io, ReadMode};
 use compactor_sstable::data::clustering::ClusteringComparator;
 use compactor_sstable::data::deletion_time::DeletionTime;
@@ -48,8 +49,8 @@ pub(crate) struct TrieInput {
 #[derive(Debug)]
 struct Batch {
     input: usize,
-    told: TraceBatch,
-    is_last: bool,
+    /// `None` at the end.
+    events: Option<TraceBatch>,
 }
 
 /// Sending side, used by the merge.
@@ -74,19 +75,40 @@ pub(crate) fn channel(inputs: &[TrieInput]) -> (TrieFeed, TrieBatches) {
 
 impl TrieFeed {
     /// Returns the trace that sends the partitions of an input; `None` for an input that is not checked.
-    pub(crate) fn trace(&self, data_path: &Path) -> Option<Box<dyn DataTrace>> {
-        let input = *self.inputs.get(data_path)?;
-        let sender = self.sender.clone();
-        let hand_over = move |told, is_last| {
-            let batch = Batch {
-                input,
-                told,
-                is_last,
-            };
-            // Sending fails only if the check has failed, which stops the merge.
-            let _ = sender.send(batch);
-        };
-        Some(Box::new(BatchedTrace::new(hand_over)))
+    pub(crate) fn trace(&self, data_path: &Path) -> Option<Box<dyn InputTrace>> {
+        Some(Box::new(FedTrace {
+            input: *self.inputs.get(data_path)?,
+            sender: self.sender.clone(),
+        }))
+    }
+}
+
+/// Trace that sends the partitions of an input.
+#[derive(Debug)]
+struct FedTrace {
+    input: usize,
+    sender: SyncSender<Batch>,
+}
+
+impl FedTrace {
+    fn send(&self, events: Option<TraceBatch>) {
+        let input = self.input;
+        // Sending fails only if the check has failed, which stops the merge.
+        let _ = self.sender.send(Batch { input, events });
+    }
+}
+
+impl InputTrace for FedTrace {
+    fn of_part(&mut self, _positions: Range<u64>) -> Option<Box<dyn DataTrace>> {
+        None
+    }
+
+    fn batch(&mut self, batch: TraceBatch) {
+        self.send(Some(batch));
+    }
+
+    fn end(&mut self) {
+        self.send(None);
     }
 }
 
@@ -152,25 +174,23 @@ struct TrieCheck<'a> {
 
 impl TrieCheck<'_> {
     fn take(&mut self, batch: &Batch) {
-        for event in batch.told.events() {
-            match event {
+        let Some(events) = &batch.events else {
+            return self.end();
+        };
+        for (name, event) in events.events() {
+            match *event {
                 TraceEvent::Partition {
-                    key,
                     hash,
                     position,
                     deletion,
                 } => {
+                    let key = name;
                     let is_indexed = self.partition(key, &hash, position);
                     self.begun = is_indexed.then_some(deletion);
                     self.last_key.clear();
                     self.last_key.extend_from_slice(key);
                 }
-                TraceEvent::Unfiltered {
-                    at,
-                    kind,
-                    name,
-                    open,
-                } => {
+                TraceEvent::Unfiltered { ref at, kind, open } => {
                     self.begin_rows(at.start);
                     if let Some(blocks) = &mut self.blocks {
                         blocks.unfiltered(at.start, kind, name, &open);
@@ -183,9 +203,6 @@ impl TrieCheck<'_> {
                     }
                 }
             }
-        }
-        if batch.is_last {
-            self.end();
         }
     }
 

@@ -15,7 +15,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use compactor_engine::input::parse_data_name;
-use compactor_engine::read::DataTrace;
+use compactor_engine::read::{DataTrace, InputTrace, TraceBatch};
 use compactor_io::{Io, ReadMode, ReadaheadOptions};
 use compactor_sstable::Component;
 use compactor_sstable::data::clustering::Kind;
@@ -180,7 +180,7 @@ pub(crate) fn connect(inputs: &[IndexedInput], ahead_bytes: usize) -> (IndexedFe
 
 impl IndexedFeed {
     /// Returns the trace of the partitions of an input; `None` for an input that is not checked.
-    pub(crate) fn trace(&mut self, data_path: &Path) -> Option<Box<dyn DataTrace>> {
+    pub(crate) fn trace(&mut self, data_path: &Path) -> Option<Box<dyn InputTrace>> {
         let mut inputs = self.inputs.iter_mut().enumerate();
         let (number, (input, is_traced)) = inputs.find(|(_, (i, _))| i.data_path == data_path)?;
         let descriptor = parse_data_name(data_path).ok()?;
@@ -357,20 +357,18 @@ impl DataTrace for IndexedTrace {
     }
 
     fn end(&mut self) {
-        // Entries without a partition are detected by the hash over all of them.
-        match self.part.take() {
-            None => self.ahead.set_merge(self.input, MergeState::AtEnd),
-            Some(part) => {
-                if let Some(waiting) = self.ahead.lock().inputs.get_mut(self.input) {
-                    waiting.end_part(&part);
-                }
-                self.ahead.taken.notify_all();
-                // Receives no further events.
-                self.part = Some(u64::MAX..u64::MAX);
+        if let Some(part) = self.part.take() {
+            if let Some(waiting) = self.ahead.lock().inputs.get_mut(self.input) {
+                waiting.end_part(&part);
             }
+            self.ahead.taken.notify_all();
+            // Receives no further events.
+            self.part = Some(u64::MAX..u64::MAX);
         }
     }
+}
 
+impl InputTrace for IndexedTrace {
     fn of_part(&mut self, positions: Range<u64>) -> Option<Box<dyn DataTrace>> {
         Some(Box::new(IndexedTrace {
             ahead: Arc::clone(&self.ahead),
@@ -383,6 +381,14 @@ impl DataTrace for IndexedTrace {
             current: None,
             part: Some(positions),
         }))
+    }
+
+    /// Each part has its own listener.
+    fn batch(&mut self, _batch: TraceBatch) {}
+
+    fn end(&mut self) {
+        // Entries without a partition are detected by the hash over all of them.
+        self.ahead.set_merge(self.input, MergeState::AtEnd);
     }
 }
 

@@ -20,6 +20,7 @@ use compactor_sstable::types::CqlType;
 use compactor_sstable::{Component, Error as FormatError, Version};
 
 use crate::error::{Error, Result};
+use crate::input::by_kind::ByKind;
 
 /// An input of the union.
 #[derive(Clone, Copy, Debug)]
@@ -31,24 +32,7 @@ pub struct HeaderSource<'a> {
 }
 
 /// Index of each column of an input in the output header.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ColumnMap {
-    /// Static columns, in the input's order.
-    pub static_columns: Vec<u32>,
-    /// Regular columns, in the input's order.
-    pub regular_columns: Vec<u32>,
-}
-
-impl ColumnMap {
-    /// Map of the static or the regular columns.
-    pub fn of_kind(&self, is_static: bool) -> &[u32] {
-        if is_static {
-            &self.static_columns
-        } else {
-            &self.regular_columns
-        }
-    }
-}
+pub type ColumnMap = ByKind<u32>;
 
 /// Returns the decoding layout of an SSTable.
 ///

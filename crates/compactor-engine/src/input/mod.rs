@@ -2,6 +2,7 @@
 //! range.
 
 pub(crate) mod bti_split_index;
+pub(crate) mod by_kind;
 pub(crate) mod component_file;
 pub(crate) mod component_list;
 pub(crate) mod header_union;

@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use compactor_io::{InputFile, Io};
 use compactor_sstable::Component;
@@ -14,31 +13,9 @@ use crate::error::{Error, Result};
 use crate::input::key_estimate::partition_count;
 use crate::input::sstable::InputSstable;
 use crate::read::cursor::Cursor;
-use crate::read::decode::{DecodeOptions, DecodedBlocks, Encoding, Recycled};
+use crate::read::decode::{DecodeOptions, DecodedBlocks, Encoding, Reading, Recycled};
 use crate::read::expected_partitions::{CursorRange, ExpectedPartitions};
 use crate::read::hex::hex;
-use crate::read::rate_limiter::RateLimiter;
-use crate::read::workers::WorkerQueue;
-
-/// Read settings of the inputs.
-#[derive(Clone, Debug)]
-pub(crate) struct Reading {
-    pub(crate) decode: DecodeOptions,
-    pub(crate) queue: WorkerQueue,
-    pub(crate) cancelled: Arc<AtomicBool>,
-    pub(crate) limiter: Option<Arc<RateLimiter>>,
-}
-
-/// Part of an SSTable: a byte range of its content, and the ring positions between which its partitions are.
-#[derive(Clone, Debug)]
-pub(crate) struct Part {
-    pub(crate) start: u64,
-    pub(crate) end: u64,
-    /// Lower bound, inclusive; `None` for the first range.
-    pub(crate) from: Option<Position>,
-    /// Upper bound, exclusive; `None` for the last range.
-    pub(crate) below: Option<Position>,
-}
 
 /// An input with an open `Data.db`.
 #[derive(Debug)]
@@ -76,29 +53,21 @@ impl RangeInput {
         self.encoding.data_len()
     }
 
-    /// Returns a cursor over a part of the input.
-    pub(crate) fn cursor(&self, part: &Part, reading: &Reading) -> Cursor<DecodedBlocks> {
+    /// Returns a cursor over a range of the input.
+    pub(crate) fn cursor(&self, range: CursorRange, reading: Reading) -> Cursor<DecodedBlocks> {
         let blocks = DecodedBlocks::start_range(
             self.file.clone(),
             Arc::clone(&self.encoding),
             Arc::clone(&self.recycled),
-            part.start..part.end,
-            reading.decode,
-            reading.queue.clone(),
-            Arc::clone(&reading.cancelled),
-        )
-        .limited_by(reading.limiter.clone());
+            range.start..range.end,
+            reading,
+        );
         let lead_len = blocks.lead_len();
-        let bounds = CursorRange {
-            start: part.start,
-            from: part.from,
-            below: part.below,
-        };
         let layout = Arc::clone(&self.layout);
-        let path = self.path.clone();
-        let mut cursor =
-            Cursor::over_range(blocks, lead_len, bounds, layout, self.partitioner, path);
-        if part.from.is_none() && part.below.is_none() {
+        let is_whole = range.from.is_none() && range.below.is_none();
+        let cursor = Cursor::new(blocks, layout, self.partitioner, self.path.clone());
+        let mut cursor = cursor.in_range(lead_len, range);
+        if is_whole {
             cursor.expect(self.expected.clone());
         }
         cursor
@@ -109,7 +78,7 @@ impl RangeInput {
     /// # Errors
     /// Damage at that position, or a failed read.
     pub(crate) fn key_at(&self, position: u64, reading: &Reading) -> Result<Position> {
-        let part = Part {
+        let range = CursorRange {
             start: position,
             end: self.data_len(),
             from: Some((i64::MIN, 0)),
@@ -125,7 +94,7 @@ impl RangeInput {
             limiter: None,
             ..reading.clone()
         };
-        let mut cursor = self.cursor(&part, &reading);
+        let mut cursor = self.cursor(range, reading);
         cursor.next_partition()?;
         Ok(cursor.position_in_ring())
     }

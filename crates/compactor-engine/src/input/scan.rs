@@ -2,14 +2,13 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use compactor_io::{Io, ReadMode};
 
 use crate::error::Result;
 use crate::input::sstable::InputSstable;
 use crate::read::cursor::Cursor;
-use crate::read::decode::{DecodeOptions, DecodedBlocks};
+use crate::read::decode::{DecodeOptions, DecodedBlocks, Reading};
 use crate::read::window::HEADROOM;
 use crate::read::workers::Workers;
 
@@ -40,14 +39,17 @@ impl Scan {
         let blocks = DecodedBlocks::start(
             sstable.data.open(io)?,
             Arc::clone(&sstable.encoding),
-            DecodeOptions {
-                block_len: 256 << 10,
-                depth: 4,
-                decoded: 2,
-                headroom: HEADROOM,
+            Reading {
+                decode: DecodeOptions {
+                    block_len: 256 << 10,
+                    depth: 4,
+                    decoded: 2,
+                    headroom: HEADROOM,
+                },
+                queue: workers.queue(),
+                cancelled: Arc::default(),
+                limiter: None,
             },
-            workers.queue(),
-            Arc::new(AtomicBool::new(false)),
         );
         let cursor = Cursor::new(
             blocks,

@@ -3,7 +3,7 @@
 //! A split point between ranges is a ring position. The index gives the position in `Data.db` of the first
 //! partition at or after it. That position is not trusted: the readers of the ranges on both sides check that
 //! the partitions of the first end where those of the second begin, and that each belongs to its range
-//! ([`Cursor::over_range`](crate::read::cursor::Cursor::over_range)).
+//! ([`Cursor::in_range`](crate::read::cursor::Cursor::in_range)).
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};

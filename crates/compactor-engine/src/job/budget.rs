@@ -12,7 +12,7 @@ use crate::input::sample::Sample;
 use crate::input::sstable::InputSstable;
 use crate::read::decode::{BLOCKS_PER_REQUEST, DecodeOptions};
 use crate::read::window::HEADROOM;
-use crate::write::sstable_writer::SstableSettings;
+use crate::write::sstable_settings::SstableSettings;
 
 /// Uncompressed bytes per chunk of an intermediate SSTable.
 pub(crate) const INTERMEDIATE_CHUNK_LEN: u32 = 16 << 10;

@@ -8,7 +8,7 @@ use crate::job::staged_merge::{SerialTimes, StagedMerge};
 use crate::merge::merge_counts::MergeCounts;
 use crate::merge::observer::{InputObserver, InputRead, Observer};
 use crate::publish::staging::Staging;
-use crate::read::data_trace::DataTrace;
+use crate::read::input_trace::InputTrace;
 
 /// Results of the passes before the last. Intermediate SSTables are deleted when this is dropped.
 #[derive(Debug, Default)]
@@ -118,7 +118,7 @@ impl Observer for PassObserver<'_> {
 }
 
 impl InputObserver for PassObserver<'_> {
-    fn trace(&mut self, data_path: &Path) -> Option<Box<dyn DataTrace>> {
+    fn trace(&mut self, data_path: &Path) -> Option<Box<dyn InputTrace>> {
         if self.earlier.intermediates.contains_key(data_path) {
             return None;
         }

@@ -30,7 +30,7 @@ use crate::publish::inputs_at_open::InputsAtOpen;
 use crate::publish::output_claim::OutputClaim;
 use crate::publish::output_id::OutputIds;
 use crate::row::dropped_columns::DropTimes;
-use crate::write::sstable_writer::SstableSettings;
+use crate::write::sstable_settings::SstableSettings;
 
 /// A merge whose inputs are opened and validated and whose settings are decided; nothing has been written.
 #[derive(Debug)]

@@ -19,7 +19,6 @@ use crate::job::merge_job::MergeJob;
 use crate::job::pass::RangeDestination;
 use crate::job::range_plan::RangePlan;
 use crate::job::range_run::Destination;
-use crate::job::row_sender::RowSender;
 use crate::merge::observer::{Observer, Unchecked};
 use crate::read::cursor::Cursor;
 use crate::read::window::{Block, BlockSource, HEADROOM};
@@ -114,7 +113,7 @@ impl MergeJob {
         let plan = RangePlan::of(self)?;
         let scanner_order = self.scanner_order();
         let output = RangeDestination {
-            destination: Destination::Rows(RowSender::new(sender)),
+            destination: Destination::Rows(sender),
             layout,
             blocks: Arc::new(OutputBlocks::new(Budget::most_output_blocks(
                 self.options.threads,

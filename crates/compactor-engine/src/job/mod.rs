@@ -20,7 +20,6 @@ pub(crate) mod range_run;
 pub(crate) mod range_sequencer;
 pub(crate) mod range_summary;
 pub(crate) mod refused_inputs;
-pub(crate) mod row_sender;
 pub(crate) mod shadow_plan;
 pub(crate) mod splicer;
 pub(crate) mod staged_merge;

@@ -16,8 +16,8 @@ use crate::input::key_estimate::estimate_keys;
 use crate::input::sstable::{InputSstable, WRITABLE};
 use crate::job::options::{MergeOptions, OutputCompression};
 use crate::publish::output_id::next_id;
-use crate::write::sstable_index::default_column_index_size;
-use crate::write::sstable_writer::SstableSettings;
+use crate::write::format_index::default_column_index_size;
+use crate::write::sstable_settings::SstableSettings;
 
 /// Returns the header over all inputs, newest first.
 pub(crate) fn union_of(inputs: &[InputSstable]) -> Result<SerializationHeader> {

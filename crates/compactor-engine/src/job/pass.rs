@@ -10,7 +10,7 @@ use compactor_sstable::data::layout::Layout;
 use crate::error::{Error, Result};
 use crate::input::header_union::column_map;
 use crate::input::key_estimate::keys_per_sstable;
-use crate::input::range_input::{RangeInput, Reading};
+use crate::input::range_input::RangeInput;
 use crate::job::earlier_passes::EarlierPasses;
 use crate::job::merge_job::MergeJob;
 use crate::job::merged_input::MergedInput;
@@ -21,9 +21,10 @@ use crate::job::range_sequencer::{RangeSequencer, SequencerLimits};
 use crate::job::splicer::Splicer;
 use crate::job::staged_merge::{MergeOutcome, SerialTimes, StagedMerge};
 use crate::merge::merge_counts::MergeCounts;
+use crate::merge::merge_input::InputFacts;
 use crate::merge::observer::{InputObserver, InputRead, Observer};
 use crate::publish::staging::Staging;
-use crate::read::decode::Encoding;
+use crate::read::decode::{Encoding, Reading};
 use crate::read::workers::WorkerQueue;
 use crate::write::output_blocks::OutputBlocks;
 use crate::write::outputs::{OutputSettings, Outputs};
@@ -219,11 +220,13 @@ impl MergeJob {
             let path = input.data_path();
             inputs.push(MergedInput {
                 file: RangeInput::open(&self.io, &input)?,
-                map: column_map(&input.layout, &layout)?,
-                min_local_deletion_time_s: stats.min_local_deletion_time,
-                may_have_dropped: self.drops.may_cover(stats.min_timestamp),
-                has_ttl_to_strip: self.options.strip_ttl && input.may_have_ttl(),
-                is_intermediate: is_intermediate(&path),
+                facts: InputFacts {
+                    map: column_map(&input.layout, &layout)?,
+                    min_local_deletion_time_s: stats.min_local_deletion_time,
+                    may_have_dropped: self.drops.may_cover(stats.min_timestamp),
+                    has_ttl_to_strip: self.options.strip_ttl && input.may_have_ttl(),
+                    is_intermediate: is_intermediate(&path),
+                },
                 trace: Mutex::new(observer.trace(&path)),
             });
         }

@@ -5,9 +5,7 @@
 //! ranges to an output one after the other; the output is the same to the byte as if one merge had written
 //! it.
 
-use std::cell::RefCell;
 use std::fmt::Debug;
-use std::rc::Rc;
 use std::sync::Arc;
 
 use compactor_sstable::Format;
@@ -17,15 +15,13 @@ use compactor_sstable::data::clustering::Kind;
 use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::partitioner::KeyHash;
 use compactor_sstable::statistics::{HyperLogLogPlus, MetadataCollector, TimeRun};
-use compactor_sstable::types::CqlType;
 
 use crate::error::Result;
 use crate::job::range_summary::RangeSummary;
 use crate::read::data_trace::DataTrace;
 use crate::read::trace_batch::{BatchedTrace, TraceBatch};
-use crate::write::format_index::IndexSettings;
-use crate::write::partition_writer::BlockOutput;
-use crate::write::sstable_index::{IndexedPartition, SstableIndex};
+use crate::write::partition_sink::{IndexedPartition, PartitionSink};
+use crate::write::sstable_settings::SstableSettings;
 
 /// Piece of a range's output.
 #[derive(Debug)]
@@ -57,106 +53,6 @@ pub(crate) struct RangeBlock {
     pub(crate) index: IndexBatch,
     /// Local deletion times in it, in order.
     pub(crate) times: Vec<TimeRun>,
-}
-
-/// Receiver of a range's blocks.
-#[derive(Debug)]
-pub(crate) struct RangeBlocks {
-    pub(crate) merge: Arc<dyn PieceSink>,
-    pub(crate) range: usize,
-    pub(crate) block_len: usize,
-    index: Rc<RefCell<IndexBatch>>,
-    times: Vec<TimeRun>,
-}
-
-impl RangeBlocks {
-    pub(crate) fn new(
-        merge: Arc<dyn PieceSink>,
-        range: usize,
-        block_len: usize,
-        index: &RangeIndex,
-    ) -> RangeBlocks {
-        RangeBlocks {
-            merge,
-            range,
-            block_len,
-            index: Rc::clone(&index.batch),
-            times: Vec::new(),
-        }
-    }
-}
-
-impl BlockOutput for RangeBlocks {
-    fn block_len(&self) -> usize {
-        self.block_len
-    }
-
-    fn take_buffer(&mut self) -> Result<Vec<u8>> {
-        self.merge.take_buffer(self.block_len)
-    }
-
-    fn put_block(&mut self, block: Vec<u8>) {
-        let index = self.index.borrow_mut().take();
-        let times = std::mem::take(&mut self.times);
-        if block.is_empty() && index.parts.is_empty() && times.is_empty() {
-            return;
-        }
-        let len = block.capacity() + index.len() + size_of_val(&times[..]);
-        let block = RangeBlock {
-            bytes: block,
-            index,
-            times,
-        };
-        // If the merge has been stopped, taking the next buffer fails.
-        Arc::clone(&self.merge).push(self.range, Piece::Block(block), len);
-    }
-
-    fn before_block(&mut self, collector: &mut MetadataCollector) {
-        self.times = collector.take_times();
-    }
-}
-
-/// Discards blocks.
-#[derive(Debug)]
-pub(crate) struct DiscardBlocks {
-    pub(crate) block_len: usize,
-    pub(crate) spare: Vec<u8>,
-}
-
-impl BlockOutput for DiscardBlocks {
-    fn block_len(&self) -> usize {
-        self.block_len
-    }
-
-    fn take_buffer(&mut self) -> Result<Vec<u8>> {
-        Ok(std::mem::take(&mut self.spare))
-    }
-
-    fn put_block(&mut self, mut block: Vec<u8>) {
-        block.clear();
-        self.spare = block;
-    }
-}
-
-/// Discards index entries.
-#[derive(Debug)]
-pub(crate) struct DiscardIndex;
-
-impl SstableIndex for DiscardIndex {
-    fn add_unfiltered(
-        &mut self,
-        _start: u64,
-        _end: u64,
-        _kind: Kind,
-        _body: &[u8],
-        _open_marker: &DeletionTime,
-    ) -> Result<u64> {
-        Ok(u64::MAX)
-    }
-
-    fn add_partition(&mut self, _partition: &IndexedPartition<'_>) -> Result<bool> {
-        Ok(false)
-    }
 }
 
 /// Index entries, each after the blocks of its partition's rows. Keys, promoted indexes and separators are
@@ -217,12 +113,16 @@ impl IndexBatch {
     }
 }
 
-/// Builder of the index entries of a range.
+/// Output of a range: blocks with the index entries of the partitions that end in them.
 #[derive(Debug)]
-pub(crate) struct RangeIndex {
+pub(crate) struct RangeOutput {
+    merge: Arc<dyn PieceSink>,
+    range: usize,
+    block_len: usize,
     rows: RowIndexBuilder,
-    /// Entries to be passed on with the next block.
-    batch: Rc<RefCell<IndexBatch>>,
+    /// Index entries and times to be passed on with the next block.
+    index: IndexBatch,
+    times: Vec<TimeRun>,
 }
 
 /// Builder of the row index of a partition, in the format of the output.
@@ -232,29 +132,65 @@ enum RowIndexBuilder {
     Bti(Box<RowBlocks>),
 }
 
-impl RangeIndex {
-    /// Creates a builder for an output with these settings.
+impl RangeOutput {
+    /// Creates the output of a range in blocks of `block_len` bytes, for an SSTable with these settings.
     ///
     /// # Errors
     /// Clustering types that the format cannot index.
-    pub(crate) fn new(settings: &IndexSettings<'_>) -> Result<RangeIndex> {
-        let size = settings.column_index_size;
-        let rows = match settings.version.format() {
-            Format::Big => RowIndexBuilder::Big(PromotedIndexBuilder::new(settings.version, size)),
-            Format::Bti => {
-                let types = settings.header.clustering_types.iter();
-                let types: Vec<CqlType> = types.map(|t| t.cql_type.clone()).collect();
-                RowIndexBuilder::Bti(Box::new(RowBlocks::new(&types, size)?))
-            }
+    pub(crate) fn new(
+        merge: Arc<dyn PieceSink>,
+        range: usize,
+        block_len: usize,
+        settings: &SstableSettings,
+    ) -> Result<RangeOutput> {
+        let (version, size) = (settings.descriptor.version, settings.column_index_size);
+        let rows = match version.format() {
+            Format::Big => RowIndexBuilder::Big(PromotedIndexBuilder::new(version, size)),
+            Format::Bti => RowIndexBuilder::Bti(Box::new(RowBlocks::new(
+                &settings.clustering_types(),
+                size,
+            )?)),
         };
-        Ok(RangeIndex {
+        Ok(RangeOutput {
+            merge,
+            range,
+            block_len,
             rows,
-            batch: Rc::default(),
+            index: IndexBatch::default(),
+            times: Vec::new(),
         })
     }
 }
 
-impl SstableIndex for RangeIndex {
+impl PartitionSink for RangeOutput {
+    fn block_len(&self) -> usize {
+        self.block_len
+    }
+
+    fn take_buffer(&mut self) -> Result<Vec<u8>> {
+        self.merge.take_buffer(self.block_len)
+    }
+
+    fn put_block(&mut self, block: Vec<u8>) {
+        let index = self.index.take();
+        let times = std::mem::take(&mut self.times);
+        if block.is_empty() && index.parts.is_empty() && times.is_empty() {
+            return;
+        }
+        let len = block.capacity() + index.len() + size_of_val(&times[..]);
+        let block = RangeBlock {
+            bytes: block,
+            index,
+            times,
+        };
+        // If the merge has been stopped, taking the next buffer fails.
+        Arc::clone(&self.merge).push(self.range, Piece::Block(block), len);
+    }
+
+    fn before_block(&mut self, collector: &mut MetadataCollector) {
+        self.times = collector.take_times();
+    }
+
     #[inline]
     fn add_unfiltered(
         &mut self,
@@ -269,12 +205,11 @@ impl SstableIndex for RangeIndex {
                 Ok(promoted.add_unfiltered(start, end, kind, body, open_marker))
             }
             RowIndexBuilder::Bti(rows) => {
-                let batch = &self.batch;
-                let tell = |block: SeparatedBlock<'_>| {
-                    batch.borrow_mut().add_block(block);
+                let add = |block: SeparatedBlock<'_>| {
+                    self.index.add_block(block);
                     Ok(())
                 };
-                Ok(rows.add_unfiltered(start, end, kind, body, open_marker, tell)?)
+                Ok(rows.add_unfiltered(start, end, kind, body, open_marker, add)?)
             }
         }
     }
@@ -288,23 +223,22 @@ impl SstableIndex for RangeIndex {
             header_len,
             deletion,
         } = *partition;
-        let batch = &mut *self.batch.borrow_mut();
         let (mut promoted_len, mut blocks) = (0, 0);
         match &mut self.rows {
             RowIndexBuilder::Big(builder) => {
                 let promoted = builder.finish(header_len, &deletion)?;
                 promoted_len = promoted.len();
-                batch.bytes.extend_from_slice(promoted);
+                self.index.bytes.extend_from_slice(promoted);
             }
             RowIndexBuilder::Bti(rows) => {
                 blocks = rows.finish(|block| {
-                    batch.add_block(block);
+                    self.index.add_block(block);
                     Ok(())
                 })?;
             }
         }
-        batch.bytes.extend_from_slice(key);
-        batch.parts.push(IndexPart::Partition {
+        self.index.bytes.extend_from_slice(key);
+        self.index.parts.push(IndexPart::Partition {
             hash,
             cardinality_hash: HyperLogLogPlus::hash(key),
             position,
@@ -324,8 +258,7 @@ pub(crate) fn buffered_trace(
     merge: Arc<dyn PieceSink>,
     range: usize,
 ) -> Box<dyn DataTrace> {
-    // The last batch of the range is not the last of the input.
-    let submit = move |batch: TraceBatch, _| {
+    let submit = move |batch: TraceBatch| {
         let len = batch.len();
         // If the merge has been stopped, it ends elsewhere.
         Arc::clone(&merge).push(range, Piece::Trace(input, batch), len);

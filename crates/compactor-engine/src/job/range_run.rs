@@ -14,33 +14,31 @@ use std::time::{Duration, Instant};
 use compactor_io::Io;
 use compactor_sstable::data::layout::Layout;
 use compactor_sstable::statistics::MetadataCollector;
+use crossbeam_channel::Sender;
 
 use crate::error::{Error, Result};
-use crate::input::range_input::{Part, Reading};
 use crate::job::merged_input::MergedInput;
 use crate::job::options::MergeOptions;
 use crate::job::overlapping::OutsideSstables;
-use crate::job::range_output::{
-    DiscardBlocks, DiscardIndex, Piece, PieceSink, RangeBlocks, RangeIndex, buffered_trace,
-};
+use crate::job::range_output::{Piece, PieceSink, RangeOutput, buffered_trace};
 use crate::job::range_plan::RangePlan;
-use crate::job::range_sequencer::{Next, Pushed, RangeSequencer};
-use crate::job::range_summary::{Collected, RangeRead, RangeSummary};
-use crate::job::row_sender::RowSender;
+use crate::job::range_sequencer::{Next, RangeSequencer};
+use crate::job::range_summary::{RangeRead, RangeSummary};
 use crate::job::shadow_plan::ShadowPlan;
 use crate::job::splicer::{Splicer, StatisticsReplay};
 use crate::merge::merge_input::MergeInput;
 use crate::merge::observer::Observer;
-use crate::merge::partition_merge::{Merged, PartitionMerger};
+use crate::merge::partition_merge::PartitionMerger;
 use crate::read::cursor::Cursor;
-use crate::read::decode::DecodedBlocks;
+use crate::read::decode::{DecodedBlocks, Reading};
+use crate::read::expected_partitions::CursorRange;
 use crate::read::workers::WorkerQueue;
 use crate::row::dropped_columns::DropTimes;
-use crate::write::format_index::IndexSettings;
+use crate::write::discard_output::DiscardOutput;
 use crate::write::output_blocks::OutputBlocks;
-use crate::write::partition_writer::{BlockOutput, PartitionWriter};
-use crate::write::sstable_index::SstableIndex;
-use crate::write::sstable_writer::SstableSettings;
+use crate::write::partition_sink::PartitionSink;
+use crate::write::partition_writer::PartitionWriter;
+use crate::write::sstable_settings::SstableSettings;
 
 /// State that all threads of a merge share.
 #[derive(Debug)]
@@ -82,8 +80,8 @@ pub(crate) struct PreparedRanges {
 }
 
 /// Merge of a range before its first partition.
-struct BegunRange<B, I> {
-    merger: PartitionMerger<DecodedBlocks, B, I>,
+struct BegunRange<O> {
+    merger: PartitionMerger<DecodedBlocks, O>,
     /// Numbers of its inputs.
     numbers: Vec<usize>,
     /// Sum of the start positions in its inputs.
@@ -95,8 +93,8 @@ struct BegunRange<B, I> {
 pub(crate) enum Destination {
     /// SSTables.
     Outputs(Box<Splicer>),
-    /// A stream that is read as it is merged.
-    Rows(RowSender),
+    /// Receiver of the blocks, which reads them as they are merged ([`RowBlocks`](crate::job::merged_rows::RowBlocks)).
+    Rows(Sender<Result<Vec<u8>>>),
 }
 
 /// Progress of a merge, for its observer.
@@ -210,17 +208,17 @@ impl RangeMerge {
         while let Some((range, piece)) = self.sequencer.pop() {
             match piece {
                 Piece::Block(block) => {
-                    let again = |before| {
-                        let again = RangeReplay::start(self, range, before)?;
-                        Ok(Box::new(again) as Box<dyn StatisticsReplay>)
+                    let replay = || {
+                        let replay = RangeReplay::start(self, range)?;
+                        Ok(Box::new(replay) as Box<dyn StatisticsReplay>)
                     };
-                    splicer.add_block(&again, block)?;
+                    splicer.add_block(&replay, block)?;
                 }
                 Piece::Trace(input, batch) => {
                     if let Some(traced) = self.inputs.get(input)
                         && let Some(trace) = &mut *lock(&traced.trace)
                     {
-                        splicer.forward_trace(input, &batch, &mut **trace);
+                        trace.batch(batch);
                     }
                 }
                 Piece::End(end) => {
@@ -233,11 +231,15 @@ impl RangeMerge {
         Ok(())
     }
 
-    fn send_rows(&self, rows: &RowSender) -> Result<()> {
+    /// Sends blocks, each once there is room. An empty one would end them.
+    fn send_rows(&self, rows: &Sender<Result<Vec<u8>>>) -> Result<()> {
         while let Some((range, piece)) = self.sequencer.pop() {
             match piece {
-                Piece::Block(block) => rows.send(block.bytes)?,
-                Piece::Trace(..) => {}
+                Piece::Block(block) if !block.bytes.is_empty() => {
+                    let sent = rows.send(Ok(block.bytes));
+                    sent.map_err(|_| Error::Cancelled)?;
+                }
+                Piece::Block(_) | Piece::Trace(..) => {}
                 Piece::End(end) => {
                     end?;
                     self.plan.forget(range);
@@ -268,13 +270,14 @@ impl RangeMerge {
             if start == end && self.plan.len() > 1 {
                 continue;
             }
-            let part = Part {
+            let bounds = CursorRange {
                 start,
                 end,
                 from,
                 below,
             };
-            cursors.push((number, start..end, input.file.cursor(&part, reading)));
+            let cursor = input.file.cursor(bounds, reading.clone());
+            cursors.push((number, start..end, cursor));
         }
         Ok(RangeCursors { cursors })
     }
@@ -292,14 +295,14 @@ impl RangeMerge {
     }
 
     /// Creates the merge of a range into `writer`.
-    fn merger<B: BlockOutput, I: SstableIndex>(
+    fn merger<O: PartitionSink>(
         self: &Arc<Self>,
         range: usize,
         cursors: RangeCursors,
         reading: &Reading,
-        writer: PartitionWriter<B, I>,
+        writer: PartitionWriter<O>,
         is_traced: bool,
-    ) -> Result<BegunRange<B, I>> {
+    ) -> Result<BegunRange<O>> {
         let mut inputs = Vec::new();
         let mut numbers = Vec::new();
         let mut before = 0;
@@ -314,23 +317,7 @@ impl RangeMerge {
                     part.unwrap_or_else(|| buffered_trace(number, Arc::clone(self) as _, range)),
                 );
             }
-            let mut merge_input = MergeInput::new(
-                cursor,
-                input.map.clone(),
-                &self.layout,
-                input.min_local_deletion_time_s,
-                self.options.now_s,
-            );
-            if input.may_have_dropped {
-                merge_input = merge_input.with_dropped_cells();
-            }
-            if input.has_ttl_to_strip {
-                merge_input = merge_input.with_ttl_to_strip();
-            }
-            if input.is_intermediate {
-                merge_input = merge_input.of_an_earlier_pass();
-            }
-            inputs.push(merge_input);
+            inputs.push(MergeInput::new(cursor, input.facts.clone(), &self.layout));
             numbers.push(number);
         }
         let bounds = self.plan.splits(range);
@@ -356,6 +343,15 @@ impl RangeMerge {
         })
     }
 
+    /// Returns a writer that only collects statistics, with those `before`.
+    fn discarding_writer(
+        &self,
+        before: MetadataCollector,
+    ) -> Result<PartitionWriter<DiscardOutput>> {
+        let output = DiscardOutput::new(self.plan.budget.block_len);
+        PartitionWriter::new(Arc::clone(&self.layout), output, before)
+    }
+
     /// Inputs of a range, of which these are all, grouped by scanner. A range of several, each of which is an output,
     /// has only the inputs with partitions in it.
     fn scanner_order_of(&self, numbers: &[usize]) -> Option<Vec<Vec<u32>>> {
@@ -370,20 +366,10 @@ impl RangeMerge {
 
     /// Merges one range.
     fn merge(self: &Arc<Self>, range: usize) -> Result<RangeSummary> {
-        let index = RangeIndex::new(&IndexSettings {
-            version: self.settings.descriptor.version,
-            header: &self.settings.header,
-            column_index_size: self.settings.column_index_size,
-            min_index_interval: self.settings.min_index_interval,
-        })?;
-        let blocks = RangeBlocks::new(
-            Arc::clone(self) as _,
-            range,
-            self.plan.budget.block_len,
-            &index,
-        );
+        let block_len = self.plan.budget.block_len;
+        let output = RangeOutput::new(Arc::clone(self) as _, range, block_len, &self.settings)?;
         let layout = Arc::clone(&self.layout);
-        let writer = PartitionWriter::new(layout, blocks, index, MetadataCollector::for_part())?;
+        let writer = PartitionWriter::new(layout, output, MetadataCollector::for_part())?;
         let prepared = {
             let mut prepared = lock(&self.prepared);
             prepared.taken = prepared.taken.max(range + 1);
@@ -407,15 +393,10 @@ impl RangeMerge {
             seen: Some([before, 0, 0]),
         };
         merger.run_until(|_| Ok(false), &self.outside, &mut observer)?;
-        let Merged {
-            mut inputs,
-            writer,
-            counts,
-        } = merger.end();
+        let (mut inputs, writer, counts) = merger.end();
         for input in &mut inputs {
             input.cursor.release();
         }
-        let rows = writer.rows();
         let reads = numbers.into_iter().zip(&inputs).map(|(number, input)| {
             let cursor = input.cursor();
             RangeRead {
@@ -429,9 +410,9 @@ impl RangeMerge {
         });
         let reads = reads.collect();
         drop(inputs);
-        let (_, _, statistics) = writer.finish();
+        let (_, statistics) = writer.finish();
         Ok(RangeSummary {
-            collected: Collected { rows, statistics },
+            statistics,
             counts,
             reads,
         })
@@ -450,7 +431,7 @@ impl PieceSink for RangeMerge {
 
     /// Passes on a piece of a range, and appends to the output if this thread acquires it.
     fn push(self: Arc<Self>, range: usize, piece: Piece, len: usize) {
-        if self.sequencer.push(range, piece, len) == Pushed::OutputAcquired {
+        if self.sequencer.push(range, piece, len) {
             let started = Instant::now();
             let added = catch_unwind(AssertUnwindSafe(|| self.add_to_output()));
             let ns = started.elapsed().as_nanos() as u64;
@@ -467,81 +448,47 @@ impl PieceSink for RangeMerge {
 #[derive(Debug)]
 struct RangeReplay {
     merge: Arc<RangeMerge>,
-    /// `None` while the next output is begun.
-    merger: Option<PartitionMerger<DecodedBlocks, DiscardBlocks, DiscardIndex>>,
+    merger: PartitionMerger<DecodedBlocks, DiscardOutput>,
     /// Position of the next partition in the range.
     position: u64,
 }
 
 impl RangeReplay {
-    /// Starts at the beginning of the range; `before` collects the statistics.
-    fn start(
-        merge: &Arc<RangeMerge>,
-        range: usize,
-        before: MetadataCollector,
-    ) -> Result<RangeReplay> {
+    /// Starts at the beginning of the range.
+    fn start(merge: &Arc<RangeMerge>, range: usize) -> Result<RangeReplay> {
         let reading = Reading {
             limiter: None,
             ..merge.reading.clone()
         };
-        let writer = no_writer(merge, before)?;
+        let writer = merge.discarding_writer(MetadataCollector::for_part())?;
         let cursors = merge.cursors(range, &reading)?;
-        let merger = merge
-            .merger(range, cursors, &reading, writer, false)?
-            .merger;
+        let begun = merge.merger(range, cursors, &reading, writer, false)?;
         Ok(RangeReplay {
             merge: Arc::clone(merge),
-            merger: Some(merger),
+            merger: begun.merger,
             position: 0,
         })
     }
 }
 
 impl StatisticsReplay for RangeReplay {
-    fn begin(&mut self, collector: MetadataCollector) -> Result<()> {
-        let merger = self.merger.take().ok_or_else(lost)?;
-        let writer = no_writer(&self.merge, collector)?;
-        let ((), merger) = merger.change_writer(|_| Ok(((), writer)))?;
-        self.merger = Some(merger);
-        Ok(())
-    }
-
-    fn run_to(&mut self, end: u64) -> Result<(MetadataCollector, u64)> {
-        let merger = self.merger.as_mut().ok_or_else(lost)?;
+    fn run_to(&mut self, end: u64, before: MetadataCollector) -> Result<MetadataCollector> {
+        let writer = self.merge.discarding_writer(before)?;
+        let idle = self.merger.replace_writer(writer);
         let position = self.position;
         let mut observer = RangeObserver {
             merge: &self.merge,
             seen: None,
         };
-        merger.run_until(
+        self.merger.run_until(
             |writer| Ok(position + writer.position() >= end),
             &self.merge.outside,
             &mut observer,
         )?;
-        let taken = self.merger.take().ok_or_else(lost)?;
-        let spare = no_writer(&self.merge, MetadataCollector::for_part())?;
-        let (writer, merger) = taken.change_writer(|writer| Ok((writer, spare)))?;
-        self.merger = Some(merger);
+        let writer = self.merger.replace_writer(idle);
         self.position += writer.position();
-        let rows = writer.rows();
-        let (_, _, collector) = writer.finish();
-        Ok((collector, rows))
+        Ok(writer.finish().1)
     }
-}
-
-fn lost() -> Error {
-    Error::Internal("statistics without a merge".to_owned())
-}
-
-fn no_writer(
-    merge: &RangeMerge,
-    collector: MetadataCollector,
-) -> Result<PartitionWriter<DiscardBlocks, DiscardIndex>> {
-    let blocks = DiscardBlocks {
-        block_len: merge.plan.budget.block_len,
-        spare: Vec::new(),
-    };
-    PartitionWriter::new(Arc::clone(&merge.layout), blocks, DiscardIndex, collector)
 }
 
 /// Observer that counts the bytes read in a range, and cancels its merge.

@@ -69,16 +69,6 @@ pub(crate) enum Next {
     Stop,
 }
 
-/// Result of pushing a piece.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Pushed {
-    Buffered,
-    /// The caller has acquired the output, and must append pieces until [`RangeSequencer::pop`] returns none.
-    OutputAcquired,
-    /// The merge has ended.
-    Dropped,
-}
-
 impl Waiting {
     /// Whether `len` more bytes may be buffered. A piece of any length is accepted if it is the only one.
     fn has_room(&self, len: usize, limits: &SequencerLimits) -> bool {
@@ -140,8 +130,10 @@ impl RangeSequencer {
         wake_idle(state);
     }
 
-    /// Adds a piece of a range, once there is room for it.
-    pub(crate) fn push(&self, range: usize, piece: Piece, len: usize) -> Pushed {
+    /// Adds a piece of a range, once there is room for it; drops it if the merge has ended. Returns whether the
+    /// caller has acquired the output, and must append pieces until [`RangeSequencer::pop`] returns none.
+    #[must_use]
+    pub(crate) fn push(&self, range: usize, piece: Piece, len: usize) -> bool {
         let mut piece = Some(piece);
         self.queue.wait_for(|| {
             let mut state = self.lock();
@@ -149,7 +141,7 @@ impl RangeSequencer {
             let place = range.checked_sub(state.current);
             let waiting = place.and_then(|place| state.waiting.get_mut(place));
             let Some(waiting) = waiting.filter(|_| state.result.is_none()) else {
-                return Some(Pushed::Dropped);
+                return Some(false);
             };
             if !waiting.has_room(len, &self.limits) {
                 waiting.waiter = Some((std::thread::current(), len));
@@ -162,9 +154,9 @@ impl RangeSequencer {
                 .extend(piece.take().map(|piece| (piece, len)));
             if place == Some(0) && !state.is_output_held {
                 state.is_output_held = true;
-                return Some(Pushed::OutputAcquired);
+                return Some(true);
             }
-            Some(Pushed::Buffered)
+            Some(false)
         })
     }
 

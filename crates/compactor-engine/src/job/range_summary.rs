@@ -13,17 +13,11 @@ use crate::read::row_counts::RowCounts;
 /// Results of merging a range, in addition to the pieces that were already passed on.
 #[derive(Debug)]
 pub(crate) struct RangeSummary {
-    pub(crate) collected: Collected,
+    /// Statistics of the partitions written.
+    pub(crate) statistics: MetadataCollector,
     pub(crate) counts: MergeCounts,
     /// Results of reading each input that has partitions in the range.
     pub(crate) reads: Vec<RangeRead>,
-}
-
-/// Statistics of the partitions written.
-#[derive(Debug)]
-pub(crate) struct Collected {
-    pub(crate) rows: u64,
-    pub(crate) statistics: MetadataCollector,
 }
 
 /// Results of reading an input in one range, or in all ranges so far.
@@ -55,7 +49,7 @@ impl MergeTotals {
         }
     }
 
-    pub(crate) fn add(&mut self, end: RangeSummary) -> Collected {
+    pub(crate) fn add(&mut self, end: RangeSummary) -> MetadataCollector {
         self.counts.add_range(&end.counts);
         for read in end.reads {
             let Some(whole) = self.reads.get_mut(read.input) else {
@@ -70,7 +64,7 @@ impl MergeTotals {
             whole.digest.append_run(&read.digest);
             whole.last_key = read.last_key;
         }
-        end.collected
+        end.statistics
     }
 
     /// Returns the results of reading each input, after validating them against its statistics.

@@ -18,16 +18,17 @@ use crate::input::header_union::{
     HeaderSource, check_schema, column_map, layout_of, types_of_schema, union,
 };
 use crate::input::key_range::DecoratedKey;
-use crate::input::range_input::{Part, RangeInput, Reading};
+use crate::input::range_input::RangeInput;
 use crate::input::split_index::SplitIndex;
 use crate::input::sstable::InputSstable;
 use crate::job::options::MergeOptions;
 use crate::job::overlapping::TombstoneSource;
 use crate::job::tombstone_option::TombstoneOption;
 use crate::merge::shadow_sources::{ShadowLayout, ShadowSources, SourceRange};
-use crate::read::decode::DecodedBlocks;
+use crate::read::decode::{DecodedBlocks, Reading};
+use crate::read::expected_partitions::CursorRange;
 use crate::row::dropped_columns::{DropTimes, RemovedColumns};
-use crate::write::sstable_writer::SstableSettings;
+use crate::write::sstable_settings::SstableSettings;
 
 /// Uncompressed bytes between their index samples.
 const PLACES_LEN: u64 = 1 << 20;
@@ -144,13 +145,13 @@ impl ShadowPlan {
             if end < start {
                 return Err(input.out_of_order(start, end));
             }
-            let part = Part {
+            let bounds = CursorRange {
                 start,
                 end,
                 from,
                 below,
             };
-            let cursor = input.cursor(&part, &reading);
+            let cursor = input.cursor(bounds, reading.clone());
             kept.push_back(opened);
             if kept.len() > plan.max_concurrent {
                 kept.pop_front();

@@ -13,38 +13,29 @@ use crate::error::{Error, Result};
 use crate::job::range_output::{IndexPart, RangeBlock};
 use crate::job::range_plan::PlannedOutput;
 use crate::job::range_summary::{MergeTotals, RangeSummary};
-use crate::read::data_trace::DataTrace;
-use crate::read::trace_batch::TraceBatch;
 use crate::write::format_index::IndexEntries;
 use crate::write::outputs::Outputs;
 use crate::write::sstable_writer::{OutputParts, StagedSstable};
 
 /// Statistics of a range in which an output ended, output by output.
 pub(crate) trait StatisticsReplay: Debug + Send {
-    /// Begins with the partitions of another output.
-    ///
-    /// # Errors
-    /// Those of a writer.
-    fn begin(&mut self, collector: MetadataCollector) -> Result<()>;
-
-    /// Continues up to a position of the range. Returns the statistics and the number of rows.
+    /// Continues with the partitions of another output, up to a position of the range. Adds their statistics to
+    /// those `before`.
     ///
     /// # Errors
     /// Damage in an input, or a failed read.
-    fn run_to(&mut self, end: u64) -> Result<(MetadataCollector, u64)>;
+    fn run_to(&mut self, end: u64, before: MetadataCollector) -> Result<MetadataCollector>;
 }
 
-/// Starts merging the current range again, with a collector for its statistics.
-type StartReplay<'a> = &'a dyn Fn(MetadataCollector) -> Result<Box<dyn StatisticsReplay>>;
+/// Starts merging the current range again.
+type StartReplay<'a> = &'a dyn Fn() -> Result<Box<dyn StatisticsReplay>>;
 
-/// Outputs of a merge, and the state of the inputs' traces.
+/// Outputs of a merge.
 #[derive(Debug)]
 pub(crate) struct Splicer {
     layout: Arc<Layout>,
     /// `None` while the next output is begun.
     output: Option<(Outputs, OutputParts)>,
-    /// Whether the trace of each input listens to the rows of the current partition.
-    wants_rows: Vec<bool>,
     pub(crate) totals: MergeTotals,
     /// Position of the range's start in the output, wrapping if it is in the previous output.
     base: u64,
@@ -64,7 +55,7 @@ struct CurrentRange {
     /// Statistics of the output before this range.
     before: Option<Box<MetadataCollector>>,
     /// Statistics of the range computed again, if an output ended in it.
-    again: Option<Box<dyn StatisticsReplay>>,
+    replay: Option<Box<dyn StatisticsReplay>>,
 }
 
 impl Splicer {
@@ -77,7 +68,6 @@ impl Splicer {
         let mut splicer = Splicer {
             layout,
             output: Some((outputs, parts)),
-            wants_rows: vec![false; inputs],
             totals: MergeTotals::of(inputs),
             base: 0,
             limit,
@@ -134,9 +124,9 @@ impl Splicer {
         if !self.range.is_next_decided && self.range.next_start < end {
             self.decide(start_replay, &block.bytes, start, &mut appended)?;
         }
-        let is_again = self.range.again.is_some();
+        let is_replayed = self.range.replay.is_some();
         let parts = self.parts()?;
-        if !is_again {
+        if !is_replayed {
             parts.collector.add_times(&block.times);
         }
         match appended {
@@ -190,18 +180,11 @@ impl Splicer {
         if at > 0 {
             let before = self.range.before.take();
             let before = *before.ok_or_else(no_output)?;
-            let again = match self.range.again.take() {
-                Some(mut again) => {
-                    again.begin(before)?;
-                    again
-                }
-                None => start_replay(before)?,
+            let replay = match &mut self.range.replay {
+                Some(replay) => replay,
+                none => none.insert(start_replay()?),
             };
-            let again = self.range.again.insert(again);
-            let (collector, rows) = again.run_to(at)?;
-            let parts = self.parts()?;
-            parts.collector = collector;
-            parts.rows += rows;
+            self.parts()?.collector = replay.run_to(at, before)?;
         }
         self.next_output(None)?;
         let Some((_, parts)) = &self.output else {
@@ -218,18 +201,6 @@ impl Splicer {
         Ok(())
     }
 
-    /// Passes a batch of events to the trace of an input.
-    pub(crate) fn forward_trace(
-        &mut self,
-        input: usize,
-        batch: &TraceBatch,
-        trace: &mut dyn DataTrace,
-    ) {
-        if let Some(wants) = self.wants_rows.get_mut(input) {
-            batch.replay(trace, wants);
-        }
-    }
-
     /// Ends the range. Another output may begin after it.
     ///
     /// # Errors
@@ -239,20 +210,17 @@ impl Splicer {
         end: RangeSummary,
         next_output: Option<PlannedOutput>,
     ) -> Result<()> {
-        let mut collected = self.totals.add(end);
-        if let Some(mut again) = self.range.again.take() {
+        let statistics = self.totals.add(end);
+        if let Some(mut replay) = self.range.replay.take() {
             let before = self.range.before.take();
-            again.begin(*before.ok_or_else(no_output)?)?;
-            let (collector, rows) = again.run_to(u64::MAX)?;
-            self.parts()?.collector = collector;
-            collected.rows = rows;
+            let before = *before.ok_or_else(no_output)?;
+            self.parts()?.collector = replay.run_to(u64::MAX, before)?;
         } else {
             let layout = Arc::clone(&self.layout);
             let collector = &mut self.parts()?.collector;
-            collector.append(collected.statistics, &layout.clustering);
+            collector.append(statistics, &layout.clustering);
         }
         let parts = self.parts()?;
-        parts.rows += collected.rows;
         if let Some(next) = next_output.filter(|_| parts.partitions > 0) {
             self.next_output(next.expected_keys)?;
         }

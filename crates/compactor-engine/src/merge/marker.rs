@@ -8,8 +8,8 @@ use compactor_sstable::data::deletion_time::DeletionTime;
 use crate::error::Result;
 use crate::row::purge::Purger;
 use crate::row::purge_counts::PurgeCounts;
-use crate::write::partition_writer::{BlockOutput, PartitionWriter};
-use crate::write::sstable_index::SstableIndex;
+use crate::write::partition_sink::PartitionSink;
+use crate::write::partition_writer::PartitionWriter;
 
 /// Returns the open range tombstone if it supersedes the partition deletion, otherwise a live deletion.
 #[inline]
@@ -32,8 +32,8 @@ pub(crate) struct DeletionChange {
 
 /// Writes a marker after purging. The kind of `bound` is still to be set. A boundary is kept even if both
 /// deletions are equal: writers before 3.11.4 wrote such boundaries (CASSANDRA-14894).
-pub(crate) fn write_marker<B: BlockOutput, I: SstableIndex>(
-    writer: &mut PartitionWriter<B, I>,
+pub(crate) fn write_marker<O: PartitionSink>(
+    writer: &mut PartitionWriter<O>,
     purger: &Purger,
     counts: &mut PurgeCounts,
     bound: &mut [u8],

@@ -8,97 +8,81 @@ use compactor_sstable::data::layout::{ColumnLayout, Layout};
 use crate::input::header_union::ColumnMap;
 use crate::read::cursor::Cursor;
 use crate::read::window::BlockSource;
+use crate::row::purge::Purger;
+
+/// Facts about an input, from its header and statistics.
+#[derive(Clone, Debug)]
+pub struct InputFacts {
+    /// Indexes of its columns in the output.
+    pub map: ColumnMap,
+    /// Minimum local deletion time, seconds since 1970.
+    pub min_local_deletion_time_s: i64,
+    /// Whether it may contain data of dropped columns.
+    pub may_have_dropped: bool,
+    /// Whether it may contain data whose TTL is to be removed. Its plain rows are neither copied nor passed
+    /// over as older than others, so that every TTL is counted.
+    pub has_ttl_to_strip: bool,
+    /// Whether an earlier pass wrote it: its markers have been counted.
+    pub is_intermediate: bool,
+}
+
+impl InputFacts {
+    /// Facts about an SSTable that no pass wrote, with no data of dropped columns and no TTL to be removed.
+    pub fn new(map: ColumnMap, min_local_deletion_time_s: i64) -> InputFacts {
+        InputFacts {
+            map,
+            min_local_deletion_time_s,
+            may_have_dropped: false,
+            has_ttl_to_strip: false,
+            is_intermediate: false,
+        }
+    }
+}
 
 /// Input of a merge.
 #[derive(Debug)]
 pub struct MergeInput<S> {
+    /// Finds plain rows only if their bytes can be copied after new times: the output has the same columns
+    /// with the same framing, and nothing in them is to be removed.
     pub(crate) cursor: Cursor<S>,
-    pub(crate) map: ColumnMap,
+    pub(crate) facts: InputFacts,
     /// Whether clusterings are framed as in the output, so that their bytes can be copied.
     pub(crate) same_clustering: bool,
-    /// Whether the output has the same regular columns with the same framing, so that the bytes of plain rows
-    /// can be copied.
-    pub(crate) same_columns: bool,
-    /// Minimum local deletion time according to its statistics, seconds since 1970.
-    pub(crate) min_local_deletion_time_s: i64,
-    /// Whether, according to its statistics, nothing in it has expired or can be past its grace period.
-    pub(crate) nothing_to_purge: bool,
-    /// Whether, according to its statistics, it contains no data of dropped columns.
-    pub(crate) nothing_dropped: bool,
-    /// Whether rows have no TTL that is to be removed.
-    pub(crate) nothing_to_strip: bool,
     /// Range tombstone open in this input at the merge's position.
     pub(crate) open: DeletionTime,
-    /// Whether an earlier pass wrote it: its markers have been counted.
-    pub(crate) is_intermediate: bool,
 }
 
 impl<S: BlockSource> MergeInput<S> {
-    /// Creates an input before its first partition. `min_local_deletion_time_s` is taken from its statistics.
-    pub fn new(
-        mut cursor: Cursor<S>,
-        map: ColumnMap,
-        output: &Layout,
-        min_local_deletion_time_s: i64,
-        now_s: i64,
-    ) -> MergeInput<S> {
-        let same_clustering = cursor.layout().clustering.same_framing(&output.clustering);
-        let same_columns = same_columns(cursor.layout(), output, &map);
-        if !cursor
-            .layout()
-            .clustering
-            .same_memcomparable_prefixes(&output.clustering)
-        {
+    /// Creates an input before its first partition.
+    pub fn new(mut cursor: Cursor<S>, facts: InputFacts, output: &Layout) -> MergeInput<S> {
+        let layout = cursor.layout();
+        let same_clustering = layout.clustering.same_framing(&output.clustering);
+        let may_copy_rows = same_clustering
+            && same_columns(layout, output, &facts.map)
+            && !facts.may_have_dropped
+            && !facts.has_ttl_to_strip;
+        let clustering = &layout.clustering;
+        if !clustering.same_memcomparable_prefixes(&output.clustering) {
             cursor.without_memcomparable_prefixes();
         }
-        cursor.detect_plain_rows(same_clustering && same_columns);
+        cursor.detect_plain_rows(may_copy_rows);
         MergeInput {
             cursor,
-            map,
+            facts,
             same_clustering,
-            same_columns,
-            min_local_deletion_time_s,
-            nothing_to_purge: min_local_deletion_time_s > now_s,
-            nothing_dropped: true,
-            nothing_to_strip: true,
             open: DeletionTime::LIVE,
-            is_intermediate: false,
         }
-    }
-
-    /// Marks the input as an intermediate SSTable, which an earlier pass wrote.
-    #[must_use]
-    pub fn of_an_earlier_pass(mut self) -> MergeInput<S> {
-        self.is_intermediate = true;
-        self
-    }
-
-    /// Marks the input as possibly containing data of dropped columns.
-    #[must_use]
-    pub fn with_dropped_cells(mut self) -> MergeInput<S> {
-        self.nothing_dropped = false;
-        self.cursor.detect_plain_rows(false);
-        self
-    }
-
-    /// Marks the input as possibly containing data whose TTL is to be removed. Its plain rows are not copied,
-    /// nor passed over as older than others, so that every TTL is counted.
-    #[must_use]
-    pub fn with_ttl_to_strip(mut self) -> MergeInput<S> {
-        self.nothing_to_strip = false;
-        self.cursor.detect_plain_rows(false);
-        self
-    }
-
-    /// Whether the bytes of its plain rows can be copied after new times.
-    #[inline]
-    pub(crate) fn may_copy_rows(&self) -> bool {
-        self.nothing_dropped && self.nothing_to_strip && self.same_clustering && self.same_columns
     }
 
     /// The cursor, for counters.
     pub fn cursor(&self) -> &Cursor<S> {
         &self.cursor
+    }
+
+    /// Whether, according to its statistics, nothing in it has expired or can be past its grace period.
+    pub(crate) fn has_nothing_to_purge(&self, purger: &Purger) -> bool {
+        let least = self.facts.min_local_deletion_time_s;
+        least > purger.now_s && least >= purger.gc_before_s
     }
 }
 

@@ -12,6 +12,6 @@ pub(crate) mod shadow_sources;
 pub(crate) mod tournament;
 
 pub use merge_counts::MergeCounts;
-pub use merge_input::MergeInput;
+pub use merge_input::{InputFacts, MergeInput};
 pub use observer::{InputObserver, InputRead, NoObserver, Observer, Unchecked};
 pub use partition_merge::PartitionMerger;

@@ -15,10 +15,7 @@ pub(crate) fn newest_plain<'a, S: BlockSource>(
     inputs: &'a [MergeInput<S>],
     members: &[u32],
 ) -> Option<PlainRow<'a>> {
-    let plain = |number: u32| {
-        let input = &inputs[number as usize];
-        input.cursor.plain_row().filter(|_| input.may_copy_rows())
-    };
+    let plain = |number: u32| inputs[number as usize].cursor.plain_row();
     let (&first, others) = members.split_first()?;
     let mut newest = plain(first)?;
     let mut is_ambiguous = false;

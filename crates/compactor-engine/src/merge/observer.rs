@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::error::Result;
-use crate::read::data_trace::DataTrace;
+use crate::read::input_trace::InputTrace;
 use crate::read::key_position_checksum::KeyPositionChecksum;
 use crate::read::row_counts::RowCounts;
 
@@ -31,7 +31,7 @@ pub trait Observer {
 /// Observer of a merge that also receives the data of the inputs, with which their other components are validated.
 pub trait InputObserver: Observer {
     /// Called before the `Data.db` of an input is read. Returns a listener for its content, if one is needed.
-    fn trace(&mut self, data_path: &Path) -> Option<Box<dyn DataTrace>> {
+    fn trace(&mut self, data_path: &Path) -> Option<Box<dyn InputTrace>> {
         let _ = data_path;
         None
     }

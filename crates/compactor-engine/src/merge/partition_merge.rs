@@ -29,8 +29,8 @@ use crate::row::dropped_columns::DropTimes;
 use crate::row::purge::{PurgeLimit, PurgeLimits, Purger};
 use crate::row::row_merge::{RowMerger, Visits};
 use crate::row::source_heap::SourceHeap;
-use crate::write::partition_writer::{BlockOutput, PartitionWriter};
-use crate::write::sstable_index::SstableIndex;
+use crate::write::partition_sink::PartitionSink;
+use crate::write::partition_writer::PartitionWriter;
 
 mod equal_clusterings;
 mod markers;
@@ -43,22 +43,11 @@ use partitions::Partitions;
 /// Rows, markers and partitions between calls of the observer.
 const STEPS_PER_REPORT: u32 = 1024;
 
-/// Result of a merge that has run to its end.
-#[derive(Debug)]
-pub struct Merged<S, B, I> {
-    /// The inputs, at their ends.
-    pub inputs: Vec<MergeInput<S>>,
-    /// The writer.
-    pub writer: PartitionWriter<B, I>,
-    /// Counts of the merge.
-    pub counts: MergeCounts,
-}
-
 /// A merge in progress.
 #[derive(Debug)]
-pub struct PartitionMerger<S, B, I> {
+pub struct PartitionMerger<S, O> {
     inputs: Vec<MergeInput<S>>,
-    writer: PartitionWriter<B, I>,
+    writer: PartitionWriter<O>,
     output: Arc<Layout>,
     shadow: Option<ShadowSources<S>>,
     purger: Purger,
@@ -66,8 +55,6 @@ pub struct PartitionMerger<S, B, I> {
     counts: MergeCounts,
     /// Steps since the observer was last called.
     steps: u32,
-    /// Rows and partitions written by previous writers.
-    written_before: (u64, u64),
     /// Inputs by their current partition; `None` before the first.
     partitions: Option<Partitions>,
     /// Inputs grouped by their scanners in Cassandra's compaction, before the first partition.
@@ -84,19 +71,15 @@ pub struct PartitionMerger<S, B, I> {
     prefix: Vec<u8>,
 }
 
-impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
+impl<S: BlockSource, O: PartitionSink> PartitionMerger<S, O> {
     /// Creates a merge of `inputs` into `writer`.
     pub fn new(
-        mut inputs: Vec<MergeInput<S>>,
-        writer: PartitionWriter<B, I>,
+        inputs: Vec<MergeInput<S>>,
+        writer: PartitionWriter<O>,
         output: Arc<Layout>,
         now_s: i64,
         gc_before_s: i64,
-    ) -> PartitionMerger<S, B, I> {
-        for input in &mut inputs {
-            // `gc_before_s` is not after `now_s` unless the caller set it so.
-            input.nothing_to_purge &= input.min_local_deletion_time_s >= gc_before_s;
-        }
+    ) -> PartitionMerger<S, O> {
         let counts = MergeCounts {
             partitions_by_inputs: vec![0; inputs.len()],
             ..MergeCounts::default()
@@ -114,7 +97,6 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
             output,
             counts,
             steps: 0,
-            written_before: (0, 0),
             partitions: None,
             scanner_order: None,
             in_cassandra_order: false,
@@ -136,7 +118,7 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
     }
 
     /// Sets whether cells and rows lose their TTL before they are reconciled. Inputs that may have some must
-    /// be marked ([`MergeInput::with_ttl_to_strip`]).
+    /// be marked ([`InputFacts::has_ttl_to_strip`](crate::merge::InputFacts::has_ttl_to_strip)).
     #[must_use]
     pub fn stripping_ttl(mut self, strips_ttl: bool) -> Self {
         self.rows = self.rows.stripping_ttl(strips_ttl);
@@ -166,37 +148,25 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
     /// Runs to the end and returns the writer.
     ///
     /// # Errors
-    /// As [`PartitionMerger::run_to_end`].
-    pub fn run(
-        self,
-        limits: &dyn PurgeLimits,
-        observer: &mut dyn Observer,
-    ) -> Result<(PartitionWriter<B, I>, MergeCounts)> {
-        let merged = self.run_to_end(limits, observer)?;
-        Ok((merged.writer, merged.counts))
-    }
-
-    /// Runs to the end and returns inputs and writer.
-    ///
-    /// # Errors
     /// Damage in an input, a failed read or write, or cancellation.
-    pub fn run_to_end(
+    pub fn run(
         mut self,
         limits: &dyn PurgeLimits,
         observer: &mut dyn Observer,
-    ) -> Result<Merged<S, B, I>> {
+    ) -> Result<(PartitionWriter<O>, MergeCounts)> {
         self.run_until(|_| Ok(false), limits, observer)?;
-        Ok(self.end())
+        let (_, writer, counts) = self.end();
+        Ok((writer, counts))
     }
 
     /// Runs until the inputs end or `is_full`, called before each partition, returns true for the writer.
     /// Returns whether there are more partitions.
     ///
     /// # Errors
-    /// As [`PartitionMerger::run_to_end`], or the error of `is_full`.
+    /// As [`PartitionMerger::run`], or the error of `is_full`.
     pub fn run_until(
         &mut self,
-        mut is_full: impl FnMut(&mut PartitionWriter<B, I>) -> Result<bool>,
+        mut is_full: impl FnMut(&mut PartitionWriter<O>) -> Result<bool>,
         limits: &dyn PurgeLimits,
         observer: &mut dyn Observer,
     ) -> Result<bool> {
@@ -230,7 +200,8 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
                 shadow.seek(place, &|| observer.is_cancelled())?;
             }
             // The lookup may involve thousands of SSTables.
-            let may_purge = |i: &u32| !self.inputs[*i as usize].nothing_to_purge;
+            let purger = &self.purger;
+            let may_purge = |i: &u32| !self.inputs[*i as usize].has_nothing_to_purge(purger);
             self.purger.limit = if group.iter().any(may_purge) {
                 limits.limit(first.key(), first.key_hash())
             } else {
@@ -248,34 +219,14 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
         Ok(false)
     }
 
-    /// Returns inputs and writer.
-    pub fn end(self) -> Merged<S, B, I> {
-        Merged {
-            inputs: self.inputs,
-            writer: self.writer,
-            counts: self.counts,
-        }
+    /// Returns inputs, writer and counts.
+    pub fn end(self) -> (Vec<MergeInput<S>>, PartitionWriter<O>, MergeCounts) {
+        (self.inputs, self.writer, self.counts)
     }
 
-    /// Replaces the full writer by the one that `change` returns, along with another value that is passed
-    /// through.
-    ///
-    /// # Errors
-    /// That of `change`.
-    pub fn change_writer<T>(
-        self,
-        change: impl FnOnce(PartitionWriter<B, I>) -> Result<(T, PartitionWriter<B, I>)>,
-    ) -> Result<(T, Self)> {
-        let (mut rows, mut partitions) = self.written_before;
-        rows += self.writer.rows();
-        partitions += self.writer.partitions();
-        let (passed_on, writer) = change(self.writer)?;
-        let merger = PartitionMerger {
-            writer,
-            written_before: (rows, partitions),
-            ..self
-        };
-        Ok((passed_on, merger))
+    /// Replaces the writer, between two partitions, and returns the one before.
+    pub fn replace_writer(&mut self, writer: PartitionWriter<O>) -> PartitionWriter<O> {
+        std::mem::replace(&mut self.writer, writer)
     }
 
     #[inline]
@@ -294,12 +245,7 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
             return Err(Error::Cancelled);
         }
         let read = self.inputs.iter().map(|i| i.cursor.position()).sum();
-        let (rows, partitions) = self.written_before;
-        observer.progress(
-            read,
-            rows + self.writer.rows(),
-            partitions + self.writer.partitions(),
-        );
+        observer.progress(read, self.writer.rows(), self.writer.partitions());
         Ok(())
     }
 
@@ -355,7 +301,7 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
                 // equal to that of its row is kept.
                 self.merge_rows(&[only as u32], Visits::SINGLE, DeletionTime::LIVE)?;
             } else if let Some(marker) = input.cursor.marker() {
-                self.counts.markers_read += u64::from(!input.is_intermediate);
+                self.counts.markers_read += u64::from(!input.facts.is_intermediate);
                 // Copied unchanged, even if it changes nothing or the partition deletion is newer.
                 let (close, open) = (marker.close, marker.open);
                 let side = self.note_bound(&[only as u32]);
@@ -429,7 +375,7 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
                 };
                 self.merge_rows(&step, visits, active)?;
             } else if cursor.marker().is_some() {
-                let is_read = |i: &&u32| !self.inputs[**i as usize].is_intermediate;
+                let is_read = |i: &&u32| !self.inputs[**i as usize].facts.is_intermediate;
                 self.counts.markers_read += step.iter().filter(is_read).count() as u64;
                 for &member in &step {
                     let input = &mut self.inputs[member as usize];

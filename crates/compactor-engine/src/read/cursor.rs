@@ -97,17 +97,8 @@ impl<S: BlockSource> Cursor<S> {
         partitioner: Partitioner,
         path: PathBuf,
     ) -> Cursor<S> {
-        Cursor::of(Window::new(source), layout, partitioner, path)
-    }
-
-    fn of(
-        window: Window<S>,
-        layout: Arc<Layout>,
-        partitioner: Partitioner,
-        path: PathBuf,
-    ) -> Cursor<S> {
         Cursor {
-            window,
+            window: Window::new(source),
             layout,
             path,
             state: CursorState::BetweenPartitions,
@@ -143,18 +134,11 @@ impl<S: BlockSource> Cursor<S> {
     /// of the source's first block. The cursor ends where the source ends. Consecutive ranges together read
     /// exactly the partitions that one cursor over the file would read, or one of them fails: each range must
     /// begin where the previous one ends, and a partition outside the range's bounds is refused.
-    pub fn over_range(
-        source: S,
-        lead_len: usize,
-        range: CursorRange,
-        layout: Arc<Layout>,
-        partitioner: Partitioner,
-        path: PathBuf,
-    ) -> Cursor<S> {
-        let window = Window::at(source, range.start, lead_len);
-        let mut cursor = Cursor::of(window, layout, partitioner, path);
-        cursor.range = Some(range);
-        cursor
+    #[must_use]
+    pub fn in_range(mut self, lead_len: usize, range: CursorRange) -> Cursor<S> {
+        self.window.start_at(range.start, lead_len);
+        self.range = Some(range);
+        self
     }
 
     /// Notifies `trace` of every partition and unfiltered from now on.

@@ -29,11 +29,4 @@ pub trait DataTrace: std::fmt::Debug + Send {
 
     /// There are no more partitions.
     fn end(&mut self);
-
-    /// Returns a listener for the partitions that begin in `positions`, while others listen to the partitions
-    /// before and after. `None` if this listener needs all partitions in order.
-    fn of_part(&mut self, positions: Range<u64>) -> Option<Box<dyn DataTrace>> {
-        let _ = positions;
-        None
-    }
 }

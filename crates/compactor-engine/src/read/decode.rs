@@ -22,7 +22,7 @@ use compactor_sstable::compression::{CRC_LEN, crc32};
 use crate::error::{Error, Result};
 use crate::read::rate_limiter::RateLimiter;
 use crate::read::window::{Block, BlockSource};
-use crate::read::workers::{DecodeAhead, WorkerQueue};
+use crate::read::workers::WorkerQueue;
 
 /// Stored form of the data.
 #[derive(Debug)]
@@ -76,13 +76,25 @@ pub struct DecodeOptions {
     pub headroom: usize,
 }
 
+/// Settings of reading one or more files, and what their readers share.
+#[derive(Clone, Debug)]
+pub struct Reading {
+    /// Readahead.
+    pub decode: DecodeOptions,
+    /// Queue for blocks to be decoded ahead.
+    pub queue: WorkerQueue,
+    /// Ends all reads with [`Error::Cancelled`] once it is true.
+    pub cancelled: Arc<AtomicBool>,
+    /// Limit on the read rate. Reads ahead of it are bounded by the readahead.
+    pub limiter: Option<Arc<RateLimiter>>,
+}
+
 #[derive(Debug)]
 struct Shared {
     file: InputFile,
     encoding: Arc<Encoding>,
     units_per_block: u64,
-    headroom: usize,
-    decoded: usize,
+    options: DecodeOptions,
     /// Uncompressed bytes to read, and the unit that contains the first of them.
     range: Range<u64>,
     first_unit: u64,
@@ -100,7 +112,7 @@ struct Slots {
     next_out: u64,
     /// Thread that waits for the first block.
     waiter: Option<Thread>,
-    /// Ticket in the queue of readers with blocks to decode ahead.
+    /// Ticket of the task that decodes a block ahead, of which there is one at a time.
     offered: Option<u64>,
     /// Whether a consumer has begun to take blocks. Nothing is decoded before, since that takes memory.
     is_read: bool,
@@ -114,14 +126,6 @@ enum Slot {
     Stored(Arc<Extent>),
     Decoding,
     Decoded(Result<Decoded>),
-}
-
-impl Slots {
-    /// Whether a block can be decoded ahead, and no other thread has been offered it.
-    fn has_ahead(&self, decoded: usize) -> bool {
-        let is_stored = |slot: &Slot| matches!(slot, Slot::Stored(_));
-        self.is_read && self.offered.is_none() && self.slots.iter().take(decoded).any(is_stored)
-    }
 }
 
 /// Maximum number of blocks read with one request.
@@ -175,14 +179,11 @@ impl DecodedBlocks {
     pub fn start(
         file: InputFile,
         encoding: impl Into<Arc<Encoding>>,
-        options: DecodeOptions,
-        queue: WorkerQueue,
-        cancelled: Arc<AtomicBool>,
+        reading: Reading,
     ) -> DecodedBlocks {
         let encoding = encoding.into();
         let range = 0..encoding.data_len();
-        let recycled = Arc::default();
-        DecodedBlocks::start_range(file, encoding, recycled, range, options, queue, cancelled)
+        DecodedBlocks::start_range(file, encoding, Arc::default(), range, reading)
     }
 
     /// Starts reading `range` of the uncompressed bytes of `file` ahead. The first block begins with the unit
@@ -192,10 +193,9 @@ impl DecodedBlocks {
         encoding: Arc<Encoding>,
         recycled: Arc<Recycled>,
         range: Range<u64>,
-        options: DecodeOptions,
-        queue: WorkerQueue,
-        cancelled: Arc<AtomicBool>,
+        reading: Reading,
     ) -> DecodedBlocks {
+        let options = reading.decode;
         let unit = encoding.unit().max(1);
         let units_per_block = (options.block_len as u64 / unit).max(1);
         let end = range.end.min(encoding.data_len());
@@ -212,32 +212,24 @@ impl DecodedBlocks {
                 file,
                 encoding,
                 units_per_block,
-                headroom: options.headroom,
-                decoded: options.decoded,
+                options,
                 range,
                 first_unit,
-                cancelled,
+                cancelled: reading.cancelled,
                 stored_bytes: AtomicU64::new(0),
                 recycled,
                 slots: Mutex::default(),
             }),
-            queue,
+            queue: reading.queue,
             digest: Crc32Run::default(),
             block_count,
             next_request: 0,
             next_out: 0,
             depth: options.depth.max(1) as u64,
-            limiter: None,
+            limiter: reading.limiter,
         };
         blocks.request_ahead();
         blocks
-    }
-
-    /// Limits the read rate with `limiter`. Reads ahead of the limit are bounded by the readahead.
-    #[must_use]
-    pub fn limited_by(mut self, limiter: Option<Arc<RateLimiter>>) -> DecodedBlocks {
-        self.limiter = limiter;
-        self
     }
 
     /// Bytes read from the file so far.
@@ -313,7 +305,7 @@ impl Answer {
         let extent = Arc::new(extent);
         for block in std::mem::take(&mut self.blocks) {
             let slot = Slot::Stored(Arc::clone(&extent));
-            Shared::put(&self.shared, block, slot, Some(queue));
+            self.shared.put(block, slot, Some(queue));
         }
     }
 
@@ -321,7 +313,7 @@ impl Answer {
     fn decoded(mut self, decoded: Result<Decoded>) {
         let first = self.blocks.next();
         if let Some(block) = first {
-            Shared::put(&self.shared, block, Slot::Decoded(decoded), None);
+            self.shared.put(block, Slot::Decoded(decoded), None);
         }
     }
 }
@@ -330,36 +322,8 @@ impl Drop for Answer {
     fn drop(&mut self) {
         for block in std::mem::take(&mut self.blocks) {
             let lost = Error::Internal("a read or decode task was dropped".to_owned());
-            Shared::put(&self.shared, block, Slot::Decoded(Err(lost)), None);
+            self.shared.put(block, Slot::Decoded(Err(lost)), None);
         }
-    }
-}
-
-impl DecodeAhead for Shared {
-    fn decode_next(self: Arc<Self>, queue: &WorkerQueue) {
-        let mut slots = self.lock();
-        slots.offered = None;
-        let next_out = slots.next_out;
-        // There are no slots once the reader has been dropped.
-        let mut places = (0u64..).zip(slots.slots.iter_mut().take(self.decoded));
-        let Some((place, slot)) = places.find(|(_, slot)| matches!(slot, Slot::Stored(_))) else {
-            return;
-        };
-        let index = next_out + place;
-        let Slot::Stored(extent) = std::mem::replace(slot, Slot::Decoding) else {
-            return;
-        };
-        drop(places);
-        if slots.has_ahead(self.decoded) {
-            let reader: Arc<dyn DecodeAhead> = Arc::clone(&self) as _;
-            slots.offered = Some(queue.offer(reader));
-        }
-        drop(slots);
-        let answer = Answer {
-            shared: Arc::clone(&self),
-            blocks: index..index + 1,
-        };
-        answer.decoded(self.decode(index, &extent));
     }
 }
 
@@ -368,10 +332,45 @@ impl Shared {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Queues a task that decodes a block ahead, if there is one and none is queued.
+    fn offer(self: &Arc<Self>, slots: &mut Slots, queue: &WorkerQueue) {
+        let is_stored = |slot: &Slot| matches!(slot, Slot::Stored(_));
+        let mut ahead = slots.slots.iter().take(self.options.decoded);
+        if slots.is_read && slots.offered.is_none() && ahead.any(is_stored) {
+            let (shared, queue_of_task) = (Arc::clone(self), queue.clone());
+            let task = move || shared.decode_next(&queue_of_task);
+            slots.offered = Some(queue.offer(Box::new(task)));
+        }
+    }
+
+    /// Decodes the first block that was read and is not being decoded. Another task follows if there are more.
+    fn decode_next(self: Arc<Self>, queue: &WorkerQueue) {
+        let mut slots = self.lock();
+        slots.offered = None;
+        let next_out = slots.next_out;
+        // There are no slots once the reader has been dropped.
+        let mut places = (0u64..).zip(slots.slots.iter_mut().take(self.options.decoded));
+        let Some((place, slot)) = places.find(|(_, slot)| matches!(slot, Slot::Stored(_))) else {
+            return;
+        };
+        let index = next_out + place;
+        let Slot::Stored(extent) = std::mem::replace(slot, Slot::Decoding) else {
+            return;
+        };
+        drop(places);
+        self.offer(&mut slots, queue);
+        drop(slots);
+        let answer = Answer {
+            shared: Arc::clone(&self),
+            blocks: index..index + 1,
+        };
+        answer.decoded(self.decode(index, &extent));
+    }
+
     /// Updates the state of a block. A block that was read is offered to other threads, unless a thread waits
     /// for it.
-    fn put(shared: &Arc<Shared>, index: u64, slot: Slot, queue: Option<&WorkerQueue>) {
-        let mut slots = shared.lock();
+    fn put(self: &Arc<Self>, index: u64, slot: Slot, queue: Option<&WorkerQueue>) {
+        let mut slots = self.lock();
         // The reader has been dropped.
         let Some(place) = index.checked_sub(slots.next_out) else {
             return;
@@ -384,12 +383,8 @@ impl Shared {
             0 => slots.waiter.take(),
             _ => None,
         };
-        if let Some(queue) = queue
-            && waiter.is_none()
-            && slots.has_ahead(shared.decoded)
-        {
-            let reader: Arc<dyn DecodeAhead> = Arc::clone(shared) as _;
-            slots.offered = Some(queue.offer(reader));
+        if let Some(queue) = queue.filter(|_| waiter.is_none()) {
+            self.offer(&mut slots, queue);
         }
         drop(slots);
         if let Some(thread) = waiter {
@@ -469,7 +464,10 @@ impl Shared {
             Encoding::Compressed { info, decompressor } => {
                 let chunk_len = u64::from(info.params.chunk_len);
                 let data_end = (last * chunk_len).min(info.data_len);
-                block.resize(self.headroom, (data_end - first * chunk_len) as usize);
+                block.resize(
+                    self.options.headroom,
+                    (data_end - first * chunk_len) as usize,
+                );
                 let recycled = self
                     .recycled
                     .decompressors
@@ -477,7 +475,7 @@ impl Shared {
                     .ok()
                     .and_then(|mut spare| spare.pop());
                 let mut decompressor = recycled.unwrap_or_else(|| decompressor.clone());
-                let mut out = &mut block.bytes[self.headroom..];
+                let mut out = &mut block.bytes[self.options.headroom..];
                 for index in first..last {
                     let chunk = self.chunk(info, index)?;
                     let at = (chunk.offset - offset) as usize;
@@ -516,8 +514,8 @@ impl Shared {
                         digest.append(crc32(own), own.len() as u64);
                     }
                 }
-                block.resize(self.headroom, stored.len());
-                block.bytes[self.headroom..].copy_from_slice(stored);
+                block.resize(self.options.headroom, stored.len());
+                block.bytes[self.options.headroom..].copy_from_slice(stored);
             }
         }
         // The bytes of its last unit after the range belong to the next range.
@@ -531,16 +529,9 @@ impl Shared {
     }
 }
 
-/// The next block.
-enum Front {
-    /// Still to be decoded.
-    Stored(Arc<Extent>),
-    Decoded(Decoded),
-}
-
 impl DecodedBlocks {
-    /// Waits for the next block and takes it.
-    fn front(&self) -> Result<Front> {
+    /// Waits for the next block and takes it, decoded or still to be decoded.
+    fn front(&self) -> Result<Slot> {
         let shared = &self.shared;
         self.queue.wait_for(|| {
             if shared.cancelled.load(Ordering::Relaxed) {
@@ -556,18 +547,12 @@ impl DecodedBlocks {
             }
             slots.waiter = None;
             slots.next_out += 1;
-            let front = match slots.slots.pop_front() {
-                Some(Slot::Stored(extent)) => Ok(Front::Stored(extent)),
-                Some(Slot::Decoded(decoded)) => decoded.map(Front::Decoded),
-                _ => Err(Error::Internal("a block that was not requested".to_owned())),
-            };
+            let front = slots.slots.pop_front();
             // From now on other threads may decode the following blocks.
             slots.is_read = true;
-            if slots.has_ahead(shared.decoded) {
-                let reader: Arc<dyn DecodeAhead> = Arc::clone(shared) as _;
-                slots.offered = Some(self.queue.offer(reader));
-            }
-            Some(front)
+            shared.offer(&mut slots, &self.queue);
+            let missing = || Error::Internal("a block that was not requested".to_owned());
+            Some(front.ok_or_else(missing))
         })
     }
 }
@@ -583,8 +568,11 @@ impl BlockSource for DecodedBlocks {
         // No-op where blocks were recycled.
         self.request_ahead();
         let Decoded { block, stored } = match self.front()? {
-            Front::Decoded(decoded) => decoded,
-            Front::Stored(extent) => self.shared.decode(self.next_out, &extent)?,
+            Slot::Decoded(decoded) => decoded?,
+            Slot::Stored(extent) => self.shared.decode(self.next_out, &extent)?,
+            Slot::Reading | Slot::Decoding => {
+                return Err(Error::Internal("a block that is not ready".to_owned()));
+            }
         };
         if let Some(limiter) = &self.limiter {
             let (_, len) = self.shared.stored_range(self.next_out)?;
@@ -600,7 +588,7 @@ impl BlockSource for DecodedBlocks {
     fn recycle(&mut self, block: Block) {
         // A window that grew for a long row returns an oversized buffer, which is freed.
         let unit = self.shared.encoding.unit() * self.shared.units_per_block;
-        let usual = unit + self.shared.headroom as u64;
+        let usual = unit + self.shared.options.headroom as u64;
         if (1..=2 * usual).contains(&(block.bytes.capacity() as u64)) {
             self.shared.recycled.put_block(block);
         }
@@ -620,8 +608,8 @@ impl Drop for DecodedBlocks {
         slots.next_out = u64::MAX;
         let offered = slots.offered.take();
         drop(slots);
-        if let Some(place) = offered {
-            self.queue.withdraw(place);
+        if let Some(ticket) = offered {
+            self.queue.withdraw(ticket);
         }
         // Other readers may be at other ranges; dropping the last handle of the file evicts its pages.
         if self.shared.range == (0..self.shared.encoding.data_len()) {
@@ -642,6 +630,25 @@ mod tests {
 
     const CHUNK_LEN: u32 = 4096;
 
+    fn reading(
+        workers: &Workers,
+        block_len: usize,
+        (depth, decoded): (usize, usize),
+        headroom: usize,
+    ) -> Reading {
+        Reading {
+            decode: DecodeOptions {
+                block_len,
+                depth,
+                decoded,
+                headroom,
+            },
+            queue: workers.queue(),
+            cancelled: Arc::default(),
+            limiter: None,
+        }
+    }
+
     /// Content and checksum of `range`, read in blocks of `chunks` chunks.
     fn read(
         file: &InputFile,
@@ -655,14 +662,7 @@ mod tests {
             Arc::clone(encoding),
             Arc::default(),
             range,
-            DecodeOptions {
-                block_len: chunks * CHUNK_LEN as usize,
-                depth: 2,
-                decoded: 1,
-                headroom: 100,
-            },
-            workers.queue(),
-            Arc::default(),
+            reading(workers, chunks * CHUNK_LEN as usize, (2, 1), 100),
         );
         let lead_len = blocks.lead_len();
         let mut content = Vec::new();
@@ -746,18 +746,10 @@ mod tests {
                 crc: None,
                 len: content.len() as u64,
             };
-            let options = DecodeOptions {
-                block_len: CHUNK_LEN as usize,
-                depth,
-                decoded,
-                headroom: 64,
-            };
             let mut blocks = DecodedBlocks::start(
                 io.open(&path, ReadMode::Buffered).unwrap(),
                 encoding,
-                options,
-                workers.queue(),
-                Arc::default(),
+                reading(&workers, CHUNK_LEN as usize, (depth, decoded), 64),
             );
             let mut in_use = Block::default();
             let mut made = std::collections::BTreeSet::new();

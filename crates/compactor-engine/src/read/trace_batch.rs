@@ -12,13 +12,11 @@ use crate::read::data_trace::DataTrace;
 /// Bytes of events per batch.
 const BATCH_BYTES: usize = 32 << 10;
 
-/// An event of a [`DataTrace`].
+/// An event of a [`DataTrace`], apart from its key or clustering.
 #[derive(Clone, Debug)]
-pub enum TraceEvent<'a> {
-    /// Start of a partition.
+pub enum TraceEvent {
+    /// Start of a partition, with its key.
     Partition {
-        /// Partition key.
-        key: &'a [u8],
         /// Token and hashes of the key.
         hash: KeyHash,
         /// Position in the uncompressed data.
@@ -26,14 +24,12 @@ pub enum TraceEvent<'a> {
         /// Partition deletion.
         deletion: DeletionTime,
     },
-    /// A row or marker.
+    /// A row or marker, with its serialized prefix without the kind.
     Unfiltered {
         /// Bytes of the partition that it occupies.
         at: Range<u64>,
         /// Kind of the row or marker.
         kind: Kind,
-        /// Serialized prefix without the kind.
-        name: &'a [u8],
         /// Deletion that is open after it.
         open: DeletionTime,
     },
@@ -41,35 +37,19 @@ pub enum TraceEvent<'a> {
     EndOfPartition(u64),
 }
 
-/// As [`TraceEvent`]. Keys and names are stored consecutively in the batch's bytes.
-#[derive(Clone, Debug)]
-enum KeptEvent {
-    Partition {
-        key_len: usize,
-        hash: KeyHash,
-        position: u64,
-        deletion: DeletionTime,
-    },
-    Unfiltered {
-        at: Range<u64>,
-        kind: Kind,
-        name_len: usize,
-        open: DeletionTime,
-    },
-    EndOfPartition(u64),
-}
-
 /// Events of one input, in order.
 #[derive(Debug, Default)]
 pub struct TraceBatch {
+    /// Keys and prefixes of the events, consecutively.
     bytes: Vec<u8>,
-    events: Vec<KeptEvent>,
+    /// Each with the length of its key or prefix.
+    events: Vec<(usize, TraceEvent)>,
 }
 
 impl TraceBatch {
     /// Memory that the batch occupies, bytes.
     pub(crate) fn len(&self) -> usize {
-        self.bytes.len() + self.events.len() * size_of::<KeptEvent>()
+        self.bytes.len() + size_of_val(&self.events[..])
     }
 
     /// Takes the batch, and leaves an empty one of the same capacity.
@@ -81,64 +61,14 @@ impl TraceBatch {
         std::mem::replace(self, next)
     }
 
-    /// The events, in order.
-    pub fn events(&self) -> impl Iterator<Item = TraceEvent<'_>> {
+    /// The events, in order, each with its key or serialized prefix.
+    pub fn events(&self) -> impl Iterator<Item = (&[u8], &TraceEvent)> {
         let mut bytes = &self.bytes[..];
-        let mut next = move |len: usize| {
-            let (taken, rest) = bytes.split_at(len.min(bytes.len()));
+        self.events.iter().map(move |(len, event)| {
+            let (taken, rest) = bytes.split_at((*len).min(bytes.len()));
             bytes = rest;
-            taken
-        };
-        self.events.iter().map(move |event| match *event {
-            KeptEvent::Partition {
-                key_len,
-                hash,
-                position,
-                deletion,
-            } => TraceEvent::Partition {
-                key: next(key_len),
-                hash,
-                position,
-                deletion,
-            },
-            KeptEvent::Unfiltered {
-                ref at,
-                kind,
-                name_len,
-                open,
-            } => TraceEvent::Unfiltered {
-                at: at.clone(),
-                kind,
-                name: next(name_len),
-                open,
-            },
-            KeptEvent::EndOfPartition(end) => TraceEvent::EndOfPartition(end),
+            (taken, event)
         })
-    }
-
-    /// Passes the events to `trace`. `is_traced` is whether it asked for the current partition's rows; it carries
-    /// over from batch to batch.
-    pub(crate) fn replay(&self, trace: &mut dyn DataTrace, is_traced: &mut bool) {
-        for event in self.events() {
-            match event {
-                TraceEvent::Partition {
-                    key,
-                    hash,
-                    position,
-                    deletion,
-                } => *is_traced = trace.partition(key, hash, position, deletion),
-                _ if !*is_traced => {}
-                TraceEvent::Unfiltered {
-                    at,
-                    kind,
-                    name,
-                    open,
-                } => {
-                    trace.unfiltered(at, kind, name, open);
-                }
-                TraceEvent::EndOfPartition(end) => trace.end_partition(end),
-            }
-        }
     }
 }
 
@@ -155,8 +85,8 @@ impl<F> fmt::Debug for BatchedTrace<F> {
     }
 }
 
-impl<F: FnMut(TraceBatch, bool)> BatchedTrace<F> {
-    /// Creates a trace that calls `submit` with each batch and whether it is the last.
+impl<F: FnMut(TraceBatch)> BatchedTrace<F> {
+    /// Creates a trace that calls `submit` with each batch.
     pub fn new(submit: F) -> BatchedTrace<F> {
         BatchedTrace {
             batch: TraceBatch::default(),
@@ -164,16 +94,16 @@ impl<F: FnMut(TraceBatch, bool)> BatchedTrace<F> {
         }
     }
 
-    fn add(&mut self, bytes: &[u8], event: KeptEvent) {
+    fn add(&mut self, bytes: &[u8], event: TraceEvent) {
         self.batch.bytes.extend_from_slice(bytes);
-        self.batch.events.push(event);
+        self.batch.events.push((bytes.len(), event));
         if self.batch.len() >= BATCH_BYTES {
-            (self.submit)(self.batch.take(), false);
+            (self.submit)(self.batch.take());
         }
     }
 }
 
-impl<F: FnMut(TraceBatch, bool) + Send> DataTrace for BatchedTrace<F> {
+impl<F: FnMut(TraceBatch) + Send> DataTrace for BatchedTrace<F> {
     fn partition(
         &mut self,
         key: &[u8],
@@ -181,8 +111,7 @@ impl<F: FnMut(TraceBatch, bool) + Send> DataTrace for BatchedTrace<F> {
         position: u64,
         deletion: DeletionTime,
     ) -> bool {
-        let event = KeptEvent::Partition {
-            key_len: key.len(),
+        let event = TraceEvent::Partition {
             hash,
             position,
             deletion,
@@ -192,22 +121,16 @@ impl<F: FnMut(TraceBatch, bool) + Send> DataTrace for BatchedTrace<F> {
     }
 
     fn unfiltered(&mut self, at: Range<u64>, kind: Kind, name: &[u8], open: DeletionTime) -> u64 {
-        let event = KeptEvent::Unfiltered {
-            at,
-            kind,
-            name_len: name.len(),
-            open,
-        };
-        self.add(name, event);
+        self.add(name, TraceEvent::Unfiltered { at, kind, open });
         // The consumer of the batch may need all events.
         0
     }
 
     fn end_partition(&mut self, end: u64) {
-        self.add(&[], KeptEvent::EndOfPartition(end));
+        self.add(&[], TraceEvent::EndOfPartition(end));
     }
 
     fn end(&mut self) {
-        (self.submit)(self.batch.take(), true);
+        (self.submit)(self.batch.take());
     }
 }

@@ -92,20 +92,21 @@ pub struct Window<S> {
 impl<S: BlockSource> Window<S> {
     /// An empty window at the start of `source`.
     pub fn new(source: S) -> Window<S> {
-        Window::at(source, 0, 0)
-    }
-
-    /// Creates an empty window at `position` of the file, which is `lead_len` bytes after the start of the
-    /// first block.
-    pub fn at(source: S, position: u64, lead_len: usize) -> Window<S> {
         Window {
             source,
             bytes: Vec::new(),
             start: 0,
-            position,
+            position: 0,
             at_end: false,
-            lead_len,
+            lead_len: 0,
         }
+    }
+
+    /// Moves an empty window to `position` of the file, which is `lead_len` bytes after the start of the first
+    /// block.
+    pub fn start_at(&mut self, position: u64, lead_len: usize) {
+        self.position = position;
+        self.lead_len = lead_len;
     }
 
     /// Decoded bytes that are not consumed yet.

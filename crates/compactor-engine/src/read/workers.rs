@@ -17,14 +17,7 @@ const MAX_SLEEP: Duration = Duration::from_millis(100);
 /// A unit of work, usually on one block. It waits for nothing but buffers of a file's writer.
 pub type Task = Box<dyn FnOnce() + Send>;
 
-/// A reader whose blocks can be decoded before they are needed.
-pub(crate) trait DecodeAhead: Send + Sync {
-    /// Decodes the first block that was read and is not being decoded. Queues the reader again if there are
-    /// more.
-    fn decode_next(self: Arc<Self>, queue: &WorkerQueue);
-}
-
-/// Queue of tasks, and of readers with blocks to decode ahead. Threads process it while they wait for
+/// Queue of tasks, and of blocks to decode ahead. Threads process it while they wait for
 /// something else; [`Workers`] are threads that do nothing else.
 #[derive(Clone, Default)]
 pub struct WorkerQueue {
@@ -34,8 +27,8 @@ pub struct WorkerQueue {
 #[derive(Default)]
 struct State {
     tasks: VecDeque<Task>,
-    /// Readers in the order of their tickets, each at most once.
-    ahead: BTreeMap<u64, Arc<dyn DecodeAhead>>,
+    /// Tasks that decode ahead, in the order of their tickets.
+    ahead: BTreeMap<u64, Task>,
     next_ticket: u64,
     sleeping: Vec<Thread>,
     /// Number of threads in excess of the processors. That many are left asleep.
@@ -47,11 +40,6 @@ impl std::fmt::Debug for WorkerQueue {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("WorkerQueue").finish_non_exhaustive()
     }
-}
-
-enum Work {
-    Task(Task),
-    Ahead(Arc<dyn DecodeAhead>),
 }
 
 impl WorkerQueue {
@@ -72,21 +60,22 @@ impl WorkerQueue {
         self.wake_one(state);
     }
 
-    /// Queues a reader. Returns a ticket to [withdraw](Self::withdraw) it.
-    pub(crate) fn offer(&self, reader: Arc<dyn DecodeAhead>) -> u64 {
+    /// Queues a task that decodes a block ahead, for threads with nothing else to do. Returns a ticket to
+    /// [withdraw](Self::withdraw) it.
+    pub(crate) fn offer(&self, task: Task) -> u64 {
         let mut state = self.lock();
-        let place = state.next_ticket;
+        let ticket = state.next_ticket;
         state.next_ticket += 1;
-        state.ahead.insert(place, reader);
+        state.ahead.insert(ticket, task);
         self.wake_one(state);
-        place
+        ticket
     }
 
-    /// Removes a reader that has nothing left to decode.
-    pub(crate) fn withdraw(&self, place: u64) {
-        let reader = self.lock().ahead.remove(&place);
+    /// Removes such a task, unless it has begun.
+    pub(crate) fn withdraw(&self, ticket: u64) {
+        let task = self.lock().ahead.remove(&ticket);
         // Dropped outside the lock.
-        drop(reader);
+        drop(task);
     }
 
     /// Whether a task is queued.
@@ -97,19 +86,16 @@ impl WorkerQueue {
     /// Runs one unit of work, if there is any; tasks before decoding ahead.
     fn run_one(&self) -> bool {
         let mut state = self.lock();
-        let work = match state.tasks.pop_front() {
-            Some(task) => Work::Task(task),
+        let task = match state.tasks.pop_front() {
+            Some(task) => task,
             None => match state.ahead.pop_first() {
-                Some((_, reader)) => Work::Ahead(reader),
+                Some((_, task)) => task,
                 None => return false,
             },
         };
         drop(state);
         // The panic hook has reported a panic; dropping the task has notified its owner.
-        let _ = catch_unwind(AssertUnwindSafe(|| match work {
-            Work::Task(task) => task(),
-            Work::Ahead(reader) => reader.decode_next(self),
-        }));
+        let _ = catch_unwind(AssertUnwindSafe(task));
         true
     }
 

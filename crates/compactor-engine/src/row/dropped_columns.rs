@@ -13,6 +13,7 @@ use compactor_sstable::schema::{ColumnKind, Table};
 use compactor_sstable::statistics::header::{HeaderColumn, SerializationHeader};
 
 use crate::error::{Error, Result};
+use crate::input::by_kind::ByKind;
 
 /// Time at which a column was dropped, if it was.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,12 +33,7 @@ impl ColumnDrop {
 }
 
 /// Drop times of the columns of a header.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct DropTimes {
-    /// In header order; empty if no column was dropped.
-    static_columns: Vec<ColumnDrop>,
-    regular_columns: Vec<ColumnDrop>,
-}
+pub type DropTimes = ByKind<ColumnDrop>;
 
 impl DropTimes {
     /// Returns the drop times of the columns of `header` according to the table's schema. `path` names the
@@ -81,16 +77,6 @@ impl DropTimes {
         })
     }
 
-    /// Drop times of the static or the regular columns.
-    #[inline]
-    pub fn of_kind(&self, is_static: bool) -> &[ColumnDrop] {
-        if is_static {
-            &self.static_columns
-        } else {
-            &self.regular_columns
-        }
-    }
-
     /// Whether an SSTable with this minimum timestamp may contain dropped cells.
     pub fn may_cover(&self, min_timestamp: i64) -> bool {
         let drops = self.static_columns.iter().chain(&self.regular_columns);
@@ -99,12 +85,7 @@ impl DropTimes {
 }
 
 /// Columns of a header that the table no longer has.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RemovedColumns {
-    /// In header order; empty if all columns exist.
-    static_columns: Vec<bool>,
-    regular_columns: Vec<bool>,
-}
+pub type RemovedColumns = ByKind<bool>;
 
 impl RemovedColumns {
     /// Columns of `header` that were dropped and not added again, according to the table's schema.
@@ -128,16 +109,6 @@ impl RemovedColumns {
         RemovedColumns {
             static_columns: of(ColumnKind::Static, &header.static_columns),
             regular_columns: of(ColumnKind::Regular, &header.regular_columns),
-        }
-    }
-
-    /// The static or the regular columns.
-    #[inline]
-    pub fn of_kind(&self, is_static: bool) -> &[bool] {
-        if is_static {
-            &self.static_columns
-        } else {
-            &self.regular_columns
         }
     }
 }

@@ -5,7 +5,7 @@
 //!
 //! Two other places compare with `gc_before_s` on their own: a rule that keeps more must also be added where
 //! inputs are dropped without being read (`job/fully_expired.rs`), and a rule that purges more where an input
-//! is known to have nothing to purge (`MergeInput::nothing_to_purge`). Data whose TTL is removed (`strip_ttl.rs`)
+//! is known to have nothing to purge (`MergeInput::has_nothing_to_purge`). Data whose TTL is removed (`strip_ttl.rs`)
 //! is live here, and so must its SSTable be there.
 //!
 //! Source: `PurgeFunction`, `DeletionPurger`, `CompactionController`, `AbstractCell.purge`.

@@ -3,7 +3,7 @@
 //! The clock is never consulted and values are compared as raw bytes, so that every replica gets the same
 //! result at any time. TTLs that are to be removed are removed before (`strip_ttl.rs`). A plain row that is
 //! newer than all others is copied without reconciliation: if cells are ever to be reconciled by other rules,
-//! `MergeInput::may_copy_rows` must return false for them.
+//! `MergeInput::new` must not have the cursor find plain rows of them.
 //!
 //! Source: `Cells.resolveRegular`.
 

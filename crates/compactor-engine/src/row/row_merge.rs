@@ -80,8 +80,8 @@ impl<'c> RowContext<'c> {
 #[derive(Debug)]
 pub struct RowMerger {
     output: Arc<Layout>,
-    static_columns: ColumnKind,
-    regular_columns: ColumnKind,
+    static_columns: ColumnsOfKind,
+    regular_columns: ColumnsOfKind,
     row: MergedRow,
     starts: Vec<RowStart>,
     parts: ColumnParts,
@@ -89,7 +89,7 @@ pub struct RowMerger {
 
 /// Properties of the static or the regular columns, known before any row is read.
 #[derive(Debug)]
-struct ColumnKind {
+struct ColumnsOfKind {
     /// Drop times; empty if no column was dropped.
     drops: Vec<ColumnDrop>,
     /// Which columns are counters; empty if none is.
@@ -100,11 +100,11 @@ struct ColumnKind {
     strips_ttl: bool,
 }
 
-impl ColumnKind {
-    fn of(columns: &[ColumnLayout]) -> ColumnKind {
+impl ColumnsOfKind {
+    fn of(columns: &[ColumnLayout]) -> ColumnsOfKind {
         let mut encodings = columns.iter().map(ColumnLayout::has_several_path_encodings);
         let counters: Vec<bool> = columns.iter().map(|column| column.is_counter).collect();
-        ColumnKind {
+        ColumnsOfKind {
             drops: Vec::new(),
             counters: if counters.contains(&true) {
                 counters
@@ -145,8 +145,8 @@ impl RowMerger {
     /// Creates a merger of rows of this layout, none of whose columns was dropped.
     pub fn new(output: Arc<Layout>) -> RowMerger {
         RowMerger {
-            static_columns: ColumnKind::of(output.columns(true)),
-            regular_columns: ColumnKind::of(output.columns(false)),
+            static_columns: ColumnsOfKind::of(output.columns(true)),
+            regular_columns: ColumnsOfKind::of(output.columns(false)),
             output,
             row: MergedRow::default(),
             starts: Vec::new(),
@@ -225,7 +225,7 @@ impl RowMerger {
 fn read<const IS_SINGLE: bool>(
     versions: &[Version<'_>],
     context: &RowContext<'_>,
-    kind: &ColumnKind,
+    kind: &ColumnsOfKind,
     starts: &mut Vec<RowStart>,
     row: &mut MergedRow,
     parts: &mut ColumnParts,
@@ -348,7 +348,7 @@ struct VersionSink<'m, const IS_SINGLE: bool> {
     version: u32,
     map: &'m [u32],
     active: DeletionTime,
-    kind: &'m ColumnKind,
+    kind: &'m ColumnsOfKind,
     /// Drop time of the complex column being read.
     dropped: ColumnDrop,
     has_visits: bool,
@@ -455,7 +455,7 @@ impl<const IS_SINGLE: bool> CellSink for VersionSink<'_, IS_SINGLE> {
 #[cold]
 #[inline(never)]
 fn remaining(
-    kind: &ColumnKind,
+    kind: &ColumnsOfKind,
     dropped: ColumnDrop,
     cell: Cell,
     counts: &mut PurgeCounts,

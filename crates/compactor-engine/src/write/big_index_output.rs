@@ -2,15 +2,17 @@
 //!
 //! Source: `BigTableWriter.IndexWriter.append`.
 
-use compactor_io::{SequentialWriter, WrittenFile};
+use compactor_io::SequentialWriter;
+use compactor_sstable::Component;
 use compactor_sstable::big::index::write_entry;
 use compactor_sstable::big::index_info::PromotedIndexBuilder;
-use compactor_sstable::big::summary::{Summary, SummaryBuilder};
+use compactor_sstable::big::summary::SummaryBuilder;
 use compactor_sstable::data::clustering::Kind;
 use compactor_sstable::data::deletion_time::DeletionTime;
 
 use crate::error::Result;
-use crate::write::sstable_index::{IndexedPartition, SstableIndex};
+use crate::write::finished_index::FinishedIndex;
+use crate::write::partition_sink::IndexedPartition;
 
 /// Bytes collected before they are passed to the file's writer.
 const BATCH_LEN: usize = 64 << 10;
@@ -32,19 +34,6 @@ struct EntryOutput {
     summary: SummaryBuilder,
     first_key: Vec<u8>,
     last_key: Vec<u8>,
-}
-
-/// A complete partition index.
-#[derive(Debug)]
-pub struct FinishedIndex {
-    /// `Index.db`, synced.
-    pub file: WrittenFile,
-    /// Summary of the index.
-    pub summary: Summary,
-    /// First partition key.
-    pub first_key: Vec<u8>,
-    /// Last partition key.
-    pub last_key: Vec<u8>,
 }
 
 impl BigIndexOutput {
@@ -75,14 +64,44 @@ impl BigIndexOutput {
         let mut entries = self.entries;
         entries.file.write_all(&entries.batch)?;
         let file = entries.file.finish()?;
+        let summary = entries.summary;
+        let summary = summary.finish(&entries.first_key, &entries.last_key);
         Ok(FinishedIndex {
-            file,
-            summary: entries
-                .summary
-                .finish(&entries.first_key, &entries.last_key),
+            files: vec![(Component::Index, file.len)],
+            filter: None,
+            summary: Some(summary),
             first_key: entries.first_key,
             last_key: entries.last_key,
         })
+    }
+
+    /// As [`PartitionSink::add_unfiltered`](crate::write::PartitionSink::add_unfiltered).
+    #[inline]
+    pub fn add_unfiltered(
+        &mut self,
+        start: u64,
+        end: u64,
+        kind: Kind,
+        body: &[u8],
+        open_marker: &DeletionTime,
+    ) -> Result<u64> {
+        Ok(self
+            .promoted
+            .add_unfiltered(start, end, kind, body, open_marker))
+    }
+
+    /// As [`PartitionSink::add_partition`](crate::write::PartitionSink::add_partition).
+    pub fn add_partition(&mut self, partition: &IndexedPartition<'_>) -> Result<bool> {
+        let IndexedPartition {
+            key,
+            position,
+            header_len,
+            deletion,
+            ..
+        } = *partition;
+        let promoted = self.promoted.finish(header_len, &deletion)?;
+        self.entries.add(key, position, promoted)?;
+        Ok(!promoted.is_empty())
     }
 
     /// Adds the entry of a partition whose promoted index has already been built.
@@ -107,34 +126,5 @@ impl EntryOutput {
             self.batch.clear();
         }
         Ok(())
-    }
-}
-
-impl SstableIndex for BigIndexOutput {
-    #[inline]
-    fn add_unfiltered(
-        &mut self,
-        start: u64,
-        end: u64,
-        kind: Kind,
-        body: &[u8],
-        open_marker: &DeletionTime,
-    ) -> Result<u64> {
-        Ok(self
-            .promoted
-            .add_unfiltered(start, end, kind, body, open_marker))
-    }
-
-    fn add_partition(&mut self, partition: &IndexedPartition<'_>) -> Result<bool> {
-        let IndexedPartition {
-            key,
-            position,
-            header_len,
-            deletion,
-            ..
-        } = *partition;
-        let promoted = self.promoted.finish(header_len, &deletion)?;
-        self.entries.add(key, position, promoted)?;
-        Ok(!promoted.is_empty())
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! Source: `BtiTableWriter.IndexWriter.append`.
 
-use compactor_io::{SequentialWriter, WrittenFile};
+use compactor_io::SequentialWriter;
+use compactor_sstable::Component;
 use compactor_sstable::bti::byte_comparable::Token;
 use compactor_sstable::bti::paged_output::PagedOutput;
 use compactor_sstable::bti::partitions::{PartitionIndexWriter, PartitionPosition};
@@ -13,7 +14,8 @@ use compactor_sstable::partitioner::KeyHash;
 use compactor_sstable::types::CqlType;
 
 use crate::error::Result;
-use crate::write::sstable_index::{IndexedPartition, SstableIndex};
+use crate::write::finished_index::FinishedIndex;
+use crate::write::partition_sink::IndexedPartition;
 
 /// Bytes collected before they are passed to a file's writer.
 const BATCH_LEN: usize = 64 << 10;
@@ -25,19 +27,6 @@ pub struct BtiIndexOutput {
     rows_file: SequentialWriter,
     partitions: PartitionIndexWriter,
     rows: RowIndexWriter,
-}
-
-/// A complete BTI index.
-#[derive(Debug)]
-pub struct FinishedBtiIndex {
-    /// `Partitions.db`, synced.
-    pub partitions: WrittenFile,
-    /// `Rows.db`, synced. It may be empty, but always exists.
-    pub rows: WrittenFile,
-    /// First partition key.
-    pub first_key: Vec<u8>,
-    /// Last partition key.
-    pub last_key: Vec<u8>,
 }
 
 impl BtiIndexOutput {
@@ -64,23 +53,26 @@ impl BtiIndexOutput {
     ///
     /// # Errors
     /// A failed write or sync.
-    pub fn finish(mut self) -> Result<FinishedBtiIndex> {
+    pub fn finish(mut self) -> Result<FinishedIndex> {
         self.partitions.finish()?;
         drain(self.partitions.output(), &mut self.partitions_file, 1)?;
         drain(self.rows.output(), &mut self.rows_file, 1)?;
         let (first_key, last_key) = self.partitions.key_range();
-        Ok(FinishedBtiIndex {
-            partitions: self.partitions_file.finish()?,
-            rows: self.rows_file.finish()?,
+        Ok(FinishedIndex {
+            files: vec![
+                (Component::Partitions, self.partitions_file.finish()?.len),
+                (Component::Rows, self.rows_file.finish()?.len),
+            ],
+            filter: None,
+            summary: None,
             first_key: first_key.to_vec(),
             last_key: last_key.to_vec(),
         })
     }
-}
 
-impl SstableIndex for BtiIndexOutput {
+    /// As [`PartitionSink::add_unfiltered`](crate::write::PartitionSink::add_unfiltered).
     #[inline]
-    fn add_unfiltered(
+    pub fn add_unfiltered(
         &mut self,
         start: u64,
         end: u64,
@@ -95,7 +87,8 @@ impl SstableIndex for BtiIndexOutput {
         Ok(next)
     }
 
-    fn add_partition(&mut self, partition: &IndexedPartition<'_>) -> Result<bool> {
+    /// As [`PartitionSink::add_partition`](crate::write::PartitionSink::add_partition).
+    pub fn add_partition(&mut self, partition: &IndexedPartition<'_>) -> Result<bool> {
         let IndexedPartition {
             key,
             hash,
@@ -107,9 +100,7 @@ impl SstableIndex for BtiIndexOutput {
         self.add(key, &hash, position, entry)?;
         Ok(entry.is_some())
     }
-}
 
-impl BtiIndexOutput {
     /// Adds a block of the current partition's rows whose separator has already been determined.
     ///
     /// # Errors
@@ -175,7 +166,7 @@ mod tests {
     use super::*;
 
     /// Writes partitions with rows of 100 bytes: `count(n)` of them in partition n.
-    fn write(index: &mut impl SstableIndex, keys: &[Vec<u8>], count: impl Fn(usize) -> u64) {
+    fn write(index: &mut BtiIndexOutput, keys: &[Vec<u8>], count: impl Fn(usize) -> u64) {
         let mut position = 0;
         for (n, key) in keys.iter().enumerate() {
             let header_len = 10;
@@ -227,10 +218,13 @@ mod tests {
         let finished = output.finish().unwrap();
         assert_eq!(finished.first_key, keys[0]);
         assert_eq!(finished.last_key, keys[keys.len() - 1]);
-        let partitions = std::fs::read(&finished.partitions.path).unwrap();
-        let rows = std::fs::read(&finished.rows.path).unwrap();
-        assert_eq!(partitions.len() as u64, finished.partitions.len);
-        assert_eq!(rows.len() as u64, finished.rows.len);
+        let read = |name| std::fs::read(directory.path().join(name)).unwrap();
+        let (partitions, rows) = (read("p"), read("r"));
+        let files = [
+            (Component::Partitions, partitions.len() as u64),
+            (Component::Rows, rows.len() as u64),
+        ];
+        assert_eq!(finished.files, files);
         assert!(
             partitions.len() > BATCH_LEN && rows.len() > 4 * BATCH_LEN,
             "{}",

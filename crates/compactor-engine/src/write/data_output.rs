@@ -20,7 +20,6 @@ use compactor_sstable::compression::info::{CompressionInfo, CompressionParams};
 use crate::error::{Error, Result};
 use crate::read::workers::WorkerQueue;
 use crate::write::output_blocks::OutputBlocks;
-use crate::write::partition_writer::BlockOutput;
 use crate::write::pending::Pending;
 
 /// Minimum uncompressed bytes compressed as one task.
@@ -200,6 +199,21 @@ impl DataOutput {
         self.put + self.carry.len() as u64
     }
 
+    /// Length of the blocks that are appended, except for the last: whole chunks, bytes.
+    pub fn block_len(&self) -> usize {
+        BLOCK_LEN.next_multiple_of(self.chunk.raw)
+    }
+
+    /// Returns an empty buffer for the next block; waits while too many blocks are pending.
+    ///
+    /// # Errors
+    /// A failure of an earlier block, or cancellation.
+    pub fn take_buffer(&self) -> Result<Vec<u8>> {
+        self.shared.blocks.wait(&self.queue);
+        self.shared.check()?;
+        Ok(self.shared.blocks.take(self.block_len()))
+    }
+
     /// Appends a block, whose buffer is recycled once it has been compressed.
     pub fn append_block(&mut self, block: Vec<u8>) {
         let chunk = self.chunk.raw;
@@ -340,22 +354,6 @@ fn panicked() -> Error {
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // A panic in another thread is reported by that thread; the state here is only appended to.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl BlockOutput for DataOutput {
-    fn block_len(&self) -> usize {
-        BLOCK_LEN.next_multiple_of(self.chunk.raw)
-    }
-
-    fn take_buffer(&mut self) -> Result<Vec<u8>> {
-        self.shared.blocks.wait(&self.queue);
-        self.shared.check()?;
-        Ok(self.shared.blocks.take(self.block_len()))
-    }
-
-    fn put_block(&mut self, block: Vec<u8>) {
-        self.append_block(block);
-    }
 }
 
 /// Delivers one block exactly once: as a failure if its task never ran.
@@ -566,7 +564,7 @@ mod tests {
         assert!(output.take_buffer().is_err());
         // The file is incomplete, whether or not the error has been taken.
         output.next += 1;
-        output.put_block(vec![0]);
+        output.append_block(vec![0]);
         assert!(output.finish().is_err());
     }
 

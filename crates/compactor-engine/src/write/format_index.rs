@@ -1,21 +1,30 @@
 //! Index of an output, whose format is chosen at run time.
 
 use compactor_io::SequentialWriter;
-use compactor_sstable::big::index_info::PromotedIndexBuilder;
-use compactor_sstable::big::summary::Summary;
+use compactor_sstable::big::index_info::{self, PromotedIndexBuilder};
 use compactor_sstable::bloom_filter::BloomFilter;
+use compactor_sstable::bti::rows;
 use compactor_sstable::data::clustering::Kind;
 use compactor_sstable::data::deletion_time::DeletionTime;
-use compactor_sstable::statistics::SerializationHeader;
-use compactor_sstable::types::CqlType;
-use compactor_sstable::{Component, Format, Version};
+use compactor_sstable::{Component, Format};
 
 use crate::error::Result;
 use crate::read::workers::WorkerQueue;
 use crate::write::big_index_output::BigIndexOutput;
 use crate::write::bti_index_output::BtiIndexOutput;
 use crate::write::filter_output::FilterOutput;
-use crate::write::sstable_index::{IndexedPartition, SstableIndex};
+use crate::write::finished_index::FinishedIndex;
+use crate::write::partition_sink::IndexedPartition;
+use crate::write::sstable_settings::SstableSettings;
+
+/// Cassandra's default number of bytes after which a block of the row index ends
+/// (`DatabaseDescriptor.getColumnIndexSize`).
+pub fn default_column_index_size(format: Format) -> u64 {
+    match format {
+        Format::Big => index_info::DEFAULT_COLUMN_INDEX_SIZE,
+        Format::Bti => rows::DEFAULT_COLUMN_INDEX_SIZE,
+    }
+}
 
 /// Index of an output, whose format is chosen at run time, and the Bloom filter over its keys.
 #[derive(Debug)]
@@ -35,34 +44,6 @@ pub(crate) enum IndexEntries {
     Bti(BtiIndexOutput),
 }
 
-/// Settings of an index.
-#[derive(Clone, Copy, Debug)]
-pub struct IndexSettings<'a> {
-    /// Version of the SSTable, which determines the format.
-    pub version: Version,
-    /// Header of the SSTable.
-    pub header: &'a SerializationHeader,
-    /// Bytes after which a block of the row index ends.
-    pub column_index_size: u64,
-    /// Number of keys per entry of the summary.
-    pub min_index_interval: u32,
-}
-
-/// A complete index of either format.
-#[derive(Debug)]
-pub struct FinishedFormatIndex {
-    /// The files, synced, and their lengths.
-    pub files: Vec<(Component, u64)>,
-    /// Bloom filter of all keys; `None` at a false positive chance of 1.
-    pub filter: Option<BloomFilter>,
-    /// Summary of a BIG index, still to be written.
-    pub summary: Option<Summary>,
-    /// First partition key.
-    pub first_key: Vec<u8>,
-    /// Last partition key.
-    pub last_key: Vec<u8>,
-}
-
 impl FormatIndex {
     /// Creates the index files of the version's format with `create`. Keys are also added to `filter`, by
     /// tasks of `queue`.
@@ -70,27 +51,24 @@ impl FormatIndex {
     /// # Errors
     /// Clustering types that the format cannot index, or those of `create`.
     pub fn create(
-        settings: &IndexSettings<'_>,
+        settings: &SstableSettings,
         filter: Option<BloomFilter>,
         queue: WorkerQueue,
         create: impl Fn(Component) -> Result<SequentialWriter>,
     ) -> Result<FormatIndex> {
-        let entries = match settings.version.format() {
+        let version = settings.descriptor.version;
+        let entries = match version.format() {
             Format::Big => IndexEntries::Big(BigIndexOutput::new(
                 create(Component::Index)?,
-                PromotedIndexBuilder::new(settings.version, settings.column_index_size),
+                PromotedIndexBuilder::new(version, settings.column_index_size),
                 settings.min_index_interval,
             )),
-            Format::Bti => {
-                let types = settings.header.clustering_types.iter();
-                let types: Vec<CqlType> = types.map(|t| t.cql_type.clone()).collect();
-                IndexEntries::Bti(BtiIndexOutput::new(
-                    create(Component::Partitions)?,
-                    create(Component::Rows)?,
-                    &types,
-                    settings.column_index_size,
-                )?)
-            }
+            Format::Bti => IndexEntries::Bti(BtiIndexOutput::new(
+                create(Component::Partitions)?,
+                create(Component::Rows)?,
+                &settings.clustering_types(),
+                settings.column_index_size,
+            )?),
         };
         let filter = filter.map(|filter| FilterOutput::new(filter, queue));
         Ok(FormatIndex { filter, entries })
@@ -100,39 +78,18 @@ impl FormatIndex {
     ///
     /// # Errors
     /// A failed write or sync.
-    pub fn finish(self) -> Result<FinishedFormatIndex> {
+    pub fn finish(self) -> Result<FinishedIndex> {
         let filter = self.filter.map(FilterOutput::finish).transpose()?;
-        match self.entries {
-            IndexEntries::Big(index) => {
-                let finished = index.finish()?;
-                Ok(FinishedFormatIndex {
-                    files: vec![(Component::Index, finished.file.len)],
-                    filter,
-                    summary: Some(finished.summary),
-                    first_key: finished.first_key,
-                    last_key: finished.last_key,
-                })
-            }
-            IndexEntries::Bti(index) => {
-                let finished = index.finish()?;
-                Ok(FinishedFormatIndex {
-                    files: vec![
-                        (Component::Partitions, finished.partitions.len),
-                        (Component::Rows, finished.rows.len),
-                    ],
-                    filter,
-                    summary: None,
-                    first_key: finished.first_key,
-                    last_key: finished.last_key,
-                })
-            }
-        }
+        let finished = match self.entries {
+            IndexEntries::Big(index) => index.finish()?,
+            IndexEntries::Bti(index) => index.finish()?,
+        };
+        Ok(FinishedIndex { filter, ..finished })
     }
-}
 
-impl SstableIndex for FormatIndex {
+    /// As [`PartitionSink::add_unfiltered`](crate::write::PartitionSink::add_unfiltered).
     #[inline]
-    fn add_unfiltered(
+    pub fn add_unfiltered(
         &mut self,
         start: u64,
         end: u64,
@@ -146,7 +103,8 @@ impl SstableIndex for FormatIndex {
         }
     }
 
-    fn add_partition(&mut self, partition: &IndexedPartition<'_>) -> Result<bool> {
+    /// As [`PartitionSink::add_partition`](crate::write::PartitionSink::add_partition).
+    pub fn add_partition(&mut self, partition: &IndexedPartition<'_>) -> Result<bool> {
         if let Some(filter) = &mut self.filter {
             filter.add_key(&partition.hash);
         }

@@ -4,19 +4,26 @@
 pub(crate) mod big_index_output;
 pub(crate) mod bti_index_output;
 pub(crate) mod data_output;
+pub(crate) mod discard_output;
+pub(crate) mod file_output;
 pub(crate) mod filter_output;
+pub(crate) mod finished_index;
 pub(crate) mod format_index;
 pub(crate) mod output_blocks;
 pub(crate) mod outputs;
+pub(crate) mod partition_sink;
 pub(crate) mod partition_writer;
 pub(crate) mod pending;
-pub(crate) mod sstable_index;
+pub(crate) mod sstable_settings;
 pub(crate) mod sstable_writer;
 
+pub use discard_output::DiscardOutput;
+pub use format_index::default_column_index_size;
 pub use output_blocks::OutputBlocks;
-pub use partition_writer::{BlockOutput, PartitionWriter};
-pub use sstable_index::{IndexedPartition, SstableIndex, default_column_index_size};
+pub use partition_sink::{IndexedPartition, PartitionSink};
+pub use partition_writer::PartitionWriter;
+pub use sstable_settings::SstableSettings;
 pub use sstable_writer::{
-    FilePartitionWriter, SstableSettings, SstableWriter, StagedSstable, WriteSettings,
-    WrittenSstable, publish_together,
+    FilePartitionWriter, SstableWriter, StagedSstable, WriteSettings, WrittenSstable,
+    publish_together,
 };

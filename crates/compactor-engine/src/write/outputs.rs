@@ -12,9 +12,8 @@ use crate::error::{Error, Result};
 use crate::publish::output_id::OutputIds;
 use crate::publish::staging::Staging;
 use crate::read::workers::WorkerQueue;
-use crate::write::sstable_writer::{
-    OutputParts, SstableSettings, SstableWriter, StagedSstable, WriteSettings,
-};
+use crate::write::sstable_settings::SstableSettings;
+use crate::write::sstable_writer::{OutputParts, SstableWriter, StagedSstable, WriteSettings};
 
 /// Settings that all outputs share.
 #[derive(Clone, Debug)]

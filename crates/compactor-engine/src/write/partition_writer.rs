@@ -15,36 +15,15 @@ use compactor_sstable::partitioner::KeyHash;
 use compactor_sstable::statistics::collector::MetadataCollector;
 
 use crate::error::{Error, Result};
-use crate::write::sstable_index::{IndexedPartition, SstableIndex};
+use crate::write::partition_sink::{IndexedPartition, PartitionSink};
 
 mod rows;
 
-/// Receiver of uncompressed blocks in file order.
-pub trait BlockOutput {
-    /// Length of every block but the last: a multiple of the chunk length.
-    fn block_len(&self) -> usize;
-
-    /// Returns an empty buffer for the next block; waits while too many blocks are pending.
-    ///
-    /// # Errors
-    /// A failure of an earlier block, or cancellation.
-    fn take_buffer(&mut self) -> Result<Vec<u8>>;
-
-    /// Takes ownership of a filled block.
-    fn put_block(&mut self, block: Vec<u8>);
-
-    /// Called before a block is submitted, with the statistics of its content and all before it.
-    fn before_block(&mut self, collector: &mut MetadataCollector) {
-        let _ = collector;
-    }
-}
-
 /// Writer of partitions.
 #[derive(Debug)]
-pub struct PartitionWriter<B, I> {
+pub struct PartitionWriter<O> {
     layout: Arc<Layout>,
-    blocks: B,
-    index: I,
+    output: O,
     collector: MetadataCollector,
 
     /// Bytes that have not been submitted, and the position of the first of them.
@@ -76,26 +55,23 @@ pub struct PartitionWriter<B, I> {
 
     /// Whether the collector has recorded a row of a table without clustering columns.
     has_noted_row: bool,
-    rows: u64,
     partitions: u64,
 }
 
-impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
+impl<O: PartitionSink> PartitionWriter<O> {
     /// Creates a writer of partitions with this layout.
     ///
     /// # Errors
     /// Those of the first block's buffer.
     pub fn new(
         layout: Arc<Layout>,
-        mut blocks: B,
-        index: I,
+        mut output: O,
         collector: MetadataCollector,
-    ) -> Result<PartitionWriter<B, I>> {
-        let out = blocks.take_buffer()?;
+    ) -> Result<PartitionWriter<O>> {
+        let out = output.take_buffer()?;
         Ok(PartitionWriter {
             layout,
-            blocks,
-            index,
+            output,
             collector,
             out,
             out_position: 0,
@@ -116,14 +92,13 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
             partition_first: Vec::new(),
             spans: Vec::new(),
             has_noted_row: false,
-            rows: 0,
             partitions: 0,
         })
     }
 
-    /// Number of rows written, including non-empty static rows.
+    /// Number of rows that the collector has counted, including non-empty static rows.
     pub fn rows(&self) -> u64 {
-        self.rows
+        self.collector.total_rows() as u64
     }
 
     /// Number of partitions written.
@@ -217,7 +192,7 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
                 && let Some((&kind, body)) = self.last.split_first()
                 && let Some(kind) = Kind::from_ordinal(kind)
             {
-                self.index
+                self.output
                     .add_unfiltered(self.previous, end, kind, body, &self.open_marker)?;
             }
             self.note_clustering(true);
@@ -225,7 +200,7 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
                 self.note_clustering(false);
             }
         }
-        let rows_are_indexed = self.index.add_partition(&IndexedPartition {
+        let rows_are_indexed = self.output.add_partition(&IndexedPartition {
             key: &self.key,
             hash: self.hash,
             position: self.start,
@@ -251,15 +226,15 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
         Ok(true)
     }
 
-    /// Submits the last block and returns output, index and statistics.
-    pub fn finish(mut self) -> (B, I, MetadataCollector) {
+    /// Submits the last block and returns output and statistics.
+    pub fn finish(mut self) -> (O, MetadataCollector) {
         if !self.out.is_empty() {
-            self.blocks.put_block(self.out);
+            self.output.put_block(self.out);
         } else {
             // An empty buffer counts as pending until it is returned.
-            self.blocks.put_block(Vec::new());
+            self.output.put_block(Vec::new());
         }
-        (self.blocks, self.index, self.collector)
+        (self.output, self.collector)
     }
 
     /// Records the start of an unfiltered; returns its index in `out`.
@@ -280,7 +255,7 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
         if self.last_is_indexed {
             let body = &self.out[name.start..name.end];
             self.indexed_from =
-                self.index
+                self.output
                     .add_unfiltered(start, end, name.kind, body, &self.open_marker)?;
         }
         if self.unfiltered_count == 1 {
@@ -298,7 +273,7 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
 
     #[inline]
     fn flush_full_blocks(&mut self) -> Result<()> {
-        if self.out.len() > self.blocks.block_len() {
+        if self.out.len() > self.output.block_len() {
             self.flush()
         } else {
             Ok(())
@@ -307,13 +282,13 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
 
     fn flush(&mut self) -> Result<()> {
         self.save_last();
-        let block_len = self.blocks.block_len();
+        let block_len = self.output.block_len();
         let mut from = 0;
         // A row longer than a block: copy whole blocks out of it.
         while self.out.len() - from > 2 * block_len {
-            let mut block = self.blocks.take_buffer()?;
+            let mut block = self.output.take_buffer()?;
             block.extend_from_slice(&self.out[from..from + block_len]);
-            self.blocks.put_block(block);
+            self.output.put_block(block);
             from += block_len;
         }
         self.submit(from, from + block_len)
@@ -321,9 +296,9 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
 
     /// Submits a block with the bytes `start..end` of `out`; all bytes before `start` have been submitted.
     fn submit(&mut self, start: usize, end: usize) -> Result<()> {
-        let mut next = self.blocks.take_buffer()?;
+        let mut next = self.output.take_buffer()?;
         next.extend_from_slice(&self.out[end..]);
-        self.blocks.before_block(&mut self.collector);
+        self.output.before_block(&mut self.collector);
         // The bytes are in one of the blocks' own buffers, which is submitted with them.
         let mut block = std::mem::replace(&mut self.out, next);
         self.out_position += end as u64;
@@ -331,7 +306,7 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
             block.copy_within(start..end, 0);
         }
         block.truncate(end - start);
-        self.blocks.put_block(block);
+        self.output.put_block(block);
         Ok(())
     }
 

@@ -6,13 +6,10 @@ use std::sync::atomic::AtomicBool;
 
 use compactor_io::{Io, SequentialWriter, WriteMode, WriterOptions};
 use compactor_sstable::bloom_filter::BloomFilter;
-use compactor_sstable::compression::info::CompressionParams;
 use compactor_sstable::data::layout::Layout;
 use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::partitioner::Partitioner;
-use compactor_sstable::statistics::{
-    CollectorSettings, Finish, MetadataCollector, SerializationHeader, Statistics,
-};
+use compactor_sstable::statistics::{Finish, MetadataCollector, Statistics};
 use compactor_sstable::toc::Toc;
 use compactor_sstable::{Component, Error as FormatError, Version, digest};
 
@@ -21,33 +18,14 @@ use crate::input::header_union::layout_of;
 use crate::publish::staging::{Staging, publish_all};
 use crate::read::workers::WorkerQueue;
 use crate::write::data_output::DataOutput;
-use crate::write::format_index::{FormatIndex, IndexSettings};
+use crate::write::file_output::FileOutput;
+use crate::write::format_index::FormatIndex;
 use crate::write::output_blocks::OutputBlocks;
 use crate::write::partition_writer::PartitionWriter;
+use crate::write::sstable_settings::SstableSettings;
 
 /// Writer of partitions to files.
-pub type FilePartitionWriter = PartitionWriter<DataOutput, FormatIndex>;
-
-/// Settings of an output.
-#[derive(Clone, Debug)]
-pub struct SstableSettings {
-    /// Directory, version and id.
-    pub descriptor: Descriptor,
-    /// Columns, types and delta bases.
-    pub header: SerializationHeader,
-    /// Compression parameters; `None` for no compression.
-    pub compression: Option<CompressionParams>,
-    /// False positive chance of the Bloom filter; 1.0 for none.
-    pub bloom_filter_fp_chance: f64,
-    /// Expected number of keys, which determines the size of the Bloom filter.
-    pub expected_keys: u64,
-    /// Number of keys per entry of the summary; BTI has none.
-    pub min_index_interval: u32,
-    /// Bytes after which a block of the row index ends.
-    pub column_index_size: u64,
-    /// Metadata inherited from the inputs.
-    pub collector: CollectorSettings,
-}
+pub type FilePartitionWriter = PartitionWriter<FileOutput>;
 
 /// I/O settings of an output's files.
 #[derive(Clone, Debug)]
@@ -73,8 +51,6 @@ pub struct OutputParts {
     pub index: FormatIndex,
     /// Statistics.
     pub collector: MetadataCollector,
-    /// Number of rows, including non-empty static rows.
-    pub rows: u64,
     /// Number of partitions.
     pub partitions: u64,
 }
@@ -174,7 +150,11 @@ impl SstableWriter {
         let (writer, parts) =
             SstableWriter::begin(io, staging, settings, partitioner, write, queue, cancelled)?;
         let layout = Arc::clone(&writer.layout);
-        let partitions = PartitionWriter::new(layout, parts.data, parts.index, parts.collector)?;
+        let output = FileOutput {
+            data: parts.data,
+            index: parts.index,
+        };
+        let partitions = PartitionWriter::new(layout, output, parts.collector)?;
         Ok((writer, partitions))
     }
 
@@ -212,23 +192,14 @@ impl SstableWriter {
             queue.clone(),
             cancelled,
         )?;
-        let index = FormatIndex::create(
-            &IndexSettings {
-                version: settings.descriptor.version,
-                header: &settings.header,
-                column_index_size: settings.column_index_size,
-                min_index_interval: settings.min_index_interval,
-            },
-            filter,
-            queue,
-            |component| create(component, small_file()),
-        )?;
+        let index = FormatIndex::create(&settings, filter, queue, |component| {
+            create(component, small_file())
+        })?;
         let collector = MetadataCollector::new(settings.collector.clone());
         let parts = OutputParts {
             data,
             index,
             collector,
-            rows: 0,
             partitions: 0,
         };
         let writer = SstableWriter {
@@ -273,13 +244,12 @@ impl SstableWriter {
         self,
         partitions: FilePartitionWriter,
     ) -> Result<Option<StagedSstable>> {
-        let (rows, partition_count) = (partitions.rows(), partitions.partitions());
-        let (data, index, collector) = partitions.finish();
+        let partition_count = partitions.partitions();
+        let (FileOutput { data, index }, collector) = partitions.finish();
         self.stage(OutputParts {
             data,
             index,
             collector,
-            rows,
             partitions: partition_count,
         })
     }
@@ -294,7 +264,6 @@ impl SstableWriter {
             data,
             index,
             collector,
-            rows,
             partitions: partition_count,
         } = parts;
         let data_len = data.position();
@@ -355,7 +324,7 @@ impl SstableWriter {
                 descriptor: self.settings.descriptor,
                 components,
                 data_len,
-                rows,
+                rows: statistics.stats.total_rows as u64,
                 partitions: partition_count,
                 mode,
                 statistics,

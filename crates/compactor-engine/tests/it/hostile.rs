@@ -4,12 +4,11 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use compactor_engine::input::InputSstable;
 use compactor_engine::job::{OutputCompression, Scope};
-use compactor_engine::read::{BlockSource, DecodeOptions, DecodedBlocks, Workers};
+use compactor_engine::read::{BlockSource, DecodeOptions, DecodedBlocks, Reading, Workers};
 use compactor_engine::row::PurgeLimit;
 use compactor_io::ReadMode;
 use compactor_sstable::statistics::SerializationHeader;
@@ -55,14 +54,17 @@ fn sample_of(path: &Path) -> Sample {
     let mut blocks = DecodedBlocks::start(
         input.data.open(&io()).unwrap(),
         Arc::clone(&input.encoding),
-        DecodeOptions {
-            block_len: 1 << 20,
-            depth: 1,
-            decoded: 1,
-            headroom: 0,
+        Reading {
+            decode: DecodeOptions {
+                block_len: 1 << 20,
+                depth: 1,
+                decoded: 1,
+                headroom: 0,
+            },
+            queue: workers.queue(),
+            cancelled: Arc::default(),
+            limiter: None,
         },
-        workers.queue(),
-        Arc::new(AtomicBool::new(false)),
     );
     let mut bytes = Vec::new();
     while let Some(block) = blocks.next_block().unwrap() {

@@ -12,16 +12,13 @@ use compactor_engine::job::{
     MergeJob, MergeOptions, MergeOutcome, OutputCompression, OutputSplit, Scope, publish,
 };
 use compactor_engine::merge::{InputObserver, InputRead, Observer};
-use compactor_engine::read::DataTrace;
+use compactor_engine::read::{DataTrace, InputTrace, TraceBatch};
 use compactor_engine::{Error, Result};
 use compactor_io::ReadMode;
 use compactor_sstable::Component;
 use compactor_sstable::compression::codec::Codec;
 use compactor_sstable::compression::info::CompressionParams;
-use compactor_sstable::data::clustering::Kind;
-use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::descriptor::Descriptor;
-use compactor_sstable::partitioner::KeyHash;
 use compactor_testkit::machine::disk_directory;
 
 use crate::files::{
@@ -49,8 +46,6 @@ struct Notes {
 struct NotingTrace {
     path: PathBuf,
     told: Told,
-    /// Number of partitions; the trace listens to the rows of every other one.
-    partitions: usize,
 }
 
 impl NotingTrace {
@@ -60,26 +55,15 @@ impl NotingTrace {
     }
 }
 
-impl DataTrace for NotingTrace {
-    fn partition(
-        &mut self,
-        key: &[u8],
-        hash: KeyHash,
-        position: u64,
-        deletion: DeletionTime,
-    ) -> bool {
-        self.note(format!("{key:?} {hash:?} {position} {deletion:?}"));
-        self.partitions += 1;
-        self.partitions.is_multiple_of(2)
+impl InputTrace for NotingTrace {
+    fn of_part(&mut self, _positions: Range<u64>) -> Option<Box<dyn DataTrace>> {
+        None
     }
 
-    fn unfiltered(&mut self, at: Range<u64>, kind: Kind, name: &[u8], open: DeletionTime) -> u64 {
-        self.note(format!("{at:?} {kind:?} {name:?} {open:?}"));
-        0
-    }
-
-    fn end_partition(&mut self, end: u64) {
-        self.note(format!("end {end}"));
+    fn batch(&mut self, batch: TraceBatch) {
+        for (name, event) in batch.events() {
+            self.note(format!("{name:?} {event:?}"));
+        }
     }
 
     fn end(&mut self) {
@@ -98,11 +82,10 @@ impl Observer for Notes {
 }
 
 impl InputObserver for Notes {
-    fn trace(&mut self, data_path: &Path) -> Option<Box<dyn DataTrace>> {
+    fn trace(&mut self, data_path: &Path) -> Option<Box<dyn InputTrace>> {
         Some(Box::new(NotingTrace {
             path: data_path.to_owned(),
             told: Arc::clone(&self.told),
-            partitions: 0,
         }))
     }
 

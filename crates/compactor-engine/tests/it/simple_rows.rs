@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use compactor_engine::input::{column_map, layout_of};
-use compactor_engine::merge::{MergeInput, PartitionMerger};
+use compactor_engine::merge::{InputFacts, MergeInput, PartitionMerger};
 use compactor_engine::row::{DropTimes, PurgeLimit};
 use compactor_engine::write::PartitionWriter;
 use compactor_sstable::Version;
@@ -19,8 +19,7 @@ use crate::regressions::{
 use compactor_testkit::model::case::PurgePlan;
 use compactor_testkit::model::comparison::merge_equals_the_model;
 use compactor_testkit::model::engine::{
-    Limits, MemoryBlocks, MemoryIndex, RawInput, Unobserved, cursor, merge_into, merge_raw,
-    serialization_header,
+    Limits, MemoryOutput, RawInput, Unobserved, cursor, merge_into, merge_raw, serialization_header,
 };
 use compactor_testkit::model::table::{
     Base, Cell, ColumnData, ColumnType, Row, Schema, Unfiltered,
@@ -217,15 +216,14 @@ fn times_of_simple_rows_are_recorded_in_order() {
         let layout = Arc::new(layout_of(&output, Version::Oa).unwrap());
         let writer = PartitionWriter::new(
             Arc::clone(&layout),
-            MemoryBlocks::new(4096),
-            MemoryIndex::new(Version::Oa, 300),
+            MemoryOutput::new(4096, Version::Oa, 300),
             MetadataCollector::for_part(),
         )
         .unwrap();
         let limits = |_: &[u8]| PurgeLimit::KeepAll;
         let (inputs, settings) = (case.inputs(), &case.settings);
         let merged = merge_into(&schema, &inputs, settings, limits, writer, layout).unwrap();
-        let (_, _, mut collector) = merged.0.finish();
+        let (_, mut collector) = merged.0.finish();
         assert_eq!(collector.take_times(), expected, "of {versions} versions");
     }
 }
@@ -262,13 +260,16 @@ fn cells_of_dropped_columns_are_removed_from_simple_rows() {
         let input = || {
             let map = column_map(&layout, &layout).unwrap();
             let cursor = cursor(&written, (*layout).clone());
-            MergeInput::new(cursor, map, &layout, i64::MAX, NOW_S).with_dropped_cells()
+            let facts = InputFacts {
+                may_have_dropped: true,
+                ..InputFacts::new(map, i64::MAX)
+            };
+            MergeInput::new(cursor, facts, &layout)
         };
         let inputs = (0..versions).map(|_| input()).collect();
         let writer = PartitionWriter::new(
             Arc::clone(&layout),
-            MemoryBlocks::new(4096),
-            MemoryIndex::new(Version::Oa, 300),
+            MemoryOutput::new(4096, Version::Oa, 300),
             MetadataCollector::for_part(),
         )
         .unwrap();

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use compactor_engine::input::{HeaderSource, column_map, layout_of, union};
-use compactor_engine::merge::{MergeCounts, MergeInput, Observer, PartitionMerger};
+use compactor_engine::merge::{InputFacts, MergeCounts, MergeInput, Observer, PartitionMerger};
 use compactor_engine::read::{Block, BlockSource, Cursor, HEADROOM};
 use compactor_engine::row::{PurgeLimit, PurgeLimits};
-use compactor_engine::write::{BlockOutput, IndexedPartition, PartitionWriter, SstableIndex};
+use compactor_engine::write::{IndexedPartition, PartitionSink, PartitionWriter};
 use compactor_sstable::Version;
 use compactor_sstable::big::index_info::PromotedIndexBuilder;
 use compactor_sstable::data::clustering::Kind;
@@ -81,32 +81,32 @@ pub fn merge(
 ) -> Result<Output, compactor_engine::Error> {
     let header = output_header(schema, inputs, &settings.output)?;
     let layout = Arc::new(layout_of(&header, settings.output.version)?);
-    let blocks = MemoryBlocks {
-        bytes: Vec::new(),
-        block_len: settings.output_block_len,
-    };
+    let output = MemoryOutput::new(
+        settings.output_block_len,
+        settings.output.version,
+        settings.column_index_size,
+    );
     let writer = PartitionWriter::new(
         Arc::clone(&layout),
-        blocks,
-        MemoryIndex::new(settings.output.version, settings.column_index_size),
+        output,
         MetadataCollector::new(CollectorSettings::default()),
     )?;
     let (writer, counts) = merge_into(schema, inputs, settings, limits, writer, layout)?;
     let (rows, partitions, len) = (writer.rows(), writer.partitions(), writer.position());
-    let (blocks, index, collector) = writer.finish();
-    assert_eq!(blocks.bytes.len() as u64, len);
+    let (output, collector) = writer.finish();
+    assert_eq!(output.bytes.len() as u64, len);
     let key_of = |entry: Option<&IndexEntry>| entry.map(|entry| entry.key.clone());
     let statistics = collector.finish(Finish {
         partitioner: Partitioner::Murmur3,
         bloom_filter_fp_chance: 0.01,
         compression_ratio: None,
-        first_key: key_of(index.entries.first()).unwrap_or_default(),
-        last_key: key_of(index.entries.last()).unwrap_or_default(),
+        first_key: key_of(output.entries.first()).unwrap_or_default(),
+        last_key: key_of(output.entries.last()).unwrap_or_default(),
         header,
     });
     Ok(Output {
-        bytes: blocks.bytes,
-        index: index.entries,
+        bytes: output.bytes,
+        index: output.entries,
         statistics,
         counts,
         rows,
@@ -142,31 +142,25 @@ fn output_header(
 }
 
 /// Merges into any kind of writer.
-pub fn merge_into<B: BlockOutput, I: SstableIndex>(
+pub fn merge_into<O: PartitionSink>(
     schema: &Schema,
     inputs: &[Input],
     settings: &Settings,
     limits: impl Fn(&[u8]) -> PurgeLimit,
-    writer: PartitionWriter<B, I>,
+    writer: PartitionWriter<O>,
     layout: Arc<Layout>,
-) -> Result<(PartitionWriter<B, I>, MergeCounts), compactor_engine::Error> {
+) -> Result<(PartitionWriter<O>, MergeCounts), compactor_engine::Error> {
     let mut merge_inputs = Vec::new();
     for input in inputs {
         let header = serialization_header(schema, &input.header);
         let layout_in = layout_of(&header, input.header.version)?;
         let map = column_map(&layout_in, &layout)?;
         let cursor = cursor(input, layout_in);
-        let mut merge_input = MergeInput::new(
-            cursor,
-            map,
-            &layout,
-            input.min_local_deletion_time,
-            settings.now_s,
-        );
-        if settings.strips_ttl && input.may_have_ttl {
-            merge_input = merge_input.with_ttl_to_strip();
-        }
-        merge_inputs.push(merge_input);
+        let facts = InputFacts {
+            has_ttl_to_strip: settings.strips_ttl && input.may_have_ttl,
+            ..InputFacts::new(map, input.min_local_deletion_time)
+        };
+        merge_inputs.push(MergeInput::new(cursor, facts, &layout));
     }
     PartitionMerger::new(
         merge_inputs,
@@ -226,16 +220,12 @@ pub fn merge_raw_observed(
         let layout_in = layout_of(&input.header, input.version)?;
         let map = column_map(&layout_in, &layout)?;
         let cursor = cursor_over(&input.bytes, input.block_len, layout_in);
-        let seconds = input.min_local_deletion_time;
-        merge_inputs.push(MergeInput::new(cursor, map, &layout, seconds, now_s));
+        let facts = InputFacts::new(map, input.min_local_deletion_time);
+        merge_inputs.push(MergeInput::new(cursor, facts, &layout));
     }
     let writer = PartitionWriter::new(
         Arc::clone(&layout),
-        MemoryBlocks {
-            bytes: Vec::new(),
-            block_len: 4096,
-        },
-        MemoryIndex::new(version, 300),
+        MemoryOutput::new(4096, version, 300),
         MetadataCollector::new(CollectorSettings::default()),
     )?;
     let merger = PartitionMerger::new(merge_inputs, writer, layout, now_s, gc_before_s);
@@ -310,21 +300,26 @@ impl Observer for Unobserved {
     }
 }
 
-pub struct MemoryBlocks {
+/// Blocks, and entries of a BIG index.
+pub struct MemoryOutput {
     pub bytes: Vec<u8>,
     block_len: usize,
+    promoted: PromotedIndexBuilder,
+    entries: Vec<IndexEntry>,
 }
 
-impl MemoryBlocks {
-    pub fn new(block_len: usize) -> MemoryBlocks {
-        MemoryBlocks {
+impl MemoryOutput {
+    pub fn new(block_len: usize, version: Version, column_index_size: u64) -> MemoryOutput {
+        MemoryOutput {
             bytes: Vec::new(),
             block_len,
+            promoted: PromotedIndexBuilder::new(version, column_index_size),
+            entries: Vec::new(),
         }
     }
 }
 
-impl BlockOutput for MemoryBlocks {
+impl PartitionSink for MemoryOutput {
     fn block_len(&self) -> usize {
         self.block_len
     }
@@ -339,24 +334,7 @@ impl BlockOutput for MemoryBlocks {
         assert!(block.len() <= self.block_len, "{} bytes", block.len());
         self.bytes.extend_from_slice(&block);
     }
-}
 
-/// Entries of a BIG index.
-pub struct MemoryIndex {
-    promoted: PromotedIndexBuilder,
-    entries: Vec<IndexEntry>,
-}
-
-impl MemoryIndex {
-    pub fn new(version: Version, column_index_size: u64) -> MemoryIndex {
-        MemoryIndex {
-            promoted: PromotedIndexBuilder::new(version, column_index_size),
-            entries: Vec::new(),
-        }
-    }
-}
-
-impl SstableIndex for MemoryIndex {
     fn add_unfiltered(
         &mut self,
         start: u64,

@@ -1,6 +1,6 @@
 //! Shape `kv`: one row per partition, no clustering, one blob.
 
-use compactor_engine::write::{BlockOutput, SstableIndex};
+use compactor_engine::write::PartitionSink;
 use compactor_sstable::data::cell::{Liveness, NO_TTL};
 use compactor_sstable::data::deletion_time::NO_DELETION_TIME;
 use compactor_sstable::statistics::EncodingStats;
@@ -50,11 +50,11 @@ impl KeyValue {
         key.extend_from_slice(&number.to_be_bytes());
     }
 
-    pub(super) fn write_partition<B: BlockOutput, I: SstableIndex>(
+    pub(super) fn write_partition<O: PartitionSink>(
         &mut self,
         number: u64,
         key: &[u8],
-        out: &mut Output<'_, B, I>,
+        out: &mut Output<'_, O>,
     ) -> Result<()> {
         let mut random = Random::of(self.seed, &[self.first_timestamp as u64, number]);
         let timestamp = self.first_timestamp + random.below(3600 * SECOND_US as u64) as i64;

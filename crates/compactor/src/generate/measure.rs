@@ -1,11 +1,9 @@
-//! How long a partition is: some are written to nowhere.
+//! How long a partition is: some are written and discarded.
 
 use std::sync::Arc;
 
 use compactor_engine::input::layout_of;
-use compactor_engine::write::{BlockOutput, IndexedPartition, PartitionWriter, SstableIndex};
-use compactor_sstable::data::clustering::Kind;
-use compactor_sstable::data::deletion_time::DeletionTime;
+use compactor_engine::write::{DiscardOutput, PartitionWriter};
 use compactor_sstable::statistics::{CollectorSettings, MetadataCollector};
 
 use super::output::Output;
@@ -22,8 +20,7 @@ pub(super) fn mean_partition_len(options: &GenerateOptions, mut content: Content
     let header = options.columns().header(content.encoding_stats());
     let mut writer = PartitionWriter::new(
         Arc::new(layout_of(&header, options.version)?),
-        Nowhere,
-        Nowhere,
+        DiscardOutput::new(64 << 10),
         MetadataCollector::new(CollectorSettings::default()),
     )?;
     let mut observer = NoObserver;
@@ -38,37 +35,4 @@ pub(super) fn mean_partition_len(options: &GenerateOptions, mut content: Content
         partitions += 1;
     }
     Ok((out.position() as f64 / partitions as f64).max(1.0))
-}
-
-/// Takes everything and keeps nothing.
-#[derive(Debug)]
-struct Nowhere;
-
-impl BlockOutput for Nowhere {
-    fn block_len(&self) -> usize {
-        64 << 10
-    }
-
-    fn take_buffer(&mut self) -> Result<Vec<u8>> {
-        Ok(Vec::new())
-    }
-
-    fn put_block(&mut self, _block: Vec<u8>) {}
-}
-
-impl SstableIndex for Nowhere {
-    fn add_unfiltered(
-        &mut self,
-        _start: u64,
-        _end: u64,
-        _kind: Kind,
-        _body: &[u8],
-        _open_marker: &DeletionTime,
-    ) -> Result<u64> {
-        Ok(u64::MAX)
-    }
-
-    fn add_partition(&mut self, _partition: &IndexedPartition<'_>) -> Result<bool> {
-        Ok(false)
-    }
 }

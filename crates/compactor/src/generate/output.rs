@@ -2,7 +2,7 @@
 
 use compactor_engine::merge::Observer;
 use compactor_engine::row::MergedRow;
-use compactor_engine::write::{BlockOutput, PartitionWriter, SstableIndex};
+use compactor_engine::write::{PartitionSink, PartitionWriter};
 use compactor_sstable::data::cell::{Cell, Liveness, NO_TTL, Span};
 use compactor_sstable::data::clustering::Kind;
 use compactor_sstable::data::deletion_time::{DeletionTime, NO_DELETION_TIME};
@@ -16,8 +16,8 @@ const STEPS_PER_REPORT: u32 = 1024;
 const MOST_COLUMNS: usize = 8;
 
 /// Output of a generator.
-pub(super) struct Output<'a, B, I> {
-    writer: &'a mut PartitionWriter<B, I>,
+pub(super) struct Output<'a, O> {
+    writer: &'a mut PartitionWriter<O>,
     observer: &'a mut dyn Observer,
     steps: u32,
     bytes_before: u64,
@@ -143,14 +143,14 @@ impl RowBuffer {
     }
 }
 
-impl<'a, B: BlockOutput, I: SstableIndex> Output<'a, B, I> {
+impl<'a, O: PartitionSink> Output<'a, O> {
     /// Writes to `writer`. The observer hears of the counts of earlier SSTables (`before`: bytes,
     /// rows, partitions) and this one together.
     pub(super) fn new(
-        writer: &'a mut PartitionWriter<B, I>,
+        writer: &'a mut PartitionWriter<O>,
         observer: &'a mut dyn Observer,
         before: (u64, u64, u64),
-    ) -> Output<'a, B, I> {
+    ) -> Output<'a, O> {
         Output {
             writer,
             observer,

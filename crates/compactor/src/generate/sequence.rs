@@ -1,7 +1,7 @@
 //! Partitions of the shapes with `PRIMARY KEY (id, seq)`: where rows are, which of them are deleted, and range
 //! tombstones. What the other rows hold is each shape's own.
 
-use compactor_engine::write::{BlockOutput, SstableIndex};
+use compactor_engine::write::PartitionSink;
 use compactor_sstable::data::cell::{Liveness, NO_TTL};
 use compactor_sstable::data::clustering::Kind;
 use compactor_sstable::data::deletion_time::{DeletionTime, NO_DELETION_TIME};
@@ -115,12 +115,12 @@ impl<R: Rows> Sequence<R> {
         EncodingStats::new(first, seconds, NO_TTL)
     }
 
-    pub(super) fn write_partition<B: BlockOutput, I: SstableIndex>(
+    pub(super) fn write_partition<O: PartitionSink>(
         &mut self,
         number: u64,
         is_shared: bool,
         key: &[u8],
-        out: &mut Output<'_, B, I>,
+        out: &mut Output<'_, O>,
     ) -> Result<()> {
         let mut random = Random::of(self.seed, &[u64::from(self.sstable), number]);
         let timestamp = self.timestamp(&mut random);
@@ -157,11 +157,11 @@ impl<R: Rows> Sequence<R> {
         out.end_partition()
     }
 
-    fn open_range<B: BlockOutput, I: SstableIndex>(
+    fn open_range<O: PartitionSink>(
         &mut self,
         random: &mut Random,
         row: u32,
-        out: &mut Output<'_, B, I>,
+        out: &mut Output<'_, O>,
     ) -> Result<OpenRange> {
         let deletion = deletion_at(self.timestamp(random));
         let further = random.below(LONGEST_RANGE) as u32;
@@ -173,12 +173,12 @@ impl<R: Rows> Sequence<R> {
         })
     }
 
-    fn write_row<B: BlockOutput, I: SstableIndex>(
+    fn write_row<O: PartitionSink>(
         &mut self,
         random: &mut Random,
         place: RowPosition,
         range: Option<OpenRange>,
-        out: &mut Output<'_, B, I>,
+        out: &mut Output<'_, O>,
     ) -> Result<()> {
         let timestamp = match range {
             // Half of the rows were written again after the range had been deleted.

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use compactor_engine::write::{BlockOutput, SstableIndex};
+use compactor_engine::write::PartitionSink;
 use compactor_sstable::data::cell::Liveness;
 use compactor_sstable::statistics::EncodingStats;
 use compactor_sstable::types::CqlType;
@@ -115,12 +115,12 @@ impl TimeSeries {
         EncodingStats::new(timestamp, local_expiration_time, ttl)
     }
 
-    pub(super) fn write_partition<B: BlockOutput, I: SstableIndex>(
+    pub(super) fn write_partition<O: PartitionSink>(
         &mut self,
         number: u64,
         is_shared: bool,
         key: &[u8],
-        out: &mut Output<'_, B, I>,
+        out: &mut Output<'_, O>,
     ) -> Result<()> {
         let mut random = Random::of(self.seed, &[u64::from(self.sstable), number]);
         let start_ms = self.timeline.bucket_start_ms(number);

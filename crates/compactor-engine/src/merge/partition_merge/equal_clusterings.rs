@@ -10,10 +10,9 @@ use compactor_sstable::data::layout::Layout;
 use super::PartitionMerger;
 use crate::merge::merge_input::MergeInput;
 use crate::read::window::BlockSource;
-use crate::write::partition_writer::BlockOutput;
-use crate::write::sstable_index::SstableIndex;
+use crate::write::partition_sink::PartitionSink;
 
-impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
+impl<S: BlockSource, O: PartitionSink> PartitionMerger<S, O> {
     /// Records the bound of these inputs' markers: of those that compare equal but differ in their bytes, the
     /// choice is that of rows. Returns the side of the rows.
     pub(super) fn note_bound(&mut self, members: &[u32]) -> Ordering {

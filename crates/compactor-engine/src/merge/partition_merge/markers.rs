@@ -8,10 +8,9 @@ use super::PartitionMerger;
 use crate::error::Result;
 use crate::merge::marker::{DeletionChange, write_marker};
 use crate::read::window::BlockSource;
-use crate::write::partition_writer::BlockOutput;
-use crate::write::sstable_index::SstableIndex;
+use crate::write::partition_sink::PartitionSink;
 
-impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
+impl<S: BlockSource, O: PartitionSink> PartitionMerger<S, O> {
     /// Advances the overlapping SSTables to the position of this input.
     #[inline]
     pub(super) fn advance_shadow(&mut self, member: u32) -> Result<()> {

@@ -11,10 +11,9 @@ use crate::merge::shadow_sources::ShadowSources;
 use crate::read::window::BlockSource;
 use crate::row::row_merge::{RowContext, Visits};
 use crate::row::row_version::{Version, VersionError, row_bytes};
-use crate::write::partition_writer::BlockOutput;
-use crate::write::sstable_index::SstableIndex;
+use crate::write::partition_sink::PartitionSink;
 
-impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
+impl<S: BlockSource, O: PartitionSink> PartitionMerger<S, O> {
     /// Merges and writes the static rows of these inputs.
     pub(super) fn merge_static_row(&mut self, group: &[u32], deletion: DeletionTime) -> Result<()> {
         if !self.output.has_static() {
@@ -149,7 +148,7 @@ impl<'a> Versions<'a> {
             } else {
                 input.cursor.row()?
             };
-            let map = input.map.of_kind(is_static);
+            let map = input.facts.map.of_kind(is_static);
             Some(Version { row, map })
         };
         match *members {

@@ -5,10 +5,9 @@ use compactor_sstable::data::deletion_time::DeletionTime;
 use super::{PartitionMerger, STEPS_PER_REPORT};
 use crate::error::Result;
 use crate::read::window::BlockSource;
-use crate::write::partition_writer::BlockOutput;
-use crate::write::sstable_index::SstableIndex;
+use crate::write::partition_sink::PartitionSink;
 
-impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
+impl<S: BlockSource, O: PartitionSink> PartitionMerger<S, O> {
     /// Lower bound of the memcomparable prefixes of these members' remaining unfiltereds: 0 if there is none, and
     /// `None` if all are at the end of the partition.
     #[inline]
@@ -35,8 +34,7 @@ impl<S: BlockSource, B: BlockOutput, I: SstableIndex> PartitionMerger<S, B, I> {
         active: DeletionTime,
     ) -> Result<bool> {
         let input = &mut self.inputs[number];
-        let may_copy =
-            input.may_copy_rows() && self.shadow.as_ref().is_none_or(|shadow| !shadow.is_here());
+        let may_copy = self.shadow.as_ref().is_none_or(|shadow| !shadow.is_here());
         let mut copied = 0;
         while may_copy
             && copied < STEPS_PER_REPORT

@@ -8,14 +8,14 @@ use compactor_sstable::data::encode::{RowFrame, RowShape};
 use compactor_sstable::data::plain_row::PlainRow;
 use compactor_sstable::statistics::MetadataCollector;
 
-use super::{BlockOutput, Name, PartitionWriter};
+use super::{Name, PartitionWriter};
 use crate::error::Result;
 use crate::row::counter_merge::MERGED_VALUE;
 use crate::row::merged_row::MergedRow;
 use crate::row::purge::{PurgeOutcome, Purger};
-use crate::write::sstable_index::SstableIndex;
+use crate::write::partition_sink::PartitionSink;
 
-impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
+impl<O: PartitionSink> PartitionWriter<O> {
     /// Writes a row. `clustering` is the serialized clustering, empty for the static row. `row_of` returns
     /// the bytes that contain the paths and values of a version's cells.
     ///
@@ -86,7 +86,6 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
             }
         }
         frame.end(out);
-        self.rows += 1;
         collector.add_row(columns_set);
         if is_static {
             self.static_is_empty = false;
@@ -124,7 +123,6 @@ impl<B: BlockOutput, I: SstableIndex> PartitionWriter<B, I> {
         }
         let cells = u64::from(row.live_cells) + u64::from(row.expiring_cells);
         self.collector.add_cells(cells);
-        self.rows += 1;
         self.collector.add_row(cells);
         self.end_unfiltered(begin, Name::of_row(begin + 1, row.clustering_end - 1))?;
         Ok(true)

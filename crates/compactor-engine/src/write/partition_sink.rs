@@ -1,27 +1,16 @@
-//! Interface of the index of an SSTable being written.
+//! Interface between the writer of partitions and what receives them: uncompressed blocks and index entries.
 //!
-//! BIG collects a partition's blocks and writes them with its entry once the partition is complete. BTI
-//! writes to `Rows.db` during the partition and refers to it in `Partitions.db`. To serve both, the writer of
-//! partitions passes an [`SstableIndex`] the rows and markers that may begin or end a block, and then the
-//! partition.
+//! Blocks go to a file, to the range of a merge, or nowhere. BIG collects the index blocks of a partition and
+//! writes them with its entry once the partition is complete. BTI writes to `Rows.db` during the partition and
+//! refers to it in `Partitions.db`. To serve both, the writer passes the rows and markers that may begin or end
+//! a block, and then the partition.
 
-use compactor_sstable::Format;
-use compactor_sstable::big::index_info;
-use compactor_sstable::bti::rows;
 use compactor_sstable::data::clustering::Kind;
 use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::partitioner::KeyHash;
+use compactor_sstable::statistics::MetadataCollector;
 
 use crate::error::Result;
-
-/// Cassandra's default number of bytes after which a block of the row index ends
-/// (`DatabaseDescriptor.getColumnIndexSize`).
-pub fn default_column_index_size(format: Format) -> u64 {
-    match format {
-        Format::Big => index_info::DEFAULT_COLUMN_INDEX_SIZE,
-        Format::Bti => rows::DEFAULT_COLUMN_INDEX_SIZE,
-    }
-}
 
 /// A written partition.
 #[derive(Clone, Copy, Debug)]
@@ -40,9 +29,26 @@ pub struct IndexedPartition<'a> {
     pub deletion: DeletionTime,
 }
 
-/// The index of an SSTable being written.
-pub trait SstableIndex {
-    /// Adds a row or marker that occupies `start..end` of the current partition.
+/// Receiver of partitions: uncompressed blocks in file order, and their index.
+pub trait PartitionSink {
+    /// Length of every block but the last: a multiple of the chunk length.
+    fn block_len(&self) -> usize;
+
+    /// Returns an empty buffer for the next block; waits while too many blocks are pending.
+    ///
+    /// # Errors
+    /// A failure of an earlier block, or cancellation.
+    fn take_buffer(&mut self) -> Result<Vec<u8>>;
+
+    /// Takes ownership of a filled block.
+    fn put_block(&mut self, block: Vec<u8>);
+
+    /// Called before a block is submitted, with the statistics of its content and all before it.
+    fn before_block(&mut self, collector: &mut MetadataCollector) {
+        let _ = collector;
+    }
+
+    /// Adds a row or marker that occupies `start..end` of the current partition to the index.
     ///
     /// Its clustering is `kind` and `body`, the bytes that follow the kind in a serialized prefix: for a row,
     /// the clustering values as in Data.db; for a marker, count and values. `open_marker` is the deletion
