@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::job::merge_job::MergeJob;
 use crate::job::pass::Pass;
 use crate::job::staged_merge::{MergeOutcome, StagedMerge, publish};
-use crate::merge::observer::{InputObserver, Observer, Unchecked};
+use crate::merge::observer::Observer;
 
 impl MergeJob {
     /// Merges and publishes.
@@ -12,7 +12,7 @@ impl MergeJob {
     /// # Errors
     /// Damage in an input, a failed read or write, or cancellation. Nothing of the output stays.
     pub fn run(self, observer: &mut dyn Observer) -> Result<MergeOutcome> {
-        let staged = self.stage(&mut Unchecked(observer))?;
+        let staged = self.stage(observer)?;
         let mut outcomes = publish(vec![staged])?;
         outcomes
             .pop()
@@ -23,7 +23,7 @@ impl MergeJob {
     ///
     /// # Errors
     /// Damage in an input, a failed read or write, or cancellation. Nothing of the output stays.
-    pub fn stage(mut self, observer: &mut dyn InputObserver) -> Result<StagedMerge> {
+    pub fn stage(mut self, observer: &mut dyn Observer) -> Result<StagedMerge> {
         self.claim()?;
         let totals = self.input_totals();
         let at_open = self.at_open.take();

@@ -20,7 +20,7 @@ use crate::job::pass::RangeDestination;
 use crate::job::range_plan::RangePlan;
 use crate::job::range_run::Destination;
 use crate::job::row_sender::RowSender;
-use crate::merge::observer::{Observer, Unchecked};
+use crate::merge::observer::Observer;
 use crate::read::cursor::Cursor;
 use crate::read::window::{Block, BlockSource, HEADROOM};
 use crate::read::workers::WorkerQueue;
@@ -123,7 +123,6 @@ impl MergeJob {
             cancelled: Arc::clone(cancelled),
         };
         let mut observer = CancelledBy(cancelled);
-        let mut observer = Unchecked(&mut observer);
         let merge = self.share(&mut observer, plan, output, scanner_order, &|_| false)?;
         let ended = self.work(&merge, &mut observer, |_, _| Ok(()));
         drop(merge.take_destination());

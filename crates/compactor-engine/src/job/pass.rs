@@ -21,7 +21,7 @@ use crate::job::range_sequencer::{RangeSequencer, SequencerLimits};
 use crate::job::splicer::Splicer;
 use crate::job::staged_merge::{MergeOutcome, SerialTimes, StagedMerge};
 use crate::merge::merge_counts::MergeCounts;
-use crate::merge::observer::{InputObserver, InputRead, Observer};
+use crate::merge::observer::{InputRead, Observer};
 use crate::publish::staging::Staging;
 use crate::read::decode::Encoding;
 use crate::read::workers::WorkerQueue;
@@ -74,7 +74,7 @@ impl MergeJob {
     /// Damage in an input, a failed read or write, or cancellation. Nothing of the output stays.
     pub(crate) fn run_pass(
         mut self,
-        observer: &mut dyn InputObserver,
+        observer: &mut dyn Observer,
         pass: &Pass<'_>,
     ) -> Result<(StagedMerge, Vec<InputRead>)> {
         let started = Instant::now();
@@ -127,8 +127,8 @@ impl MergeJob {
     pub(crate) fn work<T>(
         &self,
         merge: &Arc<RangeMerge>,
-        observer: &mut dyn InputObserver,
-        complete: impl FnOnce(Destination, &mut dyn InputObserver) -> Result<T>,
+        observer: &mut dyn Observer,
+        complete: impl FnOnce(Destination, &mut dyn Observer) -> Result<T>,
     ) -> Result<T> {
         std::thread::scope(|scope| {
             let closes = CloseGuard(merge);
@@ -160,7 +160,7 @@ impl MergeJob {
     /// Creates the state that all threads of a merge share.
     fn range_merge(
         &mut self,
-        observer: &mut dyn InputObserver,
+        observer: &mut dyn Observer,
         staging: Staging,
         plan: RangePlan,
         pass: &Pass<'_>,
@@ -200,7 +200,7 @@ impl MergeJob {
     /// Creates the state that all threads of a merge share, for any destination.
     pub(crate) fn share(
         &mut self,
-        observer: &mut dyn InputObserver,
+        observer: &mut dyn Observer,
         plan: RangePlan,
         output: RangeDestination,
         scanner_order: Option<Vec<Vec<u32>>>,
@@ -264,7 +264,7 @@ impl MergeJob {
         &self,
         merge: &RangeMerge,
         mut splicer: Splicer,
-        observer: &mut dyn InputObserver,
+        observer: &mut dyn Observer,
         pass: &Pass<'_>,
     ) -> Result<(Vec<StagedSstable>, MergeCounts, Vec<InputRead>, Duration)> {
         merge.report_progress(observer);

@@ -38,7 +38,7 @@ use crate::job::overlapping::OverlappingSet;
 use crate::job::pass::Pass;
 use crate::job::staged_merge::StagedMerge;
 use crate::job::tombstone_option::TombstoneOption;
-use crate::merge::observer::{InputObserver, InputRead};
+use crate::merge::observer::{InputRead, Observer};
 use crate::publish::staging::Staging;
 
 impl MergeJob {
@@ -49,7 +49,7 @@ impl MergeJob {
     fn stage_intermediate(
         self,
         earlier: &EarlierPasses,
-        observer: &mut dyn InputObserver,
+        observer: &mut dyn Observer,
     ) -> Result<(StagedMerge, Vec<InputRead>)> {
         let totals = self.input_totals();
         let mut observer = earlier.observer(observer);
@@ -72,10 +72,7 @@ impl MergeJob {
     ///
     /// # Errors
     /// As [`MergeJob::run`].
-    pub(crate) fn earlier_passes(
-        &mut self,
-        observer: &mut dyn InputObserver,
-    ) -> Result<EarlierPasses> {
+    pub(crate) fn earlier_passes(&mut self, observer: &mut dyn Observer) -> Result<EarlierPasses> {
         let max_concurrent = self.max_concurrent;
         let lens: Vec<u64> = self.inputs.iter().map(InputSstable::data_len).collect();
         let mut earlier = EarlierPasses {
@@ -132,7 +129,7 @@ impl MergeJob {
         &self,
         inputs: Vec<InputSstable>,
         earlier: &mut EarlierPasses,
-        observer: &mut dyn InputObserver,
+        observer: &mut dyn Observer,
     ) -> Result<Option<InputSstable>> {
         let paths: Vec<PathBuf> = inputs.iter().map(InputSstable::data_path).collect();
         let len: u64 = inputs.iter().map(InputSstable::data_len).sum();
