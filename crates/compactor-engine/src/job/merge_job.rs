@@ -18,8 +18,7 @@ use crate::job::budget::{Budget, Demands, INTERMEDIATE_CHUNK_LEN, ReservedMemory
 use crate::job::fully_expired::split_off_fully_expired;
 use crate::job::options::{MergeOptions, Scope};
 use crate::job::output_settings::{
-    decide_settings, header_sources, id_after, inherited_settings, output_header, statistics_path,
-    union_of,
+    decide_settings, id_after, inherited_settings, output_header, union_of,
 };
 use crate::job::overlapping::{OutsideSstables, OverlappingSstable};
 use crate::job::refused_inputs::{one_partitioner, refuse_duplicates, refuse_mixed_repair};
@@ -218,8 +217,7 @@ impl MergeJob {
         let partitioner = one_partitioner(&inputs, &outside)?;
         options.split.check(partitioner)?;
         let settings = decide_settings(&options, &inputs, inherited)?;
-        let paths: Vec<PathBuf> = inputs.iter().map(statistics_path).collect();
-        outside.refuse_other_table(&header_sources(&inputs, &paths))?;
+        outside.refuse_other_table(&inputs)?;
         let (expired, inputs) = match options.gc_before_s {
             Some(gc_before_s) => {
                 let (mode, strips_ttl) = (options.read_mode, options.strip_ttl);
@@ -243,8 +241,7 @@ impl MergeJob {
             Some(table) => {
                 // The first input that has a column determines where it comes from.
                 for input in &inputs {
-                    let path = input.descriptor.path(Component::Statistics);
-                    DropTimes::of(table, input.header(), &path)?;
+                    DropTimes::of(table, input.header(), &input.header_source().path())?;
                 }
                 let path = settings.descriptor.path(Component::Statistics);
                 DropTimes::of(table, &settings.header, &path)?

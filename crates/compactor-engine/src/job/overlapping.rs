@@ -50,7 +50,6 @@ pub struct OverlappingSstable {
     /// Only its columns are used. SSTables of a set that have the same ones share it.
     header: Arc<SerializationHeader>,
     descriptor: Descriptor,
-    statistics_path: PathBuf,
     data_len: u64,
     checked: OnceLock<SidecarFacts>,
     checking: Mutex<()>,
@@ -263,7 +262,6 @@ impl OverlappingSstable {
             max_local_deletion_time_s: input.statistics.stats.max_local_deletion_time,
             may_have_ttl: input.may_have_ttl(),
             header: Arc::new(input.statistics.header.clone()),
-            statistics_path: descriptor.path(Component::Statistics),
             descriptor: descriptor.clone(),
             data_len: input.data_len(),
             checked: OnceLock::new(),
@@ -356,7 +354,7 @@ impl OutsideSstables {
     ///
     /// # Errors
     /// Those of [`union`].
-    pub fn refuse_other_table(&self, inputs: &[HeaderSource<'_>]) -> Result<()> {
+    pub fn refuse_other_table(&self, inputs: &[InputSstable]) -> Result<()> {
         let OutsideSstables::Overlapping(sstables) = self else {
             return Ok(());
         };
@@ -366,10 +364,11 @@ impl OutsideSstables {
             !before.is_some_and(|before| Arc::ptr_eq(before, &sstable.header))
         });
         let others = others.map(|sstable| HeaderSource {
-            path: &sstable.statistics_path,
+            descriptor: &sstable.descriptor,
             header: &sstable.header,
         });
-        let all: Vec<HeaderSource<'_>> = inputs.iter().copied().chain(others).collect();
+        let inputs = inputs.iter().map(InputSstable::header_source);
+        let all: Vec<HeaderSource<'_>> = inputs.chain(others).collect();
         union(&all, EncodingStats::default()).map(drop)
     }
 }
