@@ -197,7 +197,7 @@ impl MergeJob {
                 OutsideSstables::Unknown
             }
             Scope::Unknown => OutsideSstables::Unknown,
-            Scope::Complete => OutsideSstables::None,
+            Scope::Complete => OutsideSstables::Overlapping(Vec::new()),
             Scope::Overlapping(paths) => OutsideSstables::Overlapping(
                 paths
                     .iter()
@@ -208,10 +208,7 @@ impl MergeJob {
                 let paths: Vec<PathBuf> = inputs.iter().map(InputSstable::data_path).collect();
                 let paths = paths.iter().map(|path| path.as_os_str()).collect();
                 let (set, mode) = (&options.overlapping, options.read_mode);
-                match set.without(&paths, &io, mode)? {
-                    others if others.is_empty() => OutsideSstables::None,
-                    others => OutsideSstables::Overlapping(others),
-                }
+                OutsideSstables::Overlapping(set.without(&paths, &io, mode)?)
             }
         };
         let partitioner = one_partitioner(&inputs, &outside)?;
@@ -247,9 +244,10 @@ impl MergeJob {
                 DropTimes::of(table, &settings.header, &path)?
             }
         };
-        let tombstone_sources = match outside {
-            OutsideSstables::Overlapping(_) => open_tombstone_sources(&io, &options, source_paths)?,
-            OutsideSstables::Unknown | OutsideSstables::None => Vec::new(),
+        let tombstone_sources = if outside.sstables().is_empty() {
+            Vec::new()
+        } else {
+            open_tombstone_sources(&io, &options, source_paths)?
         };
         let originals = inputs.iter().chain(&expired);
         let shadow =
@@ -349,10 +347,7 @@ impl MergeJob {
 
     /// The overlapping SSTables that the caller specified.
     pub fn overlapping(&self) -> &[Arc<OverlappingSstable>] {
-        match &self.outside {
-            OutsideSstables::Overlapping(sstables) => sstables,
-            OutsideSstables::Unknown | OutsideSstables::None => &[],
-        }
+        self.outside.sstables()
     }
 
     /// Number of overlapping SSTables that are read for what they shadow.
