@@ -8,8 +8,7 @@
 //! Source: `LogTransaction`, `LogFile.removeUnfinishedLeftovers`.
 
 use std::fmt::Write as _;
-use std::fs::{self, File};
-use std::io::ErrorKind;
+use std::fs::{self, File, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -19,6 +18,7 @@ use compactor_sstable::transaction_log::{self, Record, TransactionLog};
 use compactor_sstable::{Component, Version};
 
 use crate::error::{Error, Result};
+use crate::input::existing::{if_exists, list};
 use crate::publish::output_id::new_time_uuid;
 use crate::publish::transaction_file::TransactionFile;
 
@@ -109,16 +109,17 @@ fn sync_file(path: &Path) -> Result<()> {
 
 /// Reads a small regular file; `None` if it does not exist.
 fn read(path: &Path) -> Result<Option<Vec<u8>>> {
-    match fs::symlink_metadata(path) {
-        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(e) => return Err(Error::file("look up", path)(e)),
-        Ok(metadata) if !metadata.is_file() || metadata.len() > MAX_LEN => return Ok(None),
-        Ok(_) => {}
+    let metadata = metadata_of(path)?;
+    if metadata.is_some_and(|metadata| metadata.is_file() && metadata.len() <= MAX_LEN) {
+        if_exists(fs::read(path)).map_err(Error::file("read", path))
+    } else {
+        Ok(None)
     }
-    match fs::read(path) {
-        Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
-        read => read.map(Some).map_err(Error::file("read", path)),
-    }
+}
+
+/// Metadata of the file itself, also if it is a symbolic link; `None` if it does not exist.
+fn metadata_of(path: &Path) -> Result<Option<Metadata>> {
+    if_exists(fs::symlink_metadata(path)).map_err(Error::file("look up", path))
 }
 
 /// Deletes the files that a killed run had moved from `staging` to `target` if it had not committed, and its
@@ -171,11 +172,7 @@ pub(crate) fn undo_unfinished(staging: &Path, target: &Path) -> Result<()> {
 
 fn remove_if_ours(path: &Path, inode: u64) -> Result<()> {
     let is_component = Descriptor::parse(path).is_ok_and(|file| file.component.is_some());
-    let is_ours = match fs::symlink_metadata(path) {
-        Ok(metadata) => metadata.ino() == inode,
-        Err(e) if e.kind() == ErrorKind::NotFound => false,
-        Err(e) => return Err(Error::file("look up", path)(e)),
-    };
+    let is_ours = metadata_of(path)?.is_some_and(|metadata| metadata.ino() == inode);
     if is_component && is_ours {
         remove_if_exists(path)?;
     }
@@ -202,8 +199,8 @@ pub fn is_harmless_log(path: &Path) -> Result<bool> {
 /// # Errors
 /// [`Error::Refused`] naming the log, or a directory that cannot be listed.
 pub fn refuse_unfinished(target: &Path) -> Result<()> {
-    for entry in compactor_io::read_dir(target).map_err(Error::file("list", target))? {
-        let entry = entry.map_err(Error::file("list", target))?;
+    for entry in list(target)? {
+        let entry = entry?;
         let name = entry.file_name();
         if transaction_log::is_file_name(&name.to_string_lossy())
             && !is_harmless_log(&entry.path())?
