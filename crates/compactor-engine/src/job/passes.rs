@@ -36,33 +36,11 @@ use crate::job::options::{MergeOptions, OutputCompression, Scope};
 use crate::job::output_split::OutputSplit;
 use crate::job::overlapping::OverlappingSet;
 use crate::job::pass::Pass;
-use crate::job::staged_merge::StagedMerge;
 use crate::job::tombstone_option::TombstoneOption;
-use crate::merge::observer::{InputRead, Observer};
+use crate::merge::observer::Observer;
 use crate::publish::staging::Staging;
 
 impl MergeJob {
-    /// Merges some of the inputs into an intermediate SSTable. Also returns the results of reading.
-    ///
-    /// # Errors
-    /// As [`MergeJob::stage`].
-    fn stage_intermediate(
-        self,
-        earlier: &EarlierPasses,
-        observer: &mut dyn Observer,
-    ) -> Result<(StagedMerge, Vec<InputRead>)> {
-        let totals = self.input_totals();
-        let mut observer = earlier.observer(observer);
-        let pass = Pass {
-            earlier,
-            is_last: false,
-            totals,
-        };
-        let (staged, mut reads) = self.run_pass(&mut observer, &pass)?;
-        earlier.retain_inputs(&mut reads);
-        Ok((staged, reads))
-    }
-
     /// Whether there are more inputs than can be read at a time.
     pub fn is_in_passes(&self) -> bool {
         self.inputs.len() > self.max_concurrent
@@ -125,6 +103,10 @@ impl MergeJob {
         (place, some.collect())
     }
 
+    /// Merges some of the inputs into an intermediate SSTable.
+    ///
+    /// # Errors
+    /// As [`MergeJob::stage`].
     fn merge_some(
         &self,
         inputs: Vec<InputSstable>,
@@ -141,11 +123,17 @@ impl MergeJob {
             self.taken,
             &[],
         )?;
-        let (staged, reads) = job.stage_intermediate(earlier, observer)?;
+        let pass = Pass {
+            earlier,
+            is_last: false,
+            totals: job.input_totals(),
+        };
+        let (staged, mut reads) = job.run_pass(&mut earlier.observer(observer), &pass)?;
+        earlier.retain_inputs(&mut reads);
         earlier.progress.read += len;
         earlier.reads.extend(reads);
-        earlier.counts.add(staged.counts());
-        earlier.serial = staged.serial();
+        earlier.counts.add(&staged.outcome.counts);
+        earlier.serial = staged.outcome.serial;
         let mut passes = 1;
         for path in &paths {
             // The intermediate SSTables that it was merged from are deleted with their entries.
@@ -156,9 +144,10 @@ impl MergeJob {
         }
         earlier.passes = earlier.passes.max(passes + 1);
         // Everything in them may have been data of dropped columns.
-        let Some((data_path, rows)) = staged.output() else {
+        let Some(output) = staged.outputs.first() else {
             return Ok(None);
         };
+        let (data_path, rows) = (output.data_path(), output.rows());
         let opened = InputSstable::open(&self.io, &data_path, self.options.read_mode)?;
         let intermediate = Intermediate {
             _staged: staged,

@@ -107,7 +107,7 @@ impl Outputs {
         let staged = staged.ok_or_else(|| Error::Internal("an output of nothing".to_owned()))?;
         let sstable = &mut self.settings.sstable;
         // The output has more keys than the inputs' statistics suggested; the next may have as many.
-        let like_before = || sstable.expected_keys.max(staged.partitions());
+        let like_before = || sstable.expected_keys.max(staged.written.partitions);
         sstable.expected_keys = expected_keys.unwrap_or_else(like_before);
         sstable.descriptor.id = self.settings.ids.take()?;
         let (current, parts) = SstableWriter::begin(

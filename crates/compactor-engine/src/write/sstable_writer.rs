@@ -113,15 +113,10 @@ pub struct WrittenSstable {
 #[derive(Debug)]
 pub struct StagedSstable {
     staging: Arc<Staging>,
-    written: WrittenSstable,
+    pub(crate) written: WrittenSstable,
 }
 
 impl StagedSstable {
-    /// Number of partitions.
-    pub fn partitions(&self) -> u64 {
-        self.written.partitions
-    }
-
     /// Number of rows, as [`WrittenSstable::rows`].
     pub fn rows(&self) -> u64 {
         self.written.rows
