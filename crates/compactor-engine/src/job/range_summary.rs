@@ -56,7 +56,7 @@ impl MergeTotals {
     }
 
     pub(crate) fn add(&mut self, end: RangeSummary) -> Collected {
-        self.counts.add_range(&end.counts);
+        self.counts.add(&end.counts);
         for read in end.reads {
             let Some(whole) = self.reads.get_mut(read.input) else {
                 continue;
