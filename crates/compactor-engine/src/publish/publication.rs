@@ -32,73 +32,41 @@ const MAX_LEN: u64 = 64 << 20;
 /// An output: staging directory, descriptor and components.
 pub(crate) type Moved<'a> = (&'a Path, &'a Descriptor, &'a [Component]);
 
-/// A log without COMMIT.
-#[derive(Debug)]
-pub(crate) struct Publication {
-    log: TransactionFile,
-}
-
-impl Publication {
-    /// Records durably that these outputs are about to be moved to `target`.
-    ///
-    /// # Errors
-    /// A failed file operation. No log is left then.
-    pub(crate) fn begin<'a>(
-        staging: &Path,
-        target: &Path,
-        outputs: impl IntoIterator<Item = Moved<'a>>,
-    ) -> Result<Publication> {
-        let directory = target
-            .canonicalize()
-            .map_err(Error::file("look up", target))?;
-        let (mut records, mut files, mut version) = (String::new(), String::new(), Version::Nb);
-        for (written_in, descriptor, components) in outputs {
-            let data = descriptor.file_name(Component::Data);
-            let prefix = data.strip_suffix(Component::Data.file_suffix());
-            let path = directory.join(prefix.unwrap_or(&data));
-            records += &Record::add(&path.to_string_lossy(), components.len()).line();
-            for component in components {
-                let name = descriptor.file_name(*component);
-                let path = written_in.join(&name);
-                let metadata = fs::metadata(&path).map_err(Error::file("look up", path))?;
-                let _ = writeln!(files, "{} {name}", metadata.ino());
-            }
-            version = descriptor.version;
+/// Records durably that these outputs are about to be moved to `target`. Returns the log, without COMMIT.
+///
+/// # Errors
+/// A failed file operation. No log is left then.
+pub(crate) fn begin_publication<'a>(
+    staging: &Path,
+    target: &Path,
+    outputs: impl IntoIterator<Item = Moved<'a>>,
+) -> Result<TransactionFile> {
+    let directory = target
+        .canonicalize()
+        .map_err(Error::file("look up", target))?;
+    let (mut records, mut files, mut version) = (String::new(), String::new(), Version::Nb);
+    for (written_in, descriptor, components) in outputs {
+        let data = descriptor.file_name(Component::Data);
+        let prefix = data.strip_suffix(Component::Data.file_suffix());
+        let path = directory.join(prefix.unwrap_or(&data));
+        records += &Record::add(&path.to_string_lossy(), components.len()).line();
+        for component in components {
+            let name = descriptor.file_name(*component);
+            let path = written_in.join(&name);
+            let metadata = fs::metadata(&path).map_err(Error::file("look up", path))?;
+            let _ = writeln!(files, "{} {name}", metadata.ino());
         }
-        let (ticks, lsb) = new_time_uuid();
-        let name = transaction_log::file_name(version, ticks, lsb);
-        // The note is written first: a log without a note would never be removed.
-        let note = staging.join(NOTE);
-        fs::write(&note, format!("{name}\n{files}")).map_err(Error::file("write", &note))?;
-        sync_file(&note)?;
-        sync_directory(staging)?;
-
-        let log = TransactionFile::create(target, &name, &records, |_| Ok(()))?;
-        Ok(Publication { log })
+        version = descriptor.version;
     }
+    let (ticks, lsb) = new_time_uuid();
+    let name = transaction_log::file_name(version, ticks, lsb);
+    // The note is written first: a log without a note would never be removed.
+    let note = staging.join(NOTE);
+    fs::write(&note, format!("{name}\n{files}")).map_err(Error::file("write", &note))?;
+    sync_file(&note)?;
+    sync_directory(staging)?;
 
-    /// Commits after everything has been moved durably: from here on the outputs are kept. Then removes the
-    /// log. Returns false if it could not be removed; the next run removes it if it finds the note.
-    ///
-    /// # Errors
-    /// A failed write: the moved files must be removed and [`Publication::abandon`] called, unless the log
-    /// [is in doubt](Self::is_in_doubt).
-    pub(crate) fn commit(&mut self) -> Result<bool> {
-        self.log.append(&Record::commit().line())?;
-        // A log that cannot be removed is harmless: it lists nothing to delete.
-        Ok(self.log.remove())
-    }
-
-    /// Whether COMMIT may be on disk although it could not be synced: the moved files must be kept, and so
-    /// must the log.
-    pub(crate) fn is_in_doubt(&self) -> bool {
-        self.log.is_in_doubt()
-    }
-
-    /// Removes the log after the moved files have been removed.
-    pub(crate) fn abandon(&self) {
-        self.log.remove();
-    }
+    TransactionFile::create(target, &name, &records, |_| Ok(()))
 }
 
 fn sync_file(path: &Path) -> Result<()> {
@@ -226,7 +194,7 @@ mod tests {
     const COMPONENTS: [Component; 2] = [Component::Toc, Component::Data];
 
     /// A run that was killed after it had moved both files of an output, before or while committing.
-    fn begun(target: &Path) -> (PathBuf, Publication) {
+    fn begun(target: &Path) -> (PathBuf, TransactionFile) {
         let staging = target.join(".compactor-1-1");
         fs::create_dir(&staging).unwrap();
         let descriptor = Descriptor::new("", Version::Oa, "7".parse::<SstableId>().unwrap());
@@ -234,12 +202,12 @@ mod tests {
             fs::write(staging.join(descriptor.file_name(component)), "x").unwrap();
         }
         let outputs = [(&*staging, &descriptor, &COMPONENTS[..])];
-        let publication = Publication::begin(&staging, target, outputs).unwrap();
+        let log = begin_publication(&staging, target, outputs).unwrap();
         for component in COMPONENTS {
             let name = descriptor.file_name(component);
             fs::rename(staging.join(&name), target.join(&name)).unwrap();
         }
-        (staging, publication)
+        (staging, log)
     }
 
     fn sstables(target: &Path) -> usize {
@@ -254,8 +222,8 @@ mod tests {
     #[test]
     fn moved_files_are_removed_unless_committed() {
         let temp = tempfile::tempdir().unwrap();
-        let (staging, publication) = begun(temp.path());
-        let log = publication.log.path().to_owned();
+        let (staging, log) = begun(temp.path());
+        let log = log.path().to_owned();
         assert!(!is_harmless_log(&log).unwrap());
         assert!(matches!(
             refuse_unfinished(temp.path()),
@@ -267,9 +235,9 @@ mod tests {
         undo_unfinished(&staging, temp.path()).unwrap();
 
         fs::remove_dir_all(&staging).unwrap();
-        let (staging, mut publication) = begun(temp.path());
-        let log = publication.log.path().to_owned();
-        publication.log.append(&Record::commit().line()).unwrap();
+        let (staging, mut log) = begun(temp.path());
+        log.append(&Record::commit().line()).unwrap();
+        let log = log.path().to_owned();
         assert!(is_harmless_log(&log).unwrap());
         undo_unfinished(&staging, temp.path()).unwrap();
         assert_eq!((sstables(temp.path()), log.exists()), (2, false));
@@ -279,7 +247,7 @@ mod tests {
     #[test]
     fn files_of_other_programs_are_kept() {
         let temp = tempfile::tempdir().unwrap();
-        let (staging, _publication) = begun(temp.path());
+        let (staging, _log) = begun(temp.path());
         // The new inode is allocated before the old one can be reused.
         let theirs = temp.path().join("theirs");
         fs::write(&theirs, "y").unwrap();
