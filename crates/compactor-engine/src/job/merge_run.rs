@@ -1,5 +1,7 @@
 //! Execution of a planned merge, from the first read to the published output.
 
+use std::time::Instant;
+
 use crate::error::{Error, Result};
 use crate::job::merge_job::MergeJob;
 use crate::job::pass::Pass;
@@ -25,16 +27,18 @@ impl MergeJob {
     /// Damage in an input, a failed read or write, or cancellation. Nothing of the output stays.
     pub fn stage(mut self, observer: &mut dyn Observer) -> Result<StagedMerge> {
         self.claim()?;
-        let totals = self.input_totals();
+        let started = Instant::now();
+        // Passes replace inputs.
+        let output = self.output_settings();
         let at_open = self.at_open.take();
         let earlier = self.earlier_passes(observer)?;
         let mut observer = earlier.observer(observer);
         let pass = Pass {
             earlier: &earlier,
             is_last: true,
-            totals,
+            started,
         };
-        let (staged, _) = self.run_pass(&mut observer, &pass)?;
+        let (staged, _) = self.run_pass(&mut observer, &pass, output)?;
         Ok(StagedMerge { at_open, ..staged })
     }
 }

@@ -21,6 +21,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::path::PathBuf;
+use std::time::Instant;
 
 use compactor_io::release_free_memory;
 use compactor_sstable::Version;
@@ -126,9 +127,10 @@ impl MergeJob {
         let pass = Pass {
             earlier,
             is_last: false,
-            totals: job.input_totals(),
+            started: Instant::now(),
         };
-        let (staged, mut reads) = job.run_pass(&mut earlier.observer(observer), &pass)?;
+        let output = job.output_settings();
+        let (staged, mut reads) = job.run_pass(&mut earlier.observer(observer), &pass, output)?;
         earlier.retain_inputs(&mut reads);
         earlier.progress.read += len;
         earlier.reads.extend(reads);

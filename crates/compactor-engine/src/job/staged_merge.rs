@@ -18,10 +18,6 @@ pub struct MergeOutcome {
     pub outputs: Vec<WrittenSstable>,
     /// Counts of the merge.
     pub counts: MergeCounts,
-    /// Stored bytes of each input's `Data.db`, in total.
-    pub stored_bytes_read: u64,
-    /// Uncompressed bytes of all inputs.
-    pub uncompressed_bytes_read: u64,
     /// Number of ranges of the last pass; one if it was not split.
     pub ranges: usize,
     /// Reason why the merge cannot be split, if it cannot.

@@ -3,7 +3,6 @@
 //! Source: `CompactionAwareWriter.maybeSwitchWriter`, `MaxSSTableSizeWriter`.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use compactor_io::Io;
 use compactor_sstable::partitioner::Partitioner;
@@ -11,7 +10,6 @@ use compactor_sstable::partitioner::Partitioner;
 use crate::error::{Error, Result};
 use crate::publish::output_id::OutputIds;
 use crate::publish::staging::Staging;
-use crate::read::workers::WorkerQueue;
 use crate::write::sstable_writer::{
     OutputParts, SstableSettings, SstableWriter, StagedSstable, WriteSettings,
 };
@@ -27,7 +25,7 @@ pub struct OutputSettings {
     pub ids: OutputIds,
     /// The table's partitioner.
     pub partitioner: Partitioner,
-    /// I/O settings of the files.
+    /// Settings of how the files are written.
     pub write: WriteSettings,
 }
 
@@ -47,8 +45,6 @@ pub struct Outputs {
     io: Io,
     staging: Arc<Staging>,
     settings: OutputSettings,
-    queue: WorkerQueue,
-    cancelled: Arc<AtomicBool>,
     complete: Vec<StagedSstable>,
     current: SstableWriter,
 }
@@ -62,8 +58,6 @@ impl Outputs {
         io: Io,
         staging: Staging,
         mut settings: OutputSettings,
-        queue: WorkerQueue,
-        cancelled: Arc<AtomicBool>,
     ) -> Result<(Outputs, OutputParts)> {
         let staging = Arc::new(staging);
         settings.sstable.expected_keys = settings.keys_per_sstable;
@@ -73,15 +67,11 @@ impl Outputs {
             settings.sstable.clone(),
             settings.partitioner,
             &settings.write,
-            queue.clone(),
-            Arc::clone(&cancelled),
         )?;
         let outputs = Outputs {
             io,
             staging,
             settings,
-            queue,
-            cancelled,
             complete: Vec::new(),
             current,
         };
@@ -116,8 +106,6 @@ impl Outputs {
             sstable.clone(),
             self.settings.partitioner,
             &self.settings.write,
-            self.queue.clone(),
-            Arc::clone(&self.cancelled),
         )?;
         self.complete.push(staged);
         self.current = current;

@@ -49,7 +49,7 @@ pub struct SstableSettings {
     pub collector: CollectorSettings,
 }
 
-/// I/O settings of an output's files.
+/// Settings of how an output's files are written.
 #[derive(Clone, Debug)]
 pub struct WriteSettings {
     /// I/O mode of all components.
@@ -62,6 +62,10 @@ pub struct WriteSettings {
     pub blocks: Arc<OutputBlocks>,
     /// Expected length of `Data.db`, for preallocation.
     pub expected_len: Option<u64>,
+    /// Queue of the tasks: compression, and filling the Bloom filter.
+    pub queue: WorkerQueue,
+    /// Whether blocks that are still queued are not needed.
+    pub cancelled: Arc<AtomicBool>,
 }
 
 /// Parts of an output under construction.
@@ -163,11 +167,8 @@ impl SstableWriter {
         settings: SstableSettings,
         partitioner: Partitioner,
         write: &WriteSettings,
-        queue: WorkerQueue,
-        cancelled: Arc<AtomicBool>,
     ) -> Result<(SstableWriter, FilePartitionWriter)> {
-        let (writer, parts) =
-            SstableWriter::begin(io, staging, settings, partitioner, write, queue, cancelled)?;
+        let (writer, parts) = SstableWriter::begin(io, staging, settings, partitioner, write)?;
         let layout = Arc::clone(&writer.layout);
         let partitions = PartitionWriter::new(layout, parts.data, parts.index, parts.collector)?;
         Ok((writer, partitions))
@@ -180,8 +181,6 @@ impl SstableWriter {
         settings: SstableSettings,
         partitioner: Partitioner,
         write: &WriteSettings,
-        queue: WorkerQueue,
-        cancelled: Arc<AtomicBool>,
     ) -> Result<(SstableWriter, OutputParts)> {
         let staging = staging.into();
         let layout = Arc::new(layout_of(&settings.header, settings.descriptor.version)?);
@@ -204,8 +203,8 @@ impl SstableWriter {
             data,
             settings.compression.clone(),
             Arc::clone(&write.blocks),
-            queue.clone(),
-            cancelled,
+            write.queue.clone(),
+            Arc::clone(&write.cancelled),
         )?;
         let index = FormatIndex::create(
             &IndexSettings {
@@ -215,7 +214,7 @@ impl SstableWriter {
                 min_index_interval: settings.min_index_interval,
             },
             filter,
-            queue,
+            write.queue.clone(),
             |component| create(component, small_file()),
         )?;
         let collector = MetadataCollector::new(settings.collector.clone());
