@@ -69,10 +69,10 @@ struct Shared {
     blocks: Arc<OutputBlocks>,
     /// Tasks of this file.
     own: Pending,
-    /// Tasks of this file.
-    has_failed: AtomicBool,
     /// Whether a block has failed, after which no other is written. The error is in `ordered` until it is
     /// taken.
+    has_failed: AtomicBool,
+    /// Stored bytes on disk.
     written: AtomicU64,
     /// Uncompressed bytes of the blocks that are on disk.
     encoded: AtomicU64,
