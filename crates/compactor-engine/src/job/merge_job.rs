@@ -18,7 +18,7 @@ use crate::job::budget::{Budget, Demands, INTERMEDIATE_CHUNK_LEN, ReservedMemory
 use crate::job::fully_expired::split_off_fully_expired;
 use crate::job::options::{MergeOptions, Scope};
 use crate::job::output_settings::{
-    decide_settings, id_after, inherited_settings, output_header, union_of,
+    decide_settings, first_output_id, inherited_settings, output_header, union_of,
 };
 use crate::job::overlapping::{OutsideSstables, OverlappingSstable};
 use crate::job::refused_inputs::{one_partitioner, refuse_duplicates, refuse_mixed_repair};
@@ -79,18 +79,12 @@ impl MergeJob {
         mut options: MergeOptions,
         check: impl FnOnce(&[InputSstable]) -> Result<()>,
     ) -> Result<MergeJob> {
-        if options.inputs.is_empty() {
-            return Err(Error::InvalidInput("no SSTables to merge".to_owned()));
-        }
-        refuse_duplicates(&options.inputs)?;
-        let at_open = look_at_inputs(&options)?;
-        let mut inputs =
-            open_inputs(&io, &mut options).map_err(|error| at_open.reason_for_open(error))?;
-        newest_first(&mut inputs);
-        check(&inputs)?;
-        let source_paths = tombstone_source_paths(&io, &options, &inputs)?;
-        let taken = ReservedMemory::by_inputs(&inputs);
-        let at_open = options.inputs_at_open.is_none().then_some(at_open);
+        let OpenedInputs {
+            inputs,
+            at_open,
+            source_paths,
+            taken,
+        } = OpenedInputs::open(&io, &mut options, check)?;
         let job = MergeJob::decide(io, options, inputs, taken, &source_paths)?;
         Ok(MergeJob { at_open, ..job })
     }
@@ -103,23 +97,18 @@ impl MergeJob {
     /// # Errors
     /// As [`MergeJob::open`]; or there are several groups but a single id.
     pub fn open_groups(io: Io, mut options: MergeOptions) -> Result<Vec<MergeJob>> {
-        if options.inputs.is_empty() {
-            return Err(Error::InvalidInput("no SSTables to merge".to_owned()));
-        }
-        refuse_duplicates(&options.inputs)?;
-        let mut groups: BTreeMap<RepairGroup, Vec<InputSstable>> = BTreeMap::new();
-        let at_open = look_at_inputs(&options)?;
-        let mut inputs =
-            open_inputs(&io, &mut options).map_err(|error| at_open.reason_for_open(error))?;
-        let at_open = options.inputs_at_open.is_none().then_some(at_open);
-        newest_first(&mut inputs);
-        let source_paths = tombstone_source_paths(&io, &options, &inputs)?;
+        // All stay open while the first ones are merged: each job takes the memory of all.
+        let OpenedInputs {
+            inputs,
+            at_open,
+            source_paths,
+            taken,
+        } = OpenedInputs::open(&io, &mut options, |_| Ok(()))?;
         // All must be of one table.
         union_of(&inputs)?;
         one_partitioner(&inputs, &OutsideSstables::Unknown)?;
-        let next = id_after(&inputs, &options)?;
-        // All stay open while the first ones are merged.
-        let taken = ReservedMemory::by_inputs(&inputs);
+        let next = first_output_id(&inputs, &options)?;
+        let mut groups: BTreeMap<RepairGroup, Vec<InputSstable>> = BTreeMap::new();
         for input in inputs {
             let group = RepairGroup::of(&input.statistics.stats);
             groups.entry(group).or_default().push(input);
@@ -385,6 +374,42 @@ impl MergeJob {
         let any = self.inputs.first().or(self.expired.first());
         any.map_or_else(RepairGroup::default, |input| {
             RepairGroup::of(&input.statistics.stats)
+        })
+    }
+}
+
+/// Inputs of one or more jobs, newest first.
+struct OpenedInputs {
+    inputs: Vec<InputSstable>,
+    /// State before they were opened, unless the caller has recorded it.
+    at_open: Option<Arc<InputsAtOpen>>,
+    /// Overlapping SSTables that may remove what they shadow.
+    source_paths: Vec<PathBuf>,
+    /// Memory of them all.
+    taken: ReservedMemory,
+}
+
+impl OpenedInputs {
+    /// Opens the inputs, and refuses those that `check` refuses.
+    fn open(
+        io: &Io,
+        options: &mut MergeOptions,
+        check: impl FnOnce(&[InputSstable]) -> Result<()>,
+    ) -> Result<OpenedInputs> {
+        if options.inputs.is_empty() {
+            return Err(Error::InvalidInput("no SSTables to merge".to_owned()));
+        }
+        refuse_duplicates(&options.inputs)?;
+        let at_open = look_at_inputs(options)?;
+        let mut inputs =
+            open_inputs(io, options).map_err(|error| at_open.reason_for_open(error))?;
+        newest_first(&mut inputs);
+        check(&inputs)?;
+        Ok(OpenedInputs {
+            at_open: options.inputs_at_open.is_none().then_some(at_open),
+            source_paths: tombstone_source_paths(io, options, &inputs)?,
+            taken: ReservedMemory::by_inputs(&inputs),
+            inputs,
         })
     }
 }

@@ -49,7 +49,9 @@ pub fn decide_settings(
         descriptor: Descriptor::new(
             &options.output_directory,
             version,
-            options.id.map_or_else(|| id_after(inputs, options), Ok)?,
+            options
+                .id
+                .map_or_else(|| first_output_id(inputs, options), Ok)?,
         ),
         header,
         compression,
@@ -124,7 +126,10 @@ pub(crate) fn inherited_settings(inputs: &[InputSstable]) -> Result<CollectorSet
     Ok(inherited)
 }
 
-pub(crate) fn id_after(inputs: &[InputSstable], options: &MergeOptions) -> Result<SstableId> {
+pub(crate) fn first_output_id(
+    inputs: &[InputSstable],
+    options: &MergeOptions,
+) -> Result<SstableId> {
     let paths: Vec<PathBuf> = inputs.iter().map(InputSstable::data_path).collect();
     next_id(&options.output_directory, &paths, options.scope.named())
 }

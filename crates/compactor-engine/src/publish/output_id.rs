@@ -116,13 +116,13 @@ impl OutputIds {
     /// No id is left.
     pub fn take(&self) -> Result<SstableId> {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        *last = id_after(*last)?;
+        *last = following_id(*last)?;
         Ok(*last)
     }
 }
 
 /// Returns the id of the output after the one with this id.
-fn id_after(id: SstableId) -> Result<SstableId> {
+fn following_id(id: SstableId) -> Result<SstableId> {
     match id {
         SstableId::Uuid { .. } => new_uuid_id(),
         sequence => SstableId::next_sequence([sequence])
