@@ -59,9 +59,7 @@ impl CheckedMerge<'_, '_> {
                 Ok(checked) => checked,
                 Err(_) => {
                     self.failed.store(true, Ordering::Relaxed);
-                    Err(Error::Internal(
-                        "the check of components panicked".to_owned(),
-                    ))
+                    Err(Error::internal("the check of components panicked"))
                 }
             };
             match checked {

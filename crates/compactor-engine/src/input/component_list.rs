@@ -38,9 +38,7 @@ impl ForeignNames {
     fn of(&self, descriptor: &Descriptor) -> Result<Vec<String>> {
         let own = &descriptor.directory;
         let Ok(mut directories) = self.directories.lock() else {
-            return Err(Error::Internal(
-                "a listing of a directory panicked".to_owned(),
-            ));
+            return Err(Error::internal("a listing of a directory panicked"));
         };
         if !directories.contains_key(own) {
             directories.insert(own.clone(), foreign_names(own)?);

@@ -200,7 +200,7 @@ pub fn column_map(input: &Layout, output: &Layout) -> Result<ColumnMap> {
                     .iter()
                     .position(|o| o.name == column.name)
                     .map(|index| index as u32)
-                    .ok_or_else(|| Error::Internal("a column is not in the union".to_owned()))
+                    .ok_or_else(|| Error::internal("a column is not in the union"))
             })
             .collect()
     };

@@ -18,7 +18,7 @@ impl MergeJob {
         let mut outcomes = publish(vec![staged])?;
         outcomes
             .pop()
-            .ok_or_else(|| Error::Internal("a merge without an outcome".to_owned()))
+            .ok_or_else(|| Error::internal("a merge without an outcome"))
     }
 
     /// Merges, and leaves the outputs in a staging directory until they are published.

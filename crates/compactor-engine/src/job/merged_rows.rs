@@ -147,7 +147,7 @@ impl BlockSource for RowBlocks {
         if self.has_ended {
             return Ok(None);
         }
-        let panicked = || Error::Internal("the merge ended early".to_owned());
+        let panicked = || Error::internal("the merge ended early");
         let bytes = self.blocks.recv().map_err(|_| panicked())??;
         if bytes.is_empty() {
             self.has_ended = true;

@@ -71,7 +71,7 @@ impl MergeJob {
         let planning = started.elapsed();
         let ended = self.work(&merge, observer, |destination, observer| {
             let Destination::Outputs(splicer) = destination else {
-                return Err(Error::Internal("a merge without outputs".to_owned()));
+                return Err(Error::internal("a merge without outputs"));
             };
             self.complete(&merge, *splicer, observer, pass)
         });
@@ -319,7 +319,7 @@ fn await_end(merge: &RangeMerge, observer: &mut dyn Observer) -> Result<Destinat
             end?;
             return merge
                 .take_destination()
-                .ok_or_else(|| Error::Internal("no output is left".to_owned()));
+                .ok_or_else(|| Error::internal("no output is left"));
         }
         if observer.is_cancelled() {
             merge.fail(Error::Cancelled);

@@ -161,9 +161,7 @@ impl ShadowPlan {
 
     fn open(&self, number: usize, io: &Io, mode: ReadMode, is_cut: bool) -> Result<Arc<Opened>> {
         let Some(shared) = self.sstables.get(number) else {
-            return Err(Error::Internal(
-                "an overlapping SSTable beyond the last".to_owned(),
-            ));
+            return Err(Error::internal("an overlapping SSTable beyond the last"));
         };
         let mut known = shared.opened.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(opened) = known.upgrade() {

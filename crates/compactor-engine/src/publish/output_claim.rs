@@ -171,8 +171,8 @@ impl OutputClaim {
     /// The replacement has already been committed.
     pub(crate) fn work(&self) -> Result<&Path> {
         match &self.replacement {
-            Some(replacement) if replacement.is_committed() => Err(Error::Internal(
-                "a second publication into a directory that has been replaced".to_owned(),
+            Some(replacement) if replacement.is_committed() => Err(Error::internal(
+                "a second publication into a directory that has been replaced",
             )),
             _ => Ok(&self.work),
         }

@@ -330,11 +330,11 @@ impl DataOutput {
 }
 
 fn lost() -> Error {
-    Error::Internal("a block of Data.db was dropped".to_owned())
+    Error::internal("a block of Data.db was dropped")
 }
 
 fn panicked() -> Error {
-    Error::Internal("panic while a block of Data.db was written (reported on stderr)".to_owned())
+    Error::internal("panic while a block of Data.db was written (reported on stderr)")
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -94,7 +94,7 @@ impl Outputs {
         expected_keys: Option<u64>,
     ) -> Result<(Outputs, OutputParts)> {
         let staged = self.current.stage(partitions)?;
-        let staged = staged.ok_or_else(|| Error::Internal("an output of nothing".to_owned()))?;
+        let staged = staged.ok_or_else(|| Error::internal("an output of nothing"))?;
         let sstable = &mut self.settings.sstable;
         // The output has more keys than the inputs' statistics suggested; the next may have as many.
         let like_before = || sstable.expected_keys.max(staged.written.partitions);
