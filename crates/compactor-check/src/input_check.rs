@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::Builder;
 
 use compactor_engine::job::{MergeJob, StagedMerge};
-use compactor_engine::merge::{Observer, Unchecked};
+use compactor_engine::merge::Observer;
 use compactor_engine::{Error, Result};
 
 use crate::verify::Finding;
@@ -45,7 +45,7 @@ impl InputCheck {
         observer: &mut dyn Observer,
     ) -> Result<(StagedMerge, Vec<String>)> {
         match self {
-            InputCheck::DataOnly => Ok((job.stage(&mut Unchecked(observer))?, Vec::new())),
+            InputCheck::DataOnly => Ok((job.stage(observer)?, Vec::new())),
             InputCheck::AllComponents => stage_and_check(job, observer),
         }
     }

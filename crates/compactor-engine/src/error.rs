@@ -148,6 +148,11 @@ impl Error {
         Error::Refused(message.into())
     }
 
+    /// An invariant that does not hold.
+    pub fn internal(message: impl Into<String>) -> Error {
+        Error::Internal(message.into())
+    }
+
     /// Wraps a failed file operation.
     pub fn file(
         operation: &'static str,

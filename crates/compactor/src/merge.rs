@@ -8,7 +8,7 @@ use compactor_engine::merge::Observer;
 use compactor_engine::publish::InputsAtOpen;
 use compactor_io::{Io, IoOptions};
 
-pub use compactor_engine::merge::{InputObserver, InputRead, Unchecked};
+pub use compactor_engine::merge::InputRead;
 
 use crate::process::Usage;
 use crate::report::MergeReport;

@@ -36,6 +36,7 @@ impl PartitionOutput<'_> {
         settings: SstableSettings,
         fill: impl FnOnce(&mut FilePartitionWriter) -> Result<()>,
     ) -> Result<(SstableWriter, FilePartitionWriter)> {
+        let cancelled = Arc::new(AtomicBool::new(false));
         let write = WriteSettings {
             mode: self.write_mode,
             buffer_bytes: 1 << 20,
@@ -43,16 +44,15 @@ impl PartitionOutput<'_> {
             blocks: Arc::new(OutputBlocks::new(Budget::most_output_blocks(self.threads))),
             // The compressed length is not known: files grow in steps.
             expected_len: None,
+            queue: self.workers.queue(),
+            cancelled: Arc::clone(&cancelled),
         };
-        let cancelled = Arc::new(AtomicBool::new(false));
         let (sstable, mut partitions) = SstableWriter::create(
             self.io,
             Arc::clone(self.staging),
             settings,
             Partitioner::Murmur3,
             &write,
-            self.workers.queue(),
-            Arc::clone(&cancelled),
         )?;
         let filled = fill(&mut partitions);
         // Blocks still queued after a failure are not needed.

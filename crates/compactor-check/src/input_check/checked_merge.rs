@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::ScopedJoinHandle;
 use std::time::Duration;
 
-use compactor_engine::merge::{InputObserver, InputRead, Observer};
+use compactor_engine::merge::{InputRead, Observer};
 use compactor_engine::read::InputTrace;
 use compactor_engine::{Error, Result};
 use compactor_sstable::descriptor::Descriptor;
@@ -59,9 +59,7 @@ impl CheckedMerge<'_, '_> {
                 Ok(checked) => checked,
                 Err(_) => {
                     self.failed.store(true, Ordering::Relaxed);
-                    Err(Error::Internal(
-                        "the check of components panicked".to_owned(),
-                    ))
+                    Err(Error::internal("the check of components panicked"))
                 }
             };
             match checked {
@@ -97,9 +95,7 @@ impl Observer for CheckedMerge<'_, '_> {
     fn before_publish(&mut self, data_path: &Path) -> Result<()> {
         self.inner.before_publish(data_path)
     }
-}
 
-impl InputObserver for CheckedMerge<'_, '_> {
     fn trace(&mut self, data_path: &Path) -> Option<Box<dyn InputTrace>> {
         let Feeds { tries, indexed } = &mut self.feeds;
         let of_tries = tries.as_ref().and_then(|feed| feed.trace(data_path));

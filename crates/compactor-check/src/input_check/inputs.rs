@@ -46,7 +46,7 @@ impl InputToCheck {
     fn data_len(&self) -> u64 {
         match self {
             InputToCheck::OfMerge { data_len, .. } => *data_len,
-            InputToCheck::Outside(sstable) => sstable.data_len(),
+            InputToCheck::Outside(sstable) => sstable.data_len,
         }
     }
 }
@@ -150,13 +150,13 @@ impl InputsToCheck {
         if sstable.checked().is_some() {
             return;
         }
-        match sstable.descriptor().version.format() {
+        match sstable.descriptor.version.format() {
             Format::Big => self.inputs.push(InputToCheck::Outside(Arc::clone(sstable))),
             Format::Bti => {
                 self.unread_tries.push(Arc::clone(sstable));
                 self.tries.push(TrieInput {
-                    data_path: sstable.descriptor().path(Component::Data),
-                    data_len: sstable.data_len(),
+                    data_path: sstable.descriptor.path(Component::Data),
+                    data_len: sstable.data_len,
                     is_read: false,
                     tries: SharedTries::default(),
                 });
@@ -202,8 +202,7 @@ impl InputsToCheck {
                 }
                 InputToCheck::Outside(sstable) => sstable
                     .check_once(|| {
-                        let (sidecars, ignored) =
-                            check(&sstable.descriptor().path(Component::Data))?;
+                        let (sidecars, ignored) = check(&sstable.descriptor.path(Component::Data))?;
                         sidecar_components::refuse_any(ignored)?;
                         Ok(sidecars)
                     })

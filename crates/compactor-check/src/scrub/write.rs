@@ -107,6 +107,8 @@ impl Writing<'_> {
                 output.threads,
             ))),
             expected_len: Some(self.stored.file.len()),
+            queue: self.workers.queue(),
+            cancelled: Arc::clone(self.cancelled),
         };
         let claim = match &output.claim {
             Some(claim) => Arc::clone(claim),
@@ -120,15 +122,8 @@ impl Writing<'_> {
             }
         };
         let staging = Staging::create(&claim)?;
-        let (sstable, partitions) = SstableWriter::create(
-            self.io,
-            staging,
-            settings,
-            PARTITIONER,
-            &write,
-            self.workers.queue(),
-            Arc::clone(self.cancelled),
-        )?;
+        let (sstable, partitions) =
+            SstableWriter::create(self.io, staging, settings, PARTITIONER, &write)?;
         let layout = Arc::clone(sstable.layout());
         let descriptor = &self.stored.descriptor;
         // The first pass has reported everything.

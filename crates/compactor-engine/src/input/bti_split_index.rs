@@ -68,7 +68,11 @@ impl BtiSplitIndex {
                 last.at < (token, 0) && last.data_before.saturating_add(sample_len) <= data_before
             };
             if samples.last().is_none_or(is_behind) {
-                samples.push(Sample::of_trie((token, 0), data_before));
+                samples.push(Sample {
+                    at: (token, 0),
+                    data_before,
+                    index_offset: 0,
+                });
             }
         }
         Ok(samples)

@@ -6,7 +6,6 @@
 //! (`CompressionInfoComponent.verifyCompressionInfoExistenceIfApplicable`).
 
 use std::collections::HashMap;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -16,6 +15,7 @@ use compactor_sstable::toc::Toc;
 use compactor_sstable::version::Format;
 
 use crate::error::{Error, Result};
+use crate::input::existing::{if_exists, list};
 
 /// The files of one SSTable.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,9 +38,7 @@ impl ForeignNames {
     fn of(&self, descriptor: &Descriptor) -> Result<Vec<String>> {
         let own = &descriptor.directory;
         let Ok(mut directories) = self.directories.lock() else {
-            return Err(Error::Internal(
-                "a listing of a directory panicked".to_owned(),
-            ));
+            return Err(Error::internal("a listing of a directory panicked"));
         };
         if !directories.contains_key(own) {
             directories.insert(own.clone(), foreign_names(own)?);
@@ -58,8 +56,8 @@ fn foreign_names(directory: &Path) -> Result<HashMap<String, Vec<String>>> {
         directory
     };
     let mut names: HashMap<String, Vec<String>> = HashMap::new();
-    for entry in compactor_io::read_dir(directory).map_err(Error::file("list", directory))? {
-        let path = entry.map_err(Error::file("list", directory))?.path();
+    for entry in list(directory)? {
+        let path = entry?.path();
         if let Ok(file) = Descriptor::parse(&path)
             && file.component.is_none()
         {
@@ -113,10 +111,9 @@ impl ComponentList {
         let mut present = Vec::new();
         for component in Component::ALL {
             let path = descriptor.path(component);
-            match std::fs::metadata(&path) {
-                Ok(metadata) => present.push((component, metadata.len())),
-                Err(e) if e.kind() == io::ErrorKind::NotFound => {}
-                Err(e) => return Err(Error::file("look up", path)(e)),
+            let metadata = if_exists(std::fs::metadata(&path));
+            if let Some(metadata) = metadata.map_err(Error::file("look up", path))? {
+                present.push((component, metadata.len()));
             }
         }
         Ok(ComponentList {

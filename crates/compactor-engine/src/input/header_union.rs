@@ -6,11 +6,12 @@
 //! Source: `SerializationHeader.make`.
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::Path;
+use std::path::PathBuf;
 
 use compactor_sstable::data::clustering::ClusteringComparator;
 use compactor_sstable::data::layout::{ColumnLayout, Layout, TimestampDeltas, check_column_order};
 use compactor_sstable::data::stated_extremes::StatedExtremes;
+use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::schema::agreement::has_more_fields;
 use compactor_sstable::schema::{Column, ColumnKind, Table};
 use compactor_sstable::statistics::header::{
@@ -25,10 +26,17 @@ use crate::input::by_kind::ByKind;
 /// An input of the union.
 #[derive(Clone, Copy, Debug)]
 pub struct HeaderSource<'a> {
-    /// Path of its `Statistics.db`, for messages.
-    pub path: &'a Path,
+    /// Its name, for messages.
+    pub descriptor: &'a Descriptor,
     /// Its header.
     pub header: &'a SerializationHeader,
+}
+
+impl HeaderSource<'_> {
+    /// Path of its `Statistics.db`.
+    pub fn path(&self) -> PathBuf {
+        self.descriptor.path(Component::Statistics)
+    }
 }
 
 /// Index of each column of an input in the output header.
@@ -109,7 +117,7 @@ pub fn check_schema(table: &Table, source: &HeaderSource<'_>) -> Result<()> {
         Error::InvalidInput(format!(
             "{} is not of table {name} as the schema has it: {disagreement}. Pass the current \
              schema.cql of this table{dropped}",
-            source.path.display()
+            source.path().display()
         ))
     })
 }
@@ -176,7 +184,7 @@ pub fn column_map(input: &Layout, output: &Layout) -> Result<ColumnMap> {
                     .iter()
                     .position(|o| o.name == column.name)
                     .map(|index| index as u32)
-                    .ok_or_else(|| Error::Internal("a column is not in the union".to_owned()))
+                    .ok_or_else(|| Error::internal("a column is not in the union"))
             })
             .collect()
     };
@@ -190,8 +198,8 @@ fn same_table(newest: &HeaderSource<'_>, source: &HeaderSource<'_>) -> Result<()
     let differ = |what: &str, a: String, b: String| {
         Err(Error::InvalidInput(format!(
             "these SSTables are not of one table: {what} is {a} in {} and {b} in {}",
-            newest.path.display(),
-            source.path.display()
+            newest.path().display(),
+            source.path().display()
         )))
     };
     let (a, b) = (newest.header, source.header);
@@ -252,7 +260,7 @@ fn union_columns(
     columns: impl Fn(&SerializationHeader) -> &Vec<HeaderColumn>,
 ) -> Result<Vec<HeaderColumn>> {
     // Header order: simple before complex columns, then by name.
-    let mut union: BTreeMap<(bool, Vec<u8>), (HeaderColumn, &Path)> = BTreeMap::new();
+    let mut union: BTreeMap<(bool, Vec<u8>), (HeaderColumn, &HeaderSource<'_>)> = BTreeMap::new();
     let mut is_complex: BTreeMap<Vec<u8>, bool> = BTreeMap::new();
     let mut before = None;
     for source in sources {
@@ -262,16 +270,16 @@ fn union_columns(
             continue;
         }
         for column in columns {
-            let layout = column_layout(column, source.path)?;
+            let layout = column_layout(column, source)?;
             let complex = *is_complex
                 .entry(column.name.clone())
                 .or_insert(layout.is_complex);
             let key = (complex, column.name.clone());
-            let Some((newest, path)) = union.get(&key) else {
-                union.insert(key, (column.clone(), source.path));
+            let Some((newest, of_newest)) = union.get(&key) else {
+                union.insert(key, (column.clone(), source));
                 continue;
             };
-            let known = column_layout(newest, path)?;
+            let known = column_layout(newest, of_newest)?;
             if known.is_complex != layout.is_complex
                 || known.is_counter != layout.is_counter
                 || (!known.is_complex && known.fixed_len != layout.fixed_len)
@@ -281,9 +289,9 @@ fn union_columns(
                      bring them to one type with the node that owns them first",
                     String::from_utf8_lossy(&column.name),
                     known.cql_type.cql_name(),
-                    path.display(),
+                    of_newest.path().display(),
                     layout.cql_type.cql_name(),
-                    source.path.display()
+                    source.path().display()
                 )));
             }
         }
@@ -291,7 +299,7 @@ fn union_columns(
     Ok(union.into_values().map(|(column, _)| column).collect())
 }
 
-fn column_layout(column: &HeaderColumn, path: &Path) -> Result<ColumnLayout> {
+fn column_layout(column: &HeaderColumn, source: &HeaderSource<'_>) -> Result<ColumnLayout> {
     ColumnLayout::new(column.name.clone(), column.column_type.cql_type.clone())
-        .map_err(|e| Error::Format(e.with_file(path, Component::Statistics)))
+        .map_err(|e| Error::Format(e.with_file(&source.path(), Component::Statistics)))
 }

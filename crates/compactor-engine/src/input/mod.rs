@@ -5,6 +5,7 @@ pub(crate) mod bti_split_index;
 pub(crate) mod by_kind;
 pub(crate) mod component_file;
 pub(crate) mod component_list;
+pub(crate) mod existing;
 pub(crate) mod header_union;
 pub(crate) mod index_heads;
 pub(crate) mod key_estimate;

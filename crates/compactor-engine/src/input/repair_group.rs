@@ -6,6 +6,7 @@
 use std::fmt;
 
 use compactor_sstable::statistics::StatsMetadata;
+use compactor_sstable::types::CqlType;
 
 /// Repair state that SSTables must share to be merged with one another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -35,18 +36,13 @@ impl fmt::Display for RepairGroup {
             f.write_str("transient, ")?;
         }
         match (&self.pending_repair, self.is_repaired) {
-            (Some(session), _) => write!(f, "in pending repair {}", uuid(session)),
+            (Some(session), _) => {
+                write!(f, "in pending repair {}", CqlType::Uuid.describe(session))
+            }
             (None, true) => f.write_str("repaired"),
             (None, false) => f.write_str("unrepaired"),
         }
     }
-}
-
-fn uuid(bytes: &[u8; 16]) -> String {
-    let hex = crate::read::hex::hex(bytes);
-    [0..8, 8..12, 12..16, 16..20, 20..32]
-        .map(|range| hex.get(range).unwrap_or_default())
-        .join("-")
 }
 
 #[cfg(test)]

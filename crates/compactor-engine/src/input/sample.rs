@@ -9,17 +9,6 @@ pub(crate) struct Sample {
     pub(crate) at: Position,
     /// Approximate number of uncompressed bytes before it.
     pub(crate) data_before: u64,
-    /// Offset of its entry in `Index.db`.
+    /// Offset of its entry in `Index.db`; 0 in a trie.
     pub(crate) index_offset: u64,
-}
-
-impl Sample {
-    /// Creates a sample of a trie, which has no offset in `Index.db`.
-    pub(crate) fn of_trie(at: Position, data_before: u64) -> Sample {
-        Sample {
-            at,
-            data_before,
-            index_offset: 0,
-        }
-    }
 }

@@ -19,13 +19,6 @@ use crate::input::sstable::InputSstable;
 /// Buckets of a `HashSet` created without a capacity.
 const MIN_BUCKETS: usize = 16;
 
-/// Keyspace and table of an SSTable.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct TableName {
-    keyspace: String,
-    table: String,
-}
-
 /// Returns the numbers of a merge's inputs, grouped by scanner, in the order of the scanners.
 ///
 /// `expired` are inputs of the compaction that are not read. If the table's name is not known, it is taken
@@ -35,10 +28,7 @@ pub(crate) fn scanner_order(
     expired: &[InputSstable],
     table: Option<(&str, &str)>,
 ) -> Vec<Vec<u32>> {
-    let known = table.map(|(keyspace, table)| TableName {
-        keyspace: keyspace.to_owned(),
-        table: table.to_owned(),
-    });
+    let known = table.map(|(keyspace, table)| (keyspace.to_owned(), table.to_owned()));
     let all = inputs.iter().chain(expired);
     let mut came: Vec<(usize, &Descriptor)> = all.map(|i| &i.descriptor).enumerate().collect();
     came.sort_by_key(|(_, descriptor)| (descriptor.id, &descriptor.directory));
@@ -67,22 +57,19 @@ pub(crate) fn scanner_order(
     scanners
 }
 
-/// Name that Cassandra derives from the directory; empty if it is not a table's directory.
-fn name_of(directory: &Path) -> TableName {
+/// Keyspace and table that Cassandra derives from the directory; empty if it is not a table's directory.
+fn name_of(directory: &Path) -> (String, String) {
     let absolute = std::path::absolute(directory);
     let parsed = TableDirectory::parse(absolute.as_deref().unwrap_or(directory));
     match parsed {
-        None => TableName {
-            keyspace: String::new(),
-            table: String::new(),
-        },
-        Some(parsed) => TableName {
-            keyspace: parsed.keyspace,
-            table: match parsed.index {
+        None => (String::new(), String::new()),
+        Some(parsed) => {
+            let table = match parsed.index {
                 None => parsed.table,
                 Some(index) => format!("{}.{index}", parsed.table),
-            },
-        },
+            };
+            (parsed.keyspace, table)
+        }
     }
 }
 
@@ -100,7 +87,7 @@ fn hash_set_order<T>(mut entries: Vec<(i32, T)>) -> Vec<(i32, T)> {
 }
 
 /// `Descriptor.hashCode`.
-fn descriptor_hash(descriptor: &Descriptor, name: &TableName) -> i32 {
+fn descriptor_hash(descriptor: &Descriptor, (keyspace, table): &(String, String)) -> i32 {
     let version = hash_of_list([
         hash_of_string(&descriptor.version.to_string()),
         hash_of_string(descriptor.format().name()),
@@ -108,8 +95,8 @@ fn descriptor_hash(descriptor: &Descriptor, name: &TableName) -> i32 {
     hash_of_list([
         version,
         hash_of_id(descriptor.id),
-        hash_of_string(&name.keyspace),
-        hash_of_string(&name.table),
+        hash_of_string(keyspace),
+        hash_of_string(table),
     ])
 }
 

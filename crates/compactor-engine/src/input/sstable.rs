@@ -22,7 +22,7 @@ use compactor_sstable::{Component, Error as FormatError, Format, Version};
 use crate::error::{Error, Result};
 use crate::input::component_file::read_small;
 use crate::input::component_list::{ComponentList, ForeignNames, ListFinding};
-use crate::input::header_union::layout_of;
+use crate::input::header_union::{HeaderSource, layout_of};
 use crate::input::trie_files::{SharedTries, TrieFiles};
 use crate::read::decode::Encoding;
 use crate::read::parallel_map::parallel_map;
@@ -340,6 +340,14 @@ impl InputSstable {
     /// Its header as stored.
     pub fn header(&self) -> &SerializationHeader {
         &self.statistics.header
+    }
+
+    /// The same, for a union of headers.
+    pub fn header_source(&self) -> HeaderSource<'_> {
+        HeaderSource {
+            descriptor: &self.descriptor,
+            header: self.header(),
+        }
     }
 
     /// Reads the index files of the BTI format.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::error::Result;
 use crate::job::staged_merge::{SerialTimes, StagedMerge};
 use crate::merge::merge_counts::MergeCounts;
-use crate::merge::observer::{InputObserver, InputRead, Observer};
+use crate::merge::observer::{InputRead, Observer};
 use crate::publish::staging::Staging;
 use crate::read::input_trace::InputTrace;
 
@@ -64,7 +64,7 @@ impl EarlierPasses {
     }
 
     /// Wraps the caller's observer, from which intermediate SSTables are hidden.
-    pub(crate) fn observer<'a>(&'a self, inner: &'a mut dyn InputObserver) -> PassObserver<'a> {
+    pub(crate) fn observer<'a>(&'a self, inner: &'a mut dyn Observer) -> PassObserver<'a> {
         PassObserver {
             inner,
             earlier: self,
@@ -94,7 +94,7 @@ impl EarlierPasses {
 
 /// Observer that notifies the caller's observer only of the original inputs.
 pub(crate) struct PassObserver<'a> {
-    inner: &'a mut dyn InputObserver,
+    inner: &'a mut dyn Observer,
     earlier: &'a EarlierPasses,
 }
 
@@ -115,9 +115,7 @@ impl Observer for PassObserver<'_> {
     fn before_publish(&mut self, data_path: &Path) -> Result<()> {
         self.inner.before_publish(data_path)
     }
-}
 
-impl InputObserver for PassObserver<'_> {
     fn trace(&mut self, data_path: &Path) -> Option<Box<dyn InputTrace>> {
         if self.earlier.intermediates.contains_key(data_path) {
             return None;

@@ -20,10 +20,8 @@ pub(crate) fn split_off_fully_expired(
     gc_before_s: i64,
     outside: &OutsideSstables,
 ) -> Result<(Vec<InputSstable>, Vec<InputSstable>)> {
-    let overlapping: &[_] = match outside {
-        OutsideSstables::Unknown => return Ok((Vec::new(), inputs)),
-        OutsideSstables::None => &[],
-        OutsideSstables::Overlapping(sstables) => sstables,
+    let OutsideSstables::Overlapping(overlapping) = outside else {
+        return Ok((Vec::new(), inputs));
     };
     let has_expired = |input: &InputSstable| {
         input.statistics.stats.max_local_deletion_time < gc_before_s
@@ -43,9 +41,7 @@ pub(crate) fn split_off_fully_expired(
         .unwrap_or(i64::MAX);
     let mut asked: Vec<_> = overlapping
         .iter()
-        .filter(|s| {
-            s.max_local_deletion_time_s() >= gc_before_s || (strips_ttl && s.may_have_ttl())
-        })
+        .filter(|s| s.max_local_deletion_time_s >= gc_before_s || (strips_ttl && s.may_have_ttl))
         .collect();
     if !asked.is_empty()
         && inputs
@@ -65,8 +61,8 @@ pub(crate) fn split_off_fully_expired(
             let mut ranges = ranges.iter();
             ranges.any(|range| range.as_ref().is_none_or(|range| range.overlaps(keys)))
         };
-        asked.retain(|s| may_meet(s.keys()));
-        let timestamps = asked.iter().map(|s| s.min_timestamp());
+        asked.retain(|s| may_meet(&s.keys));
+        let timestamps = asked.iter().map(|s| s.min_timestamp);
         min_timestamp = timestamps.fold(min_timestamp, i64::min);
     }
     Ok(inputs

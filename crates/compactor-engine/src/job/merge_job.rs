@@ -18,8 +18,7 @@ use crate::job::budget::{Budget, Demands, INTERMEDIATE_CHUNK_LEN, ReservedMemory
 use crate::job::fully_expired::split_off_fully_expired;
 use crate::job::options::{MergeOptions, Scope};
 use crate::job::output_settings::{
-    decide_settings, header_sources, id_after, inherited_settings, output_header, statistics_path,
-    union_of,
+    decide_settings, first_output_id, inherited_settings, output_header, union_of,
 };
 use crate::job::overlapping::{OutsideSstables, OverlappingSstable};
 use crate::job::refused_inputs::{one_partitioner, refuse_duplicates, refuse_mixed_repair};
@@ -80,18 +79,12 @@ impl MergeJob {
         mut options: MergeOptions,
         check: impl FnOnce(&[InputSstable]) -> Result<()>,
     ) -> Result<MergeJob> {
-        if options.inputs.is_empty() {
-            return Err(Error::InvalidInput("no SSTables to merge".to_owned()));
-        }
-        refuse_duplicates(&options.inputs)?;
-        let at_open = look_at_inputs(&options)?;
-        let mut inputs =
-            open_inputs(&io, &mut options).map_err(|error| at_open.reason_for_open(error))?;
-        newest_first(&mut inputs);
-        check(&inputs)?;
-        let source_paths = tombstone_source_paths(&io, &options, &inputs)?;
-        let taken = ReservedMemory::by_inputs(&inputs);
-        let at_open = options.inputs_at_open.is_none().then_some(at_open);
+        let OpenedInputs {
+            inputs,
+            at_open,
+            source_paths,
+            taken,
+        } = OpenedInputs::open(&io, &mut options, check)?;
         let job = MergeJob::decide(io, options, inputs, taken, &source_paths)?;
         Ok(MergeJob { at_open, ..job })
     }
@@ -104,23 +97,18 @@ impl MergeJob {
     /// # Errors
     /// As [`MergeJob::open`]; or there are several groups but a single id.
     pub fn open_groups(io: Io, mut options: MergeOptions) -> Result<Vec<MergeJob>> {
-        if options.inputs.is_empty() {
-            return Err(Error::InvalidInput("no SSTables to merge".to_owned()));
-        }
-        refuse_duplicates(&options.inputs)?;
-        let mut groups: BTreeMap<RepairGroup, Vec<InputSstable>> = BTreeMap::new();
-        let at_open = look_at_inputs(&options)?;
-        let mut inputs =
-            open_inputs(&io, &mut options).map_err(|error| at_open.reason_for_open(error))?;
-        let at_open = options.inputs_at_open.is_none().then_some(at_open);
-        newest_first(&mut inputs);
-        let source_paths = tombstone_source_paths(&io, &options, &inputs)?;
+        // All stay open while the first ones are merged: each job takes the memory of all.
+        let OpenedInputs {
+            inputs,
+            at_open,
+            source_paths,
+            taken,
+        } = OpenedInputs::open(&io, &mut options, |_| Ok(()))?;
         // All must be of one table.
         union_of(&inputs)?;
         one_partitioner(&inputs, &OutsideSstables::Unknown)?;
-        let next = id_after(&inputs, &options)?;
-        // All stay open while the first ones are merged.
-        let taken = ReservedMemory::by_inputs(&inputs);
+        let next = first_output_id(&inputs, &options)?;
+        let mut groups: BTreeMap<RepairGroup, Vec<InputSstable>> = BTreeMap::new();
         for input in inputs {
             let group = RepairGroup::of(&input.statistics.stats);
             groups.entry(group).or_default().push(input);
@@ -198,7 +186,7 @@ impl MergeJob {
                 OutsideSstables::Unknown
             }
             Scope::Unknown => OutsideSstables::Unknown,
-            Scope::Complete => OutsideSstables::None,
+            Scope::Complete => OutsideSstables::Overlapping(Vec::new()),
             Scope::Overlapping(paths) => OutsideSstables::Overlapping(
                 paths
                     .iter()
@@ -209,17 +197,13 @@ impl MergeJob {
                 let paths: Vec<PathBuf> = inputs.iter().map(InputSstable::data_path).collect();
                 let paths = paths.iter().map(|path| path.as_os_str()).collect();
                 let (set, mode) = (&options.overlapping, options.read_mode);
-                match set.without(&paths, &io, mode)? {
-                    others if others.is_empty() => OutsideSstables::None,
-                    others => OutsideSstables::Overlapping(others),
-                }
+                OutsideSstables::Overlapping(set.without(&paths, &io, mode)?)
             }
         };
         let partitioner = one_partitioner(&inputs, &outside)?;
         options.split.check(partitioner)?;
         let settings = decide_settings(&options, &inputs, inherited)?;
-        let paths: Vec<PathBuf> = inputs.iter().map(statistics_path).collect();
-        outside.refuse_other_table(&header_sources(&inputs, &paths))?;
+        outside.refuse_other_table(&inputs)?;
         let (expired, inputs) = match options.gc_before_s {
             Some(gc_before_s) => {
                 let (mode, strips_ttl) = (options.read_mode, options.strip_ttl);
@@ -243,16 +227,16 @@ impl MergeJob {
             Some(table) => {
                 // The first input that has a column determines where it comes from.
                 for input in &inputs {
-                    let path = input.descriptor.path(Component::Statistics);
-                    DropTimes::of(table, input.header(), &path)?;
+                    DropTimes::of(table, input.header(), &input.header_source().path())?;
                 }
                 let path = settings.descriptor.path(Component::Statistics);
                 DropTimes::of(table, &settings.header, &path)?
             }
         };
-        let tombstone_sources = match outside {
-            OutsideSstables::Overlapping(_) => open_tombstone_sources(&io, &options, source_paths)?,
-            OutsideSstables::Unknown | OutsideSstables::None => Vec::new(),
+        let tombstone_sources = if outside.sstables().is_empty() {
+            Vec::new()
+        } else {
+            open_tombstone_sources(&io, &options, source_paths)?
         };
         let originals = inputs.iter().chain(&expired);
         let shadow =
@@ -352,10 +336,7 @@ impl MergeJob {
 
     /// The overlapping SSTables that the caller specified.
     pub fn overlapping(&self) -> &[Arc<OverlappingSstable>] {
-        match &self.outside {
-            OutsideSstables::Overlapping(sstables) => sstables,
-            OutsideSstables::Unknown | OutsideSstables::None => &[],
-        }
+        self.outside.sstables()
     }
 
     /// Number of overlapping SSTables that are read for what they shadow.
@@ -393,6 +374,42 @@ impl MergeJob {
         let any = self.inputs.first().or(self.expired.first());
         any.map_or_else(RepairGroup::default, |input| {
             RepairGroup::of(&input.statistics.stats)
+        })
+    }
+}
+
+/// Inputs of one or more jobs, newest first.
+struct OpenedInputs {
+    inputs: Vec<InputSstable>,
+    /// State before they were opened, unless the caller has recorded it.
+    at_open: Option<Arc<InputsAtOpen>>,
+    /// Overlapping SSTables that may remove what they shadow.
+    source_paths: Vec<PathBuf>,
+    /// Memory of them all.
+    taken: ReservedMemory,
+}
+
+impl OpenedInputs {
+    /// Opens the inputs, and refuses those that `check` refuses.
+    fn open(
+        io: &Io,
+        options: &mut MergeOptions,
+        check: impl FnOnce(&[InputSstable]) -> Result<()>,
+    ) -> Result<OpenedInputs> {
+        if options.inputs.is_empty() {
+            return Err(Error::InvalidInput("no SSTables to merge".to_owned()));
+        }
+        refuse_duplicates(&options.inputs)?;
+        let at_open = look_at_inputs(options)?;
+        let mut inputs =
+            open_inputs(io, options).map_err(|error| at_open.reason_for_open(error))?;
+        newest_first(&mut inputs);
+        check(&inputs)?;
+        Ok(OpenedInputs {
+            at_open: options.inputs_at_open.is_none().then_some(at_open),
+            source_paths: tombstone_source_paths(io, options, &inputs)?,
+            taken: ReservedMemory::by_inputs(&inputs),
+            inputs,
         })
     }
 }

@@ -1,10 +1,12 @@
 //! Execution of a planned merge, from the first read to the published output.
 
+use std::time::Instant;
+
 use crate::error::{Error, Result};
 use crate::job::merge_job::MergeJob;
 use crate::job::pass::Pass;
 use crate::job::staged_merge::{MergeOutcome, StagedMerge, publish};
-use crate::merge::observer::{InputObserver, Observer, Unchecked};
+use crate::merge::observer::Observer;
 
 impl MergeJob {
     /// Merges and publishes.
@@ -12,29 +14,31 @@ impl MergeJob {
     /// # Errors
     /// Damage in an input, a failed read or write, or cancellation. Nothing of the output stays.
     pub fn run(self, observer: &mut dyn Observer) -> Result<MergeOutcome> {
-        let staged = self.stage(&mut Unchecked(observer))?;
+        let staged = self.stage(observer)?;
         let mut outcomes = publish(vec![staged])?;
         outcomes
             .pop()
-            .ok_or_else(|| Error::Internal("a merge without an outcome".to_owned()))
+            .ok_or_else(|| Error::internal("a merge without an outcome"))
     }
 
     /// Merges, and leaves the outputs in a staging directory until they are published.
     ///
     /// # Errors
     /// Damage in an input, a failed read or write, or cancellation. Nothing of the output stays.
-    pub fn stage(mut self, observer: &mut dyn InputObserver) -> Result<StagedMerge> {
+    pub fn stage(mut self, observer: &mut dyn Observer) -> Result<StagedMerge> {
         self.claim()?;
-        let totals = self.input_totals();
+        let started = Instant::now();
+        // Passes replace inputs.
+        let output = self.output_settings();
         let at_open = self.at_open.take();
         let earlier = self.earlier_passes(observer)?;
         let mut observer = earlier.observer(observer);
         let pass = Pass {
             earlier: &earlier,
             is_last: true,
-            totals,
+            started,
         };
-        let (staged, _) = self.run_pass(&mut observer, &pass)?;
+        let (staged, _) = self.run_pass(&mut observer, &pass, output)?;
         Ok(StagedMerge { at_open, ..staged })
     }
 }

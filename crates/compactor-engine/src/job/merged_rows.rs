@@ -19,7 +19,7 @@ use crate::job::merge_job::MergeJob;
 use crate::job::pass::RangeDestination;
 use crate::job::range_plan::RangePlan;
 use crate::job::range_run::Destination;
-use crate::merge::observer::{Observer, Unchecked};
+use crate::merge::observer::Observer;
 use crate::read::cursor::Cursor;
 use crate::read::window::{Block, BlockSource, HEADROOM};
 use crate::read::workers::WorkerQueue;
@@ -122,7 +122,6 @@ impl MergeJob {
             cancelled: Arc::clone(cancelled),
         };
         let mut observer = CancelledBy(cancelled);
-        let mut observer = Unchecked(&mut observer);
         let merge = self.share(&mut observer, plan, output, scanner_order, &|_| false)?;
         let ended = self.work(&merge, &mut observer, |_, _| Ok(()));
         drop(merge.take_destination());
@@ -147,7 +146,7 @@ impl BlockSource for RowBlocks {
         if self.has_ended {
             return Ok(None);
         }
-        let panicked = || Error::Internal("the merge ended early".to_owned());
+        let panicked = || Error::internal("the merge ended early");
         let bytes = self.blocks.recv().map_err(|_| panicked())??;
         if bytes.is_empty() {
             self.has_ended = true;

@@ -8,10 +8,10 @@ use compactor_sstable::sstable_id::SstableId;
 use compactor_sstable::statistics::{
     CollectorSettings, EncodingStats, SerializationHeader, StatsMetadata,
 };
-use compactor_sstable::{Component, Error as FormatError, Version};
+use compactor_sstable::{Error as FormatError, Version};
 
 use crate::error::{Error, Result};
-use crate::input::header_union::{HeaderSource, check_schema, types_of_schema, union};
+use crate::input::header_union::{check_schema, types_of_schema, union};
 use crate::input::key_estimate::estimate_keys;
 use crate::input::sstable::{InputSstable, WRITABLE};
 use crate::job::options::{MergeOptions, OutputCompression};
@@ -21,25 +21,9 @@ use crate::write::sstable_settings::SstableSettings;
 
 /// Returns the header over all inputs, newest first.
 pub(crate) fn union_of(inputs: &[InputSstable]) -> Result<SerializationHeader> {
-    let paths: Vec<PathBuf> = inputs.iter().map(statistics_path).collect();
+    let sources: Vec<_> = inputs.iter().map(InputSstable::header_source).collect();
     let stats = inputs.iter().map(|i| &i.statistics.stats);
-    union(&header_sources(inputs, &paths), EncodingStats::merge(stats))
-}
-
-pub(crate) fn statistics_path(input: &InputSstable) -> PathBuf {
-    input.descriptor.path(Component::Statistics)
-}
-
-pub(crate) fn header_sources<'a>(
-    inputs: &'a [InputSstable],
-    paths: &'a [PathBuf],
-) -> Vec<HeaderSource<'a>> {
-    let pairs = inputs.iter().zip(paths);
-    let source = |(input, path): (&'a InputSstable, &'a PathBuf)| HeaderSource {
-        path,
-        header: input.header(),
-    };
-    pairs.map(source).collect()
+    union(&sources, EncodingStats::merge(stats))
 }
 
 /// Decides the settings of the output of these inputs, newest first.
@@ -65,7 +49,9 @@ pub fn decide_settings(
         descriptor: Descriptor::new(
             &options.output_directory,
             version,
-            options.id.map_or_else(|| id_after(inputs, options), Ok)?,
+            options
+                .id
+                .map_or_else(|| first_output_id(inputs, options), Ok)?,
         ),
         header,
         compression,
@@ -92,14 +78,7 @@ pub(crate) fn output_header(
     }
     if let Some(table) = &options.table {
         for input in inputs {
-            let path = input.descriptor.path(Component::Statistics);
-            check_schema(
-                table,
-                &HeaderSource {
-                    path: &path,
-                    header: input.header(),
-                },
-            )?;
+            check_schema(table, &input.header_source())?;
         }
         types_of_schema(table, &mut header);
     }
@@ -147,7 +126,10 @@ pub(crate) fn inherited_settings(inputs: &[InputSstable]) -> Result<CollectorSet
     Ok(inherited)
 }
 
-pub(crate) fn id_after(inputs: &[InputSstable], options: &MergeOptions) -> Result<SstableId> {
+pub(crate) fn first_output_id(
+    inputs: &[InputSstable],
+    options: &MergeOptions,
+) -> Result<SstableId> {
     let paths: Vec<PathBuf> = inputs.iter().map(InputSstable::data_path).collect();
     next_id(&options.output_directory, &paths, options.scope.named())
 }

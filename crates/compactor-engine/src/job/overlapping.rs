@@ -32,26 +32,30 @@ use crate::row::purge::{PurgeLimit, PurgeLimits};
 pub enum OutsideSstables {
     /// Unknown: other SSTables may exist, so no tombstone is purged.
     Unknown,
-    /// None: the inputs are all SSTables of the table.
-    None,
-    /// Exactly these.
+    /// Exactly these: none if the inputs are all SSTables of the table.
     Overlapping(Vec<Arc<OverlappingSstable>>),
 }
 
 /// An SSTable that limits purging but is not merged.
 #[derive(Debug)]
 pub struct OverlappingSstable {
-    partitioner: Partitioner,
-    keys: KeyRange,
+    /// Directory, version and id.
+    pub descriptor: Descriptor,
+    /// Uncompressed length of its `Data.db`.
+    pub data_len: u64,
+    /// The table's partitioner.
+    pub partitioner: Partitioner,
+    /// First and last partition.
+    pub keys: KeyRange,
+    /// Minimum timestamp, microseconds since 1970.
+    pub min_timestamp: i64,
+    /// Maximum local deletion time, seconds since 1970; the largest possible value if there is live data.
+    pub max_local_deletion_time_s: i64,
+    /// Whether it may have cells or rows with a TTL.
+    pub may_have_ttl: bool,
     filter: Option<BloomFilter>,
-    min_timestamp: i64,
-    max_local_deletion_time_s: i64,
-    may_have_ttl: bool,
     /// Only its columns are used. SSTables of a set that have the same ones share it.
     header: Arc<SerializationHeader>,
-    descriptor: Descriptor,
-    statistics_path: PathBuf,
-    data_len: u64,
     checked: OnceLock<SidecarFacts>,
     checking: Mutex<()>,
 }
@@ -103,7 +107,7 @@ impl OverlappingSet {
     /// Returns all SSTables but these; opens those that have not been.
     ///
     /// # Errors
-    /// As [`OverlappingSstable::open`].
+    /// As [`OverlappingSet::open`].
     pub(crate) fn without(
         &self,
         inputs: &BTreeSet<&OsStr>,
@@ -134,16 +138,19 @@ impl OverlappingSet {
         InputSstable::open_listed(io, path, mode, &self.opened.names)
     }
 
-    /// Opens an SSTable as [`OverlappingSstable::open`], unless it has been opened.
+    /// Reads key range, Bloom filter and minimum timestamp of the SSTable whose `Data.db` is `path`, unless it has been
+    /// opened.
     ///
     /// # Errors
-    /// As [`OverlappingSstable::open`].
+    /// Damage, something unsupported, or a failed read.
     pub fn open(&self, io: &Io, path: &Path, mode: ReadMode) -> Result<Arc<OverlappingSstable>> {
         if let Some(known) = self.get(path) {
             return Ok(known);
         }
         // Two threads that open the same SSTable concurrently both do so; only one result is kept.
-        let opened = OverlappingSstable::open_listed(io, path, mode, &self.opened.names)?;
+        let input = self.open_input(io, path, mode)?;
+        let keys = KeyRange::of(io, &input, mode)?;
+        let opened = OverlappingSstable::of(io, &input, keys, mode)?;
         Ok(self.insert(path, opened))
     }
 
@@ -210,25 +217,6 @@ fn has_columns_of(a: &SerializationHeader, b: &SerializationHeader) -> bool {
 }
 
 impl OverlappingSstable {
-    /// Reads key range, Bloom filter and minimum timestamp of the SSTable whose `Data.db` is `path`.
-    ///
-    /// # Errors
-    /// Damage, something unsupported, or a failed read.
-    pub fn open(io: &Io, path: &Path, mode: ReadMode) -> Result<OverlappingSstable> {
-        OverlappingSstable::open_listed(io, path, mode, &ForeignNames::default())
-    }
-
-    fn open_listed(
-        io: &Io,
-        path: &Path,
-        mode: ReadMode,
-        names: &ForeignNames,
-    ) -> Result<OverlappingSstable> {
-        let input = InputSstable::open_listed(io, path, mode, names)?;
-        let keys = KeyRange::of(io, &input, mode)?;
-        OverlappingSstable::of(io, &input, keys, mode)
-    }
-
     fn of(
         io: &Io,
         input: &InputSstable,
@@ -256,16 +244,15 @@ impl OverlappingSstable {
             None
         };
         Ok(OverlappingSstable {
+            descriptor: descriptor.clone(),
+            data_len: input.data_len(),
             partitioner: input.partitioner,
             keys,
-            filter,
             min_timestamp: input.statistics.stats.min_timestamp,
             max_local_deletion_time_s: input.statistics.stats.max_local_deletion_time,
             may_have_ttl: input.may_have_ttl(),
+            filter,
             header: Arc::new(input.statistics.header.clone()),
-            statistics_path: descriptor.path(Component::Statistics),
-            descriptor: descriptor.clone(),
-            data_len: input.data_len(),
             checked: OnceLock::new(),
             checking: Mutex::new(()),
         })
@@ -295,41 +282,6 @@ impl OverlappingSstable {
         self.checked.get().copied()
     }
 
-    /// Directory, version and id.
-    pub fn descriptor(&self) -> &Descriptor {
-        &self.descriptor
-    }
-
-    /// Uncompressed length of its `Data.db`.
-    pub fn data_len(&self) -> u64 {
-        self.data_len
-    }
-
-    /// The table's partitioner.
-    pub fn partitioner(&self) -> Partitioner {
-        self.partitioner
-    }
-
-    /// Minimum timestamp, microseconds since 1970.
-    pub fn min_timestamp(&self) -> i64 {
-        self.min_timestamp
-    }
-
-    /// Maximum local deletion time, seconds since 1970; the largest possible value if there is live data.
-    pub fn max_local_deletion_time_s(&self) -> i64 {
-        self.max_local_deletion_time_s
-    }
-
-    /// Whether it may have cells or rows with a TTL.
-    pub fn may_have_ttl(&self) -> bool {
-        self.may_have_ttl
-    }
-
-    /// First and last partition.
-    pub fn keys(&self) -> &KeyRange {
-        &self.keys
-    }
-
     fn may_hold(&self, key: &[u8], hash: KeyHash) -> bool {
         self.keys.contains((hash.position(), key))
             && self
@@ -351,25 +303,35 @@ impl OverlappingSstable {
 }
 
 impl OutsideSstables {
+    /// The overlapping SSTables, if they are known.
+    pub fn sstables(&self) -> &[Arc<OverlappingSstable>] {
+        match self {
+            OutsideSstables::Unknown => &[],
+            OutsideSstables::Overlapping(sstables) => sstables,
+        }
+    }
+
     /// Refuses SSTables that cannot be of the inputs' table: the absence of a partition in them implies nothing
     /// about what may be purged.
     ///
     /// # Errors
     /// Those of [`union`].
-    pub fn refuse_other_table(&self, inputs: &[HeaderSource<'_>]) -> Result<()> {
-        let OutsideSstables::Overlapping(sstables) = self else {
+    pub fn refuse_other_table(&self, inputs: &[InputSstable]) -> Result<()> {
+        let sstables = self.sstables();
+        if sstables.is_empty() {
             return Ok(());
-        };
+        }
         let mut before: Option<&Arc<SerializationHeader>> = None;
         let others = sstables.iter().filter(|sstable| {
             let before = before.replace(&sstable.header);
             !before.is_some_and(|before| Arc::ptr_eq(before, &sstable.header))
         });
         let others = others.map(|sstable| HeaderSource {
-            path: &sstable.statistics_path,
+            descriptor: &sstable.descriptor,
             header: &sstable.header,
         });
-        let all: Vec<HeaderSource<'_>> = inputs.iter().copied().chain(others).collect();
+        let inputs = inputs.iter().map(InputSstable::header_source);
+        let all: Vec<HeaderSource<'_>> = inputs.chain(others).collect();
         union(&all, EncodingStats::default()).map(drop)
     }
 }
@@ -378,7 +340,6 @@ impl PurgeLimits for OutsideSstables {
     fn limit(&self, key: &[u8], hash: KeyHash) -> PurgeLimit {
         match self {
             OutsideSstables::Unknown => PurgeLimit::KeepAll,
-            OutsideSstables::None => PurgeLimit::Unlimited,
             OutsideSstables::Overlapping(sstables) => sstables
                 .iter()
                 .filter(|s| s.may_hold(key, hash))

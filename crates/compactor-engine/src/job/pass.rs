@@ -22,7 +22,7 @@ use crate::job::splicer::Splicer;
 use crate::job::staged_merge::{MergeOutcome, SerialTimes, StagedMerge};
 use crate::merge::merge_counts::MergeCounts;
 use crate::merge::merge_input::InputFacts;
-use crate::merge::observer::{InputObserver, InputRead, Observer};
+use crate::merge::observer::{InputRead, Observer};
 use crate::publish::staging::Staging;
 use crate::read::decode::{Encoding, Reading};
 use crate::read::workers::WorkerQueue;
@@ -37,15 +37,8 @@ const PATIENCE: Duration = Duration::from_millis(20);
 pub(crate) struct Pass<'a> {
     pub(crate) earlier: &'a EarlierPasses,
     pub(crate) is_last: bool,
-    pub(crate) totals: InputTotals,
-}
-
-/// Totals over all inputs, known before they are read.
-pub(crate) struct InputTotals {
-    started: Instant,
-    stored_bytes: u64,
-    uncompressed_bytes: u64,
-    output: OutputSettings,
+    /// Time of the first read; for the last pass, that of the earlier passes.
+    pub(crate) started: Instant,
 }
 
 /// Destination of the ranges of a merge, and the state that its threads share for it.
@@ -58,25 +51,15 @@ pub(crate) struct RangeDestination {
 }
 
 impl MergeJob {
-    /// Returns the totals, which change when passes replace inputs.
-    pub(crate) fn input_totals(&self) -> InputTotals {
-        let stored_bytes = self.inputs.iter().map(|i| i.data.len()).sum();
-        InputTotals {
-            started: Instant::now(),
-            stored_bytes,
-            uncompressed_bytes: self.uncompressed_bytes(),
-            output: self.output_settings(stored_bytes),
-        }
-    }
-
-    /// Merges in one pass. Also returns the results of reading.
+    /// Merges in one pass to outputs with these settings. Also returns the results of reading.
     ///
     /// # Errors
     /// Damage in an input, a failed read or write, or cancellation. Nothing of the output stays.
     pub(crate) fn run_pass(
         mut self,
-        observer: &mut dyn InputObserver,
+        observer: &mut dyn Observer,
         pass: &Pass<'_>,
+        output: OutputSettings,
     ) -> Result<(StagedMerge, Vec<InputRead>)> {
         let started = Instant::now();
         let staging = match pass.earlier.work() {
@@ -85,11 +68,11 @@ impl MergeJob {
         };
         let plan = RangePlan::of(&self)?;
         let (ranges, unsplit_reason) = (plan.len(), plan.unsplit_reason);
-        let merge = self.range_merge(observer, staging, plan, pass)?;
+        let merge = self.range_merge(observer, staging, plan, pass, output)?;
         let planning = started.elapsed();
         let ended = self.work(&merge, observer, |destination, observer| {
             let Destination::Outputs(splicer) = destination else {
-                return Err(Error::Internal("a merge without outputs".to_owned()));
+                return Err(Error::internal("a merge without outputs"));
             };
             self.complete(&merge, *splicer, observer, pass)
         });
@@ -103,8 +86,6 @@ impl MergeJob {
             outcome: MergeOutcome {
                 outputs: Vec::new(),
                 counts,
-                stored_bytes_read: pass.totals.stored_bytes,
-                uncompressed_bytes_read: pass.totals.uncompressed_bytes,
                 ranges,
                 unsplit_reason,
                 outputs_asked: self.options.split.count(),
@@ -115,7 +96,7 @@ impl MergeJob {
                 }
                 .added_to(pass.earlier.serial),
                 passes: pass.earlier.passes,
-                elapsed: pass.totals.started.elapsed(),
+                elapsed: pass.started.elapsed(),
             },
         };
         Ok((staged, reads))
@@ -128,8 +109,8 @@ impl MergeJob {
     pub(crate) fn work<T>(
         &self,
         merge: &Arc<RangeMerge>,
-        observer: &mut dyn InputObserver,
-        complete: impl FnOnce(Destination, &mut dyn InputObserver) -> Result<T>,
+        observer: &mut dyn Observer,
+        complete: impl FnOnce(Destination, &mut dyn Observer) -> Result<T>,
     ) -> Result<T> {
         std::thread::scope(|scope| {
             let closes = CloseGuard(merge);
@@ -161,26 +142,18 @@ impl MergeJob {
     /// Creates the state that all threads of a merge share.
     fn range_merge(
         &mut self,
-        observer: &mut dyn InputObserver,
+        observer: &mut dyn Observer,
         staging: Staging,
         plan: RangePlan,
         pass: &Pass<'_>,
+        mut output: OutputSettings,
     ) -> Result<Arc<RangeMerge>> {
-        let queue = WorkerQueue::default();
-        let cancelled = Arc::new(AtomicBool::new(false));
-        let mut output = pass.totals.output.clone();
         output.share_among(plan.outputs());
         if let Some(keys) = plan.keys_of_first_output() {
             output.keys_per_sstable = keys;
         }
-        let blocks = Arc::clone(&output.write.blocks);
-        let current = Outputs::begin(
-            self.io.clone(),
-            staging,
-            output,
-            queue.clone(),
-            Arc::clone(&cancelled),
-        )?;
+        let write = output.write.clone();
+        let current = Outputs::begin(self.io.clone(), staging, output)?;
         let layout = Arc::clone(current.0.current().layout());
         let scanner_order = (pass.is_last && pass.earlier.passes == 1)
             .then(|| self.scanner_order())
@@ -190,9 +163,9 @@ impl MergeJob {
         let output = RangeDestination {
             destination: Destination::Outputs(Box::new(splicer)),
             layout,
-            blocks,
-            queue,
-            cancelled,
+            blocks: write.blocks,
+            queue: write.queue,
+            cancelled: write.cancelled,
         };
         let is_intermediate = |path: &Path| pass.earlier.is_intermediate(path);
         self.share(observer, plan, output, scanner_order, &is_intermediate)
@@ -201,7 +174,7 @@ impl MergeJob {
     /// Creates the state that all threads of a merge share, for any destination.
     pub(crate) fn share(
         &mut self,
-        observer: &mut dyn InputObserver,
+        observer: &mut dyn Observer,
         plan: RangePlan,
         output: RangeDestination,
         scanner_order: Option<Vec<Vec<u32>>>,
@@ -267,7 +240,7 @@ impl MergeJob {
         &self,
         merge: &RangeMerge,
         mut splicer: Splicer,
-        observer: &mut dyn InputObserver,
+        observer: &mut dyn Observer,
         pass: &Pass<'_>,
     ) -> Result<(Vec<StagedSstable>, MergeCounts, Vec<InputRead>, Duration)> {
         merge.report_progress(observer);
@@ -291,8 +264,9 @@ impl MergeJob {
         Ok((outputs, counts, reads, started.elapsed()))
     }
 
-    fn output_settings(&self, stored_bytes_read: u64) -> OutputSettings {
-        let expected_len = self.expected_output_len(stored_bytes_read);
+    /// Returns the settings of the outputs, estimated from the inputs.
+    pub(crate) fn output_settings(&self) -> OutputSettings {
+        let expected_len = self.expected_output_len();
         let expected_keys = self.settings.expected_keys;
         let max_len = self.options.split.max_bytes();
         // The limit is checked after a partition, so an output is a little longer. A file that exceeds its expected
@@ -311,13 +285,15 @@ impl MergeJob {
                 in_flight: self.budget.write_buffers,
                 blocks: Arc::new(OutputBlocks::new(self.budget.output_blocks)),
                 expected_len: Some(longest.map_or(expected_len, |len| expected_len.min(len))),
+                queue: WorkerQueue::default(),
+                cancelled: Arc::new(AtomicBool::new(false)),
             },
         }
     }
 
     /// Returns an upper bound of the output's length: that of the inputs, unless the output is not compressed
     /// and they are.
-    fn expected_output_len(&self, stored: u64) -> u64 {
+    fn expected_output_len(&self) -> u64 {
         let inputs_are_compressed = self
             .inputs
             .iter()
@@ -325,7 +301,7 @@ impl MergeJob {
         if inputs_are_compressed && self.settings.compression.is_none() {
             self.uncompressed_bytes()
         } else {
-            stored
+            self.inputs.iter().map(|i| i.data.len()).sum()
         }
     }
 }
@@ -346,7 +322,7 @@ fn await_end(merge: &RangeMerge, observer: &mut dyn Observer) -> Result<Destinat
             end?;
             return merge
                 .take_destination()
-                .ok_or_else(|| Error::Internal("no output is left".to_owned()));
+                .ok_or_else(|| Error::internal("no output is left"));
         }
         if observer.is_cancelled() {
             merge.fail(Error::Cancelled);

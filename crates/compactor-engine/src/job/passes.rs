@@ -21,6 +21,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::path::PathBuf;
+use std::time::Instant;
 
 use compactor_io::release_free_memory;
 use compactor_sstable::Version;
@@ -36,33 +37,11 @@ use crate::job::options::{MergeOptions, OutputCompression, Scope};
 use crate::job::output_split::OutputSplit;
 use crate::job::overlapping::OverlappingSet;
 use crate::job::pass::Pass;
-use crate::job::staged_merge::StagedMerge;
 use crate::job::tombstone_option::TombstoneOption;
-use crate::merge::observer::{InputObserver, InputRead};
+use crate::merge::observer::Observer;
 use crate::publish::staging::Staging;
 
 impl MergeJob {
-    /// Merges some of the inputs into an intermediate SSTable. Also returns the results of reading.
-    ///
-    /// # Errors
-    /// As [`MergeJob::stage`].
-    fn stage_intermediate(
-        self,
-        earlier: &EarlierPasses,
-        observer: &mut dyn InputObserver,
-    ) -> Result<(StagedMerge, Vec<InputRead>)> {
-        let totals = self.input_totals();
-        let mut observer = earlier.observer(observer);
-        let pass = Pass {
-            earlier,
-            is_last: false,
-            totals,
-        };
-        let (staged, mut reads) = self.run_pass(&mut observer, &pass)?;
-        earlier.retain_inputs(&mut reads);
-        Ok((staged, reads))
-    }
-
     /// Whether there are more inputs than can be read at a time.
     pub fn is_in_passes(&self) -> bool {
         self.inputs.len() > self.max_concurrent
@@ -72,10 +51,7 @@ impl MergeJob {
     ///
     /// # Errors
     /// As [`MergeJob::run`].
-    pub(crate) fn earlier_passes(
-        &mut self,
-        observer: &mut dyn InputObserver,
-    ) -> Result<EarlierPasses> {
+    pub(crate) fn earlier_passes(&mut self, observer: &mut dyn Observer) -> Result<EarlierPasses> {
         let max_concurrent = self.max_concurrent;
         let lens: Vec<u64> = self.inputs.iter().map(InputSstable::data_len).collect();
         let mut earlier = EarlierPasses {
@@ -128,11 +104,15 @@ impl MergeJob {
         (place, some.collect())
     }
 
+    /// Merges some of the inputs into an intermediate SSTable.
+    ///
+    /// # Errors
+    /// As [`MergeJob::stage`].
     fn merge_some(
         &self,
         inputs: Vec<InputSstable>,
         earlier: &mut EarlierPasses,
-        observer: &mut dyn InputObserver,
+        observer: &mut dyn Observer,
     ) -> Result<Option<InputSstable>> {
         let paths: Vec<PathBuf> = inputs.iter().map(InputSstable::data_path).collect();
         let len: u64 = inputs.iter().map(InputSstable::data_len).sum();
@@ -144,11 +124,18 @@ impl MergeJob {
             self.taken,
             &[],
         )?;
-        let (staged, reads) = job.stage_intermediate(earlier, observer)?;
+        let pass = Pass {
+            earlier,
+            is_last: false,
+            started: Instant::now(),
+        };
+        let output = job.output_settings();
+        let (staged, mut reads) = job.run_pass(&mut earlier.observer(observer), &pass, output)?;
+        earlier.retain_inputs(&mut reads);
         earlier.progress.read += len;
         earlier.reads.extend(reads);
-        earlier.counts.add(staged.counts());
-        earlier.serial = staged.serial();
+        earlier.counts.add(&staged.outcome.counts);
+        earlier.serial = staged.outcome.serial;
         let mut passes = 1;
         for path in &paths {
             // The intermediate SSTables that it was merged from are deleted with their entries.
@@ -159,9 +146,10 @@ impl MergeJob {
         }
         earlier.passes = earlier.passes.max(passes + 1);
         // Everything in them may have been data of dropped columns.
-        let Some((data_path, rows)) = staged.output() else {
+        let Some(output) = staged.outputs.first() else {
             return Ok(None);
         };
+        let (data_path, rows) = (output.data_path(), output.rows());
         let opened = InputSstable::open(&self.io, &data_path, self.options.read_mode)?;
         let intermediate = Intermediate {
             _staged: staged,

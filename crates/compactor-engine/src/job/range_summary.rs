@@ -50,7 +50,7 @@ impl MergeTotals {
     }
 
     pub(crate) fn add(&mut self, end: RangeSummary) -> MetadataCollector {
-        self.counts.add_range(&end.counts);
+        self.counts.add(&end.counts);
         for read in end.reads {
             let Some(whole) = self.reads.get_mut(read.input) else {
                 continue;

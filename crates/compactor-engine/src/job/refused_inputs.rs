@@ -48,13 +48,9 @@ pub(crate) fn one_partitioner(
     inputs: &[InputSstable],
     outside: &OutsideSstables,
 ) -> Result<Partitioner> {
-    let overlapping = match outside {
-        OutsideSstables::Overlapping(sstables) => &sstables[..],
-        OutsideSstables::None | OutsideSstables::Unknown => &[],
-    };
     let first = inputs[0].partitioner;
     let others = inputs.iter().map(|i| i.partitioner);
-    let mut others = others.chain(overlapping.iter().map(|s| s.partitioner()));
+    let mut others = others.chain(outside.sstables().iter().map(|s| s.partitioner));
     match others.find(|other| *other != first) {
         None => Ok(first),
         Some(other) => Err(Error::InvalidInput(format!(

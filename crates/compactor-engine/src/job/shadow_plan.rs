@@ -4,11 +4,9 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use compactor_io::{Io, ReadMode};
-use compactor_sstable::Component;
 use compactor_sstable::data::deletion_time::NO_DELETION_TIME;
 use compactor_sstable::partitioner::Position;
 use compactor_sstable::statistics::EncodingStats;
@@ -164,9 +162,7 @@ impl ShadowPlan {
 
     fn open(&self, number: usize, io: &Io, mode: ReadMode, is_cut: bool) -> Result<Arc<Opened>> {
         let Some(shared) = self.sstables.get(number) else {
-            return Err(Error::Internal(
-                "an overlapping SSTable beyond the last".to_owned(),
-            ));
+            return Err(Error::internal("an overlapping SSTable beyond the last"));
         };
         let mut known = shared.opened.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(opened) = known.upgrade() {
@@ -193,36 +189,22 @@ fn layout(
     tombstone_sources: &[TombstoneSource],
     by_cell: bool,
 ) -> Result<ShadowLayout> {
-    let output_path = settings.descriptor.path(Component::Statistics);
-    let path = |tombstone_source: &TombstoneSource| {
-        tombstone_source
-            .sstable
-            .descriptor
-            .path(Component::Statistics)
-    };
-    let paths: Vec<PathBuf> = tombstone_sources.iter().map(path).collect();
-    let output = HeaderSource {
-        path: &output_path,
+    let of_output = HeaderSource {
+        descriptor: &settings.descriptor,
         header: &settings.header,
     };
-    let others = tombstone_sources
-        .iter()
-        .zip(&paths)
-        .map(|(tombstone_source, path)| {
-            let header = tombstone_source.sstable.header();
-            HeaderSource { path, header }
-        });
-    let all: Vec<HeaderSource<'_>> = [output].into_iter().chain(others).collect();
+    let others = tombstone_sources.iter().map(|s| s.sstable.header_source());
+    let all: Vec<HeaderSource<'_>> = [of_output].into_iter().chain(others).collect();
     let mut header = union(&all, EncodingStats::default())?;
     let mut drops = DropTimes::default();
     let mut removed = RemovedColumns::default();
     if let Some(table) = &options.table {
         for source in &all[1..] {
             check_schema(table, source)?;
-            DropTimes::of(table, source.header, source.path)?;
+            DropTimes::of(table, source.header, &source.path())?;
         }
         types_of_schema(table, &mut header);
-        drops = DropTimes::of(table, &header, &output_path)?;
+        drops = DropTimes::of(table, &header, &of_output.path())?;
         removed = RemovedColumns::of(table, &settings.header);
     }
     let layout = layout_of(&header, settings.descriptor.version)?;

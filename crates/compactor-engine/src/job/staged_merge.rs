@@ -18,17 +18,13 @@ pub struct MergeOutcome {
     pub outputs: Vec<WrittenSstable>,
     /// Counts of the merge.
     pub counts: MergeCounts,
-    /// Stored bytes of each input's `Data.db`, in total.
-    pub stored_bytes_read: u64,
-    /// Uncompressed bytes of all inputs.
-    pub uncompressed_bytes_read: u64,
     /// Number of ranges of the last pass; one if it was not split.
     pub ranges: usize,
     /// Reason why the merge cannot be split, if it cannot.
     pub unsplit_reason: Option<&'static str>,
     /// Requested number of outputs.
     pub outputs_asked: usize,
-    /// Duration of its serial phases.
+    /// Duration of its serial phases, including earlier passes.
     pub serial: SerialTimes,
     /// Number of passes: one, unless there were more inputs than memory or descriptors allow.
     pub passes: usize,
@@ -62,22 +58,6 @@ impl StagedMerge {
     /// Path of each output's `Data.db` in its staging directory, which also contains the other components.
     pub fn data_paths(&self) -> impl Iterator<Item = PathBuf> + '_ {
         self.outputs.iter().map(StagedSstable::data_path)
-    }
-
-    /// Path of the output's `Data.db` in its staging directory, and number of rows.
-    pub(crate) fn output(&self) -> Option<(PathBuf, u64)> {
-        let output = self.outputs.first()?;
-        Some((output.data_path(), output.rows()))
-    }
-
-    /// Duration of its serial phases, including earlier passes.
-    pub(crate) fn serial(&self) -> SerialTimes {
-        self.outcome.serial
-    }
-
-    /// Counts of the merge.
-    pub(crate) fn counts(&self) -> &MergeCounts {
-        &self.outcome.counts
     }
 }
 

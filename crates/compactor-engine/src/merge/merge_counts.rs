@@ -19,8 +19,8 @@ pub struct MergeCounts {
 }
 
 impl MergeCounts {
-    /// Adds the counts of an earlier pass over some of the inputs, which purges only data of dropped columns,
-    /// and removes TTLs.
+    /// Adds the counts of another range of the same inputs, or of an earlier pass over some of the inputs, which
+    /// purges only data of dropped columns, and removes TTLs.
     pub(crate) fn add(&mut self, other: &MergeCounts) {
         let len = self.partitions_by_inputs.len();
         let longer = len.max(other.partitions_by_inputs.len());
@@ -32,16 +32,9 @@ impl MergeCounts {
         {
             *sum += count;
         }
+        self.partitions_read += other.partitions_read;
         self.rows_read += other.rows_read;
         self.markers_read += other.markers_read;
-        self.purged.of_dropped_columns += other.purged.of_dropped_columns;
-        self.purged.stripped_cells += other.purged.stripped_cells;
-        self.purged.stripped_rows += other.purged.stripped_rows;
-    }
-
-    /// Adds the counts of another range of the same inputs.
-    pub(crate) fn add_range(&mut self, range: &MergeCounts) {
-        self.add(range);
         let PurgeCounts {
             partition_deletions,
             row_deletions,
@@ -49,17 +42,20 @@ impl MergeCounts {
             cell_tombstones,
             expired,
             range_bounds,
-            of_dropped_columns: _,
+            of_dropped_columns,
             shadowed,
-            stripped_cells: _,
-            stripped_rows: _,
-        } = range.purged;
+            stripped_cells,
+            stripped_rows,
+        } = other.purged;
         self.purged.partition_deletions += partition_deletions;
         self.purged.row_deletions += row_deletions;
         self.purged.complex_deletions += complex_deletions;
         self.purged.cell_tombstones += cell_tombstones;
         self.purged.expired += expired;
         self.purged.range_bounds += range_bounds;
+        self.purged.of_dropped_columns += of_dropped_columns;
         self.purged.shadowed += shadowed;
+        self.purged.stripped_cells += stripped_cells;
+        self.purged.stripped_rows += stripped_rows;
     }
 }

@@ -13,5 +13,5 @@ pub(crate) mod tournament;
 
 pub use merge_counts::MergeCounts;
 pub use merge_input::{InputFacts, MergeInput};
-pub use observer::{InputObserver, InputRead, NoObserver, Observer, Unchecked};
+pub use observer::{InputRead, NoObserver, Observer};
 pub use partition_merge::PartitionMerger;

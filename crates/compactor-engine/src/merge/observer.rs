@@ -1,6 +1,5 @@
 //! Observer of a merge.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::error::Result;
@@ -26,11 +25,8 @@ pub trait Observer {
         let _ = data_path;
         Ok(())
     }
-}
-
-/// Observer of a merge that also receives the data of the inputs, with which their other components are validated.
-pub trait InputObserver: Observer {
-    /// Called before the `Data.db` of an input is read. Returns a listener for its content, if one is needed.
+    /// Called before the `Data.db` of an input is read. Returns a listener for its content, with which its other
+    /// components are validated, if one is needed.
     fn trace(&mut self, data_path: &Path) -> Option<Box<dyn InputTrace>> {
         let _ = data_path;
         None
@@ -44,35 +40,6 @@ pub trait InputObserver: Observer {
         Ok(())
     }
 }
-
-/// Observer of a merge whose inputs are not validated beyond the merge's own checks.
-pub struct Unchecked<'a>(pub &'a mut dyn Observer);
-
-impl fmt::Debug for Unchecked<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Unchecked").finish_non_exhaustive()
-    }
-}
-
-impl Observer for Unchecked<'_> {
-    fn is_cancelled(&self) -> bool {
-        self.0.is_cancelled()
-    }
-
-    fn progress(&mut self, read_bytes: u64, rows: u64, partitions: u64) {
-        self.0.progress(read_bytes, rows, partitions);
-    }
-
-    fn message(&mut self, text: &str) {
-        self.0.message(text);
-    }
-
-    fn before_publish(&mut self, data_path: &Path) -> Result<()> {
-        self.0.before_publish(data_path)
-    }
-}
-
-impl InputObserver for Unchecked<'_> {}
 
 /// Observer that ignores all events and never stops a merge.
 #[derive(Clone, Copy, Debug)]

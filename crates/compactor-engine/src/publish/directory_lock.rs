@@ -1,12 +1,12 @@
 //! Lock on a directory while runs claim it or clean it up.
 
 use std::fs::{self, File, TryLockError};
-use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
+use crate::input::existing::if_exists;
 
 /// Waits until no other run is claiming or cleaning up this directory, which takes a short time. The lock is
 /// released when the file is dropped or the process ends. `None` if the directory has been removed or
@@ -16,10 +16,9 @@ use crate::error::{Error, Result};
 /// A directory that cannot be opened, or that another program keeps locked.
 pub fn lock_directory(directory: &Path) -> Result<Option<File>> {
     const PATIENCE: Duration = Duration::from_secs(30);
-    let file = match File::open(directory) {
-        Ok(file) => file,
-        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(e) => return Err(Error::file("open directory", directory)(e)),
+    let opened = if_exists(File::open(directory));
+    let Some(file) = opened.map_err(Error::file("open directory", directory))? else {
+        return Ok(None);
     };
     let started = Instant::now();
     loop {

@@ -7,7 +7,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs::{self, Metadata};
-use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -15,6 +14,7 @@ use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::{Component, transaction_log};
 
 use crate::error::{Error, Result};
+use crate::input::existing::{if_exists, list};
 use crate::publish::publication::is_harmless_log;
 use crate::publish::staging::is_staging;
 
@@ -110,8 +110,7 @@ impl InputsAtOpen {
                 continue;
             };
             if !directories.contains_key(own) {
-                let names = purges.then(|| data_names(own)).transpose();
-                let names = names.map_err(Error::file("list", own))?;
+                let names = purges.then(|| data_names(own)).transpose()?;
                 directories.insert(own.to_owned(), names);
             }
         }
@@ -161,20 +160,15 @@ impl InputsAtOpen {
     pub fn recheck(&self) -> Result<()> {
         for input in &self.inputs {
             let path = input.data_path.display();
-            match FileIdentity::of(&input.data_path) {
-                Ok(now) if now.is_same_file(&input.data) => {}
-                Ok(_) => return Err(replaced(format!("{path} has been replaced"))),
-                Err(e) if e.kind() == ErrorKind::NotFound => {
-                    return Err(replaced(format!("{path} is gone")));
-                }
-                Err(e) => return Err(Error::file("look up", &input.data_path)(e)),
+            match identity_of(&input.data_path)? {
+                Some(now) if now.is_same_file(&input.data) => {}
+                Some(_) => return Err(replaced(format!("{path} has been replaced"))),
+                None => return Err(replaced(format!("{path} is gone"))),
             }
         }
         for (directory, before) in &self.directories {
-            for entry in
-                compactor_io::read_dir(directory).map_err(Error::file("list", directory))?
-            {
-                let entry = entry.map_err(Error::file("list", directory))?;
+            for entry in list(directory)? {
+                let entry = entry?;
                 let name = entry.file_name();
                 if transaction_log::is_file_name(&name.to_string_lossy())
                     && !is_harmless_log(&entry.path())?
@@ -211,16 +205,12 @@ fn is_data(path: &Path) -> bool {
 
 /// Returns the file's identity; `None` if it does not exist.
 fn identity_of(path: &Path) -> Result<Option<FileIdentity>> {
-    match FileIdentity::of(path) {
-        Ok(identity) => Ok(Some(identity)),
-        Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
-        Err(e) => Err(Error::file("look up", path)(e)),
-    }
+    if_exists(FileIdentity::of(path)).map_err(Error::file("look up", path))
 }
 
-fn data_names(directory: &Path) -> std::io::Result<BTreeSet<OsString>> {
+fn data_names(directory: &Path) -> Result<BTreeSet<OsString>> {
     let mut names = BTreeSet::new();
-    for entry in compactor_io::read_dir(directory)? {
+    for entry in list(directory)? {
         let entry = entry?;
         if is_data(&entry.path()) {
             names.insert(entry.file_name());

@@ -15,6 +15,7 @@ use compactor_sstable::Component;
 use compactor_sstable::descriptor::{Descriptor, NameError};
 
 use crate::error::{Error, Result};
+use crate::input::existing::list;
 use crate::publish::directory_lock::{is_same_directory, lock_directory};
 use crate::publish::node_directory::refuse_directory_of_node;
 use crate::publish::publication::refuse_unfinished;
@@ -170,8 +171,8 @@ impl OutputClaim {
     /// The replacement has already been committed.
     pub(crate) fn work(&self) -> Result<&Path> {
         match &self.replacement {
-            Some(replacement) if replacement.is_committed() => Err(Error::Internal(
-                "a second publication into a directory that has been replaced".to_owned(),
+            Some(replacement) if replacement.is_committed() => Err(Error::internal(
+                "a second publication into a directory that has been replaced",
             )),
             _ => Ok(&self.work),
         }
@@ -368,8 +369,8 @@ pub(crate) fn first_sstable(directory: &Path) -> Result<Option<(PathBuf, usize)>
 /// Returns each `Data.db` in a directory, of any version, sorted by name.
 fn data_files(directory: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
-    for entry in compactor_io::read_dir(directory).map_err(Error::file("list", directory))? {
-        let path = entry.map_err(Error::file("list", directory))?.path();
+    for entry in list(directory)? {
+        let path = entry?.path();
         if is_data(&path) {
             found.push(path);
         }

@@ -1,7 +1,6 @@
 //! SSTable ids of outputs.
 
 use std::collections::BTreeSet;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -10,6 +9,7 @@ use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::sstable_id::SstableId;
 
 use crate::error::{Error, Result};
+use crate::input::existing::list;
 
 /// Value on Linux, for every architecture. `EPERM`, which maps to the same `ErrorKind`, does not concern the
 /// right to list a directory.
@@ -57,15 +57,13 @@ pub fn next_id(
 }
 
 fn ids_in(directory: &Path) -> Result<Vec<SstableId>> {
-    let entries = match compactor_io::read_dir(directory) {
-        Ok(entries) => entries,
-        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(e) => return Err(Error::file("list", directory)(e)),
+    let entries = match list(directory) {
+        Err(e) if e.is_not_found() => return Ok(Vec::new()),
+        entries => entries?,
     };
     let mut ids = Vec::new();
     for entry in entries {
-        let entry = entry.map_err(Error::file("list", directory))?;
-        if let Ok(file) = Descriptor::parse(&entry.path()) {
+        if let Ok(file) = Descriptor::parse(&entry?.path()) {
             ids.push(file.descriptor.id);
         }
     }
@@ -118,13 +116,13 @@ impl OutputIds {
     /// No id is left.
     pub fn take(&self) -> Result<SstableId> {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        *last = id_after(*last)?;
+        *last = following_id(*last)?;
         Ok(*last)
     }
 }
 
 /// Returns the id of the output after the one with this id.
-fn id_after(id: SstableId) -> Result<SstableId> {
+fn following_id(id: SstableId) -> Result<SstableId> {
     match id {
         SstableId::Uuid { .. } => new_uuid_id(),
         sequence => SstableId::next_sequence([sequence])

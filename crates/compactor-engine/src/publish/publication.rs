@@ -8,8 +8,7 @@
 //! Source: `LogTransaction`, `LogFile.removeUnfinishedLeftovers`.
 
 use std::fmt::Write as _;
-use std::fs::{self, File};
-use std::io::ErrorKind;
+use std::fs::{self, File, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -19,6 +18,7 @@ use compactor_sstable::transaction_log::{self, Record, TransactionLog};
 use compactor_sstable::{Component, Version};
 
 use crate::error::{Error, Result};
+use crate::input::existing::{if_exists, list};
 use crate::publish::output_id::new_time_uuid;
 use crate::publish::transaction_file::TransactionFile;
 
@@ -32,73 +32,41 @@ const MAX_LEN: u64 = 64 << 20;
 /// An output: staging directory, descriptor and components.
 pub(crate) type Moved<'a> = (&'a Path, &'a Descriptor, &'a [Component]);
 
-/// A log without COMMIT.
-#[derive(Debug)]
-pub(crate) struct Publication {
-    log: TransactionFile,
-}
-
-impl Publication {
-    /// Records durably that these outputs are about to be moved to `target`.
-    ///
-    /// # Errors
-    /// A failed file operation. No log is left then.
-    pub(crate) fn begin<'a>(
-        staging: &Path,
-        target: &Path,
-        outputs: impl IntoIterator<Item = Moved<'a>>,
-    ) -> Result<Publication> {
-        let directory = target
-            .canonicalize()
-            .map_err(Error::file("look up", target))?;
-        let (mut records, mut files, mut version) = (String::new(), String::new(), Version::Nb);
-        for (written_in, descriptor, components) in outputs {
-            let data = descriptor.file_name(Component::Data);
-            let prefix = data.strip_suffix(Component::Data.file_suffix());
-            let path = directory.join(prefix.unwrap_or(&data));
-            records += &Record::add(&path.to_string_lossy(), components.len()).line();
-            for component in components {
-                let name = descriptor.file_name(*component);
-                let path = written_in.join(&name);
-                let metadata = fs::metadata(&path).map_err(Error::file("look up", path))?;
-                let _ = writeln!(files, "{} {name}", metadata.ino());
-            }
-            version = descriptor.version;
+/// Records durably that these outputs are about to be moved to `target`. Returns the log, without COMMIT.
+///
+/// # Errors
+/// A failed file operation. No log is left then.
+pub(crate) fn begin_publication<'a>(
+    staging: &Path,
+    target: &Path,
+    outputs: impl IntoIterator<Item = Moved<'a>>,
+) -> Result<TransactionFile> {
+    let directory = target
+        .canonicalize()
+        .map_err(Error::file("look up", target))?;
+    let (mut records, mut files, mut version) = (String::new(), String::new(), Version::Nb);
+    for (written_in, descriptor, components) in outputs {
+        let data = descriptor.file_name(Component::Data);
+        let prefix = data.strip_suffix(Component::Data.file_suffix());
+        let path = directory.join(prefix.unwrap_or(&data));
+        records += &Record::add(&path.to_string_lossy(), components.len()).line();
+        for component in components {
+            let name = descriptor.file_name(*component);
+            let path = written_in.join(&name);
+            let metadata = fs::metadata(&path).map_err(Error::file("look up", path))?;
+            let _ = writeln!(files, "{} {name}", metadata.ino());
         }
-        let (ticks, lsb) = new_time_uuid();
-        let name = transaction_log::file_name(version, ticks, lsb);
-        // The note is written first: a log without a note would never be removed.
-        let note = staging.join(NOTE);
-        fs::write(&note, format!("{name}\n{files}")).map_err(Error::file("write", &note))?;
-        sync_file(&note)?;
-        sync_directory(staging)?;
-
-        let log = TransactionFile::create(target, &name, &records, |_| Ok(()))?;
-        Ok(Publication { log })
+        version = descriptor.version;
     }
+    let (ticks, lsb) = new_time_uuid();
+    let name = transaction_log::file_name(version, ticks, lsb);
+    // The note is written first: a log without a note would never be removed.
+    let note = staging.join(NOTE);
+    fs::write(&note, format!("{name}\n{files}")).map_err(Error::file("write", &note))?;
+    sync_file(&note)?;
+    sync_directory(staging)?;
 
-    /// Commits after everything has been moved durably: from here on the outputs are kept. Then removes the
-    /// log. Returns false if it could not be removed; the next run removes it if it finds the note.
-    ///
-    /// # Errors
-    /// A failed write: the moved files must be removed and [`Publication::abandon`] called, unless the log
-    /// [is in doubt](Self::is_in_doubt).
-    pub(crate) fn commit(&mut self) -> Result<bool> {
-        self.log.append(&Record::commit().line())?;
-        // A log that cannot be removed is harmless: it lists nothing to delete.
-        Ok(self.log.remove())
-    }
-
-    /// Whether COMMIT may be on disk although it could not be synced: the moved files must be kept, and so
-    /// must the log.
-    pub(crate) fn is_in_doubt(&self) -> bool {
-        self.log.is_in_doubt()
-    }
-
-    /// Removes the log after the moved files have been removed.
-    pub(crate) fn abandon(&self) {
-        self.log.remove();
-    }
+    TransactionFile::create(target, &name, &records, |_| Ok(()))
 }
 
 fn sync_file(path: &Path) -> Result<()> {
@@ -109,16 +77,17 @@ fn sync_file(path: &Path) -> Result<()> {
 
 /// Reads a small regular file; `None` if it does not exist.
 fn read(path: &Path) -> Result<Option<Vec<u8>>> {
-    match fs::symlink_metadata(path) {
-        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(e) => return Err(Error::file("look up", path)(e)),
-        Ok(metadata) if !metadata.is_file() || metadata.len() > MAX_LEN => return Ok(None),
-        Ok(_) => {}
+    let metadata = metadata_of(path)?;
+    if metadata.is_some_and(|metadata| metadata.is_file() && metadata.len() <= MAX_LEN) {
+        if_exists(fs::read(path)).map_err(Error::file("read", path))
+    } else {
+        Ok(None)
     }
-    match fs::read(path) {
-        Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
-        read => read.map(Some).map_err(Error::file("read", path)),
-    }
+}
+
+/// Metadata of the file itself, also if it is a symbolic link; `None` if it does not exist.
+fn metadata_of(path: &Path) -> Result<Option<Metadata>> {
+    if_exists(fs::symlink_metadata(path)).map_err(Error::file("look up", path))
 }
 
 /// Deletes the files that a killed run had moved from `staging` to `target` if it had not committed, and its
@@ -171,11 +140,7 @@ pub(crate) fn undo_unfinished(staging: &Path, target: &Path) -> Result<()> {
 
 fn remove_if_ours(path: &Path, inode: u64) -> Result<()> {
     let is_component = Descriptor::parse(path).is_ok_and(|file| file.component.is_some());
-    let is_ours = match fs::symlink_metadata(path) {
-        Ok(metadata) => metadata.ino() == inode,
-        Err(e) if e.kind() == ErrorKind::NotFound => false,
-        Err(e) => return Err(Error::file("look up", path)(e)),
-    };
+    let is_ours = metadata_of(path)?.is_some_and(|metadata| metadata.ino() == inode);
     if is_component && is_ours {
         remove_if_exists(path)?;
     }
@@ -202,8 +167,8 @@ pub fn is_harmless_log(path: &Path) -> Result<bool> {
 /// # Errors
 /// [`Error::Refused`] naming the log, or a directory that cannot be listed.
 pub fn refuse_unfinished(target: &Path) -> Result<()> {
-    for entry in compactor_io::read_dir(target).map_err(Error::file("list", target))? {
-        let entry = entry.map_err(Error::file("list", target))?;
+    for entry in list(target)? {
+        let entry = entry?;
         let name = entry.file_name();
         if transaction_log::is_file_name(&name.to_string_lossy())
             && !is_harmless_log(&entry.path())?
@@ -229,7 +194,7 @@ mod tests {
     const COMPONENTS: [Component; 2] = [Component::Toc, Component::Data];
 
     /// A run that was killed after it had moved both files of an output, before or while committing.
-    fn begun(target: &Path) -> (PathBuf, Publication) {
+    fn begun(target: &Path) -> (PathBuf, TransactionFile) {
         let staging = target.join(".compactor-1-1");
         fs::create_dir(&staging).unwrap();
         let descriptor = Descriptor::new("", Version::Oa, "7".parse::<SstableId>().unwrap());
@@ -237,12 +202,12 @@ mod tests {
             fs::write(staging.join(descriptor.file_name(component)), "x").unwrap();
         }
         let outputs = [(&*staging, &descriptor, &COMPONENTS[..])];
-        let publication = Publication::begin(&staging, target, outputs).unwrap();
+        let log = begin_publication(&staging, target, outputs).unwrap();
         for component in COMPONENTS {
             let name = descriptor.file_name(component);
             fs::rename(staging.join(&name), target.join(&name)).unwrap();
         }
-        (staging, publication)
+        (staging, log)
     }
 
     fn sstables(target: &Path) -> usize {
@@ -257,8 +222,8 @@ mod tests {
     #[test]
     fn moved_files_are_removed_unless_committed() {
         let temp = tempfile::tempdir().unwrap();
-        let (staging, publication) = begun(temp.path());
-        let log = publication.log.path().to_owned();
+        let (staging, log) = begun(temp.path());
+        let log = log.path().to_owned();
         assert!(!is_harmless_log(&log).unwrap());
         assert!(matches!(
             refuse_unfinished(temp.path()),
@@ -270,9 +235,9 @@ mod tests {
         undo_unfinished(&staging, temp.path()).unwrap();
 
         fs::remove_dir_all(&staging).unwrap();
-        let (staging, mut publication) = begun(temp.path());
-        let log = publication.log.path().to_owned();
-        publication.log.append(&Record::commit().line()).unwrap();
+        let (staging, mut log) = begun(temp.path());
+        log.append(&Record::commit().line()).unwrap();
+        let log = log.path().to_owned();
         assert!(is_harmless_log(&log).unwrap());
         undo_unfinished(&staging, temp.path()).unwrap();
         assert_eq!((sstables(temp.path()), log.exists()), (2, false));
@@ -282,7 +247,7 @@ mod tests {
     #[test]
     fn files_of_other_programs_are_kept() {
         let temp = tempfile::tempdir().unwrap();
-        let (staging, _publication) = begun(temp.path());
+        let (staging, _log) = begun(temp.path());
         // The new inode is allocated before the old one can be reused.
         let theirs = temp.path().join("theirs");
         fs::write(&theirs, "y").unwrap();

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use compactor_io::{Io, IoOptions, ReadMode};
-use compactor_sstable::Component;
+use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::schema::Table;
 use compactor_sstable::statistics::{EncodingStats, SerializationHeader};
 
@@ -37,7 +37,7 @@ impl Replaceable<'_> {
         let io = Io::new(IoOptions::default())?;
         // Some runs skip damaged inputs; others fail on them before anything is replaced.
         let mut inputs = self.inputs.iter();
-        let input = inputs.find_map(|path| Header::read(&io, path).ok());
+        let input = inputs.find_map(|path| read_header(&io, path).ok());
         if input.is_none() && self.table.is_none() {
             return Ok(());
         }
@@ -50,7 +50,7 @@ impl Replaceable<'_> {
                 ))
             };
             let is_output = self.outputs.contains(path);
-            let there = match Header::read(&io, path) {
+            let (descriptor, header) = match read_header(&io, path) {
                 Ok(there) => there,
                 Err(_) if is_output => continue,
                 Err(error) => {
@@ -59,14 +59,15 @@ impl Replaceable<'_> {
                     )));
                 }
             };
-            if let Some(input) = &input {
-                let sources = [input.source(), there.source()];
+            if let Some((of_input, input)) = &input {
+                let source = |descriptor, header| HeaderSource { descriptor, header };
+                let sources = [source(of_input, input), source(&descriptor, &header)];
                 union(&sources, EncodingStats::default()).map_err(|error| {
                     refused(format!("it is not of the table of the inputs: {error}"))
                 })?;
             }
             let disagreement = self.table.and_then(|table| {
-                let disagreement = table.check_header(&there.header).err()?;
+                let disagreement = table.check_header(&header).err()?;
                 if is_output && disagreement.is_unknown_column() {
                     return None;
                 }
@@ -80,29 +81,11 @@ impl Replaceable<'_> {
     }
 }
 
-/// Columns and types of an SSTable, and the path of its `Statistics.db`.
-struct Header {
-    path: PathBuf,
-    header: SerializationHeader,
-}
-
-impl Header {
-    fn read(io: &Io, data_path: &Path) -> Result<Header> {
-        let descriptor = parse_data_name(data_path)?;
-        let path = descriptor.path(Component::Statistics);
-        let statistics = read_statistics(io, ReadMode::Auto, &descriptor)?;
-        Ok(Header {
-            path,
-            header: statistics.header,
-        })
-    }
-
-    fn source(&self) -> HeaderSource<'_> {
-        HeaderSource {
-            path: &self.path,
-            header: &self.header,
-        }
-    }
+/// Reads columns and types of an SSTable.
+fn read_header(io: &Io, data_path: &Path) -> Result<(Descriptor, SerializationHeader)> {
+    let descriptor = parse_data_name(data_path)?;
+    let statistics = read_statistics(io, ReadMode::Auto, &descriptor)?;
+    Ok((descriptor, statistics.header))
 }
 
 #[cfg(test)]

@@ -23,6 +23,7 @@ use compactor_sstable::descriptor::{Descriptor, TableDirectory};
 use compactor_sstable::transaction_log;
 
 use crate::error::{Error, Result};
+use crate::input::existing::{if_exists, list};
 use crate::publish::run_directory::{Found, RunDirectory, find_in, has_only, is_of_run};
 
 /// Name of the file next to a run's outputs that records what the run read and wrote.
@@ -181,12 +182,12 @@ fn is_of_outputs(name: &str) -> bool {
 
 /// Removes the SSTables of a directory, moves all other files to `target`, and removes the directory.
 fn clear(old: &Path, target: &Path) -> Result<()> {
-    let entries = match compactor_io::read_dir(old) {
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-        entries => entries.map_err(Error::file("list", old))?,
+    let entries = match list(old) {
+        Err(e) if e.is_not_found() => return Ok(()),
+        entries => entries?,
     };
     for entry in entries {
-        let entry = entry.map_err(Error::file("list", old))?;
+        let entry = entry?;
         let (path, name) = (entry.path(), entry.file_name());
         let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
         let text = name.to_str().unwrap_or_default();
@@ -200,12 +201,7 @@ fn clear(old: &Path, target: &Path) -> Result<()> {
                 Ok(())
             }
         };
-        match removed {
-            Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
-                return Err(Error::file("remove", path)(e));
-            }
-            _ => {}
-        }
+        if_exists(removed).map_err(Error::file("remove", path))?;
     }
     fs::remove_dir(old).map_err(Error::file("remove", old))
 }

@@ -18,6 +18,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use compactor_io::RUN_DIRECTORY_PREFIX as PREFIX;
 
 use crate::error::{Error, Result};
+use crate::input::existing::{if_exists, list};
 
 /// Prefix until the lock is held: such a directory must not be taken for stale.
 const UNLOCKED_PREFIX: &str = ".starting-compactor-";
@@ -159,8 +160,8 @@ pub(crate) fn has_only(directory: &Path, file: &str) -> bool {
 /// The directory cannot be listed.
 pub(crate) fn find_in(directory: &Path, is_wanted: impl Fn(&Path) -> bool) -> Result<Vec<Found>> {
     let mut found = Vec::new();
-    for entry in compactor_io::read_dir(directory).map_err(Error::file("list", directory))? {
-        let entry = entry.map_err(Error::file("list", directory))?;
+    for entry in list(directory)? {
+        let entry = entry?;
         let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
         if !is_directory || !entry.file_name().to_str().is_some_and(is_run_directory) {
             continue;
@@ -204,10 +205,10 @@ fn remove_all(directory: &Path) -> std::io::Result<()> {
                 fs::remove_file(entry.path())
             }
         });
-        if_still_there(removed)?;
+        if_exists(removed)?;
     }
-    if_still_there(fs::remove_file(directory.join(LOCK)))?;
-    if_still_there(fs::remove_dir(directory))
+    if_exists(fs::remove_file(directory.join(LOCK)))?;
+    if_exists(fs::remove_dir(directory)).map(drop)
 }
 
 /// Removes a run's directory that cannot be listed if it contains nothing but its lock file. A run that
@@ -217,30 +218,22 @@ fn remove_unlisted(directory: &Path, error: std::io::Error) -> std::io::Result<(
     let lock = directory.join(LOCK);
     let mut aside = directory.as_os_str().to_owned();
     aside.push("-lock");
-    if_still_there(fs::rename(&lock, &aside))?;
+    if_exists(fs::rename(&lock, &aside))?;
     match fs::remove_dir(directory) {
         Err(e) if e.kind() != ErrorKind::NotFound => {
             fs::rename(aside, lock)?;
             Err(error)
         }
-        _ => if_still_there(fs::remove_file(aside)),
-    }
-}
-
-fn if_still_there(removed: std::io::Result<()>) -> std::io::Result<()> {
-    match removed {
-        Err(e) if e.kind() == ErrorKind::NotFound => Ok(()),
-        removed => removed,
+        _ => if_exists(fs::remove_file(aside)).map(drop),
     }
 }
 
 /// Returns `None` if the name is taken, or if another run took the unlocked directory for stale.
 fn lock_and_rename(unlocked: &Path, directory: &Path) -> Result<Option<File>> {
     let path = unlocked.join(LOCK);
-    let lock = match File::create(&path) {
-        Ok(lock) => lock,
-        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(e) => return Err(Error::file("create", path)(e)),
+    let created = if_exists(File::create(&path));
+    let Some(lock) = created.map_err(Error::file("create", &path))? else {
+        return Ok(None);
     };
     match lock.try_lock() {
         Ok(()) => {}

@@ -26,11 +26,13 @@ use std::sync::{Arc, Mutex};
 use compactor_io::{remove_if_exists, rename_no_replace, sync_directory};
 use compactor_sstable::Component;
 use compactor_sstable::descriptor::Descriptor;
+use compactor_sstable::transaction_log::Record;
 
 use crate::error::{Error, Result};
 use crate::publish::output_claim::OutputClaim;
-use crate::publish::publication::{NOTE, Publication};
+use crate::publish::publication::{NOTE, begin_publication};
 use crate::publish::run_directory::is_run_directory;
+use crate::publish::transaction_file::TransactionFile;
 
 /// Whether the directory is a run's staging directory, or inside one.
 pub(crate) fn is_staging(directory: &Path) -> bool {
@@ -189,9 +191,9 @@ pub fn publish_all(outputs: &[(Arc<Staging>, &Descriptor, &[Component])]) -> Res
     let Some((first, ..)) = outputs.first() else {
         return Ok(());
     };
-    let mut publication = match outputs {
+    let mut log = match outputs {
         [_] => None,
-        several => Some(Publication::begin(
+        several => Some(begin_publication(
             &first.directory,
             &first.target,
             several
@@ -199,11 +201,17 @@ pub fn publish_all(outputs: &[(Arc<Staging>, &Descriptor, &[Component])]) -> Res
                 .map(|(staging, descriptor, c)| (&*staging.directory, *descriptor, *c)),
         )?),
     };
-    let moved = move_all(outputs, &first.target).and_then(|()| match &mut publication {
-        Some(publication) => publication.commit(),
+    let moved = move_all(outputs, &first.target).and_then(|()| match &mut log {
+        Some(log) => {
+            log.append(&Record::commit().line())?;
+            // From here on the outputs are kept. A log that cannot be removed is harmless: it lists nothing to
+            // delete.
+            Ok(log.remove())
+        }
         None => Ok(true),
     });
-    if moved.is_err() && publication.as_ref().is_some_and(Publication::is_in_doubt) {
+    if moved.is_err() && log.as_ref().is_some_and(TransactionFile::is_in_doubt) {
+        // COMMIT may be on disk although it could not be synced: the moved files are kept, and so is the log.
         for (staging, ..) in outputs {
             staging.keep_moved();
         }
@@ -216,9 +224,9 @@ pub fn publish_all(outputs: &[(Arc<Staging>, &Descriptor, &[Component])]) -> Res
             .iter()
             .rev()
             .fold(true, |all, (staging, ..)| staging.remove_moved() && all);
-        match publication {
-            Some(publication) if nothing_stays && sync_directory(&first.target).is_ok() => {
-                publication.abandon();
+        match log {
+            Some(log) if nothing_stays && sync_directory(&first.target).is_ok() => {
+                log.remove();
             }
             // The next run finds the note and the log, and tries again.
             Some(_) => first.is_kept.store(true, Ordering::Relaxed),
@@ -227,6 +235,7 @@ pub fn publish_all(outputs: &[(Arc<Staging>, &Descriptor, &[Component])]) -> Res
         return moved.map(drop);
     }
     if let Ok(false) = moved {
+        // The next run finds the note, and removes the log.
         first.is_kept.store(true, Ordering::Relaxed);
     }
     for (staging, ..) in outputs {

@@ -1,13 +1,13 @@
 //! Cleanup of files that killed runs left in an output directory.
 
-use std::fs;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use compactor_io::remove_if_exists;
 use compactor_sstable::Component;
 use compactor_sstable::descriptor::Descriptor;
 
 use crate::error::{Error, Result};
+use crate::input::existing::list;
 use crate::publish::publication::undo_unfinished;
 use crate::publish::replacement::finish_replacements;
 use crate::publish::run_directory::{Found, find_in};
@@ -39,8 +39,8 @@ pub(crate) fn clean_up(directory: &Path) -> Result<()> {
 /// Returns a run's directory and the staging directories in it.
 fn parts(run: &Path) -> Result<Vec<PathBuf>> {
     let mut parts = vec![run.to_owned()];
-    for entry in compactor_io::read_dir(run).map_err(Error::file("list", run))? {
-        let entry = entry.map_err(Error::file("list", run))?;
+    for entry in list(run)? {
+        let entry = entry?;
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             parts.push(entry.path());
         }
@@ -51,15 +51,13 @@ fn parts(run: &Path) -> Result<Vec<PathBuf>> {
 /// Removes orphans of a killed run. A run that was killed while renaming leaves `Data.db` in its staging
 /// directory and other components in the output directory, where they are useless without `Data.db`.
 fn remove_orphans(target: &Path, staging: &Path) -> Result<()> {
-    let entries = match compactor_io::read_dir(staging) {
-        Ok(entries) => entries,
+    let entries = match list(staging) {
         // Its own run has just removed it.
-        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(()),
-        Err(e) => return Err(Error::file("list", staging)(e)),
+        Err(e) if e.is_not_found() => return Ok(()),
+        entries => entries?,
     };
     for entry in entries {
-        let entry = entry.map_err(Error::file("list", staging))?;
-        let Ok(file) = Descriptor::parse(&entry.path()) else {
+        let Ok(file) = Descriptor::parse(&entry?.path()) else {
             continue;
         };
         if file.component != Some(Component::Data) {
@@ -73,12 +71,7 @@ fn remove_orphans(target: &Path, staging: &Path) -> Result<()> {
             continue;
         }
         for component in Component::ALL {
-            let path = descriptor.path(component);
-            match fs::remove_file(&path) {
-                Ok(()) => {}
-                Err(e) if e.kind() == ErrorKind::NotFound => {}
-                Err(e) => return Err(Error::file("remove orphan", path)(e)),
-            }
+            remove_if_exists(&descriptor.path(component))?;
         }
     }
     Ok(())

@@ -167,11 +167,6 @@ impl<S: BlockSource> Cursor<S> {
         &self.layout
     }
 
-    /// Path of `Data.db`.
-    pub fn path(&self) -> &PathBuf {
-        &self.path
-    }
-
     /// Key of the first partition read.
     pub(crate) fn first_key(&self) -> &[u8] {
         &self.first_key

@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::Thread;
 
@@ -99,7 +99,6 @@ struct Shared {
     range: Range<u64>,
     first_unit: u64,
     cancelled: Arc<AtomicBool>,
-    stored_bytes: AtomicU64,
     recycled: Arc<Recycled>,
     slots: Mutex<Slots>,
 }
@@ -216,7 +215,6 @@ impl DecodedBlocks {
                 range,
                 first_unit,
                 cancelled: reading.cancelled,
-                stored_bytes: AtomicU64::new(0),
                 recycled,
                 slots: Mutex::default(),
             }),
@@ -230,11 +228,6 @@ impl DecodedBlocks {
         };
         blocks.request_ahead();
         blocks
-    }
-
-    /// Bytes read from the file so far.
-    pub fn stored_bytes_read(&self) -> u64 {
-        self.shared.stored_bytes.load(Ordering::Relaxed)
     }
 
     /// CRC32 of the stored bytes so far: of the whole file once there are no more blocks.
@@ -451,7 +444,6 @@ impl Shared {
         let stored = start.and_then(|at| extent.get(at..at + len));
         let stored =
             stored.ok_or_else(|| Error::Internal("a block beyond what was read".to_owned()))?;
-        self.stored_bytes.fetch_add(len as u64, Ordering::Relaxed);
         let mut block = self.recycled.take_block();
         let path = self.file.path();
         let Range {

@@ -68,10 +68,10 @@ struct Shared {
     blocks: Arc<OutputBlocks>,
     /// Tasks of this file.
     own: Pending,
-    /// Tasks of this file.
-    has_failed: AtomicBool,
     /// Whether a block has failed, after which no other is written. The error is in `ordered` until it is
     /// taken.
+    has_failed: AtomicBool,
+    /// Stored bytes on disk.
     written: AtomicU64,
     /// Uncompressed bytes of the blocks that are on disk.
     encoded: AtomicU64,
@@ -344,11 +344,11 @@ impl DataOutput {
 }
 
 fn lost() -> Error {
-    Error::Internal("a block of Data.db was dropped".to_owned())
+    Error::internal("a block of Data.db was dropped")
 }
 
 fn panicked() -> Error {
-    Error::Internal("panic while a block of Data.db was written (reported on stderr)".to_owned())
+    Error::internal("panic while a block of Data.db was written (reported on stderr)")
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -86,9 +86,7 @@ impl FilterOutput {
         let (filling, keys) = &mut *filling;
         match filling.take().filter(|_| *keys == self.keys) {
             Some(filling) => Ok(filling.finish()),
-            None => Err(Error::Internal(
-                "keys of the filter were dropped".to_owned(),
-            )),
+            None => Err(Error::internal("keys of the filter were dropped")),
         }
     }
 }

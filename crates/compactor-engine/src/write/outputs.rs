@@ -3,7 +3,6 @@
 //! Source: `CompactionAwareWriter.maybeSwitchWriter`, `MaxSSTableSizeWriter`.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use compactor_io::Io;
 use compactor_sstable::partitioner::Partitioner;
@@ -11,7 +10,6 @@ use compactor_sstable::partitioner::Partitioner;
 use crate::error::{Error, Result};
 use crate::publish::output_id::OutputIds;
 use crate::publish::staging::Staging;
-use crate::read::workers::WorkerQueue;
 use crate::write::sstable_settings::SstableSettings;
 use crate::write::sstable_writer::{OutputParts, SstableWriter, StagedSstable, WriteSettings};
 
@@ -26,7 +24,7 @@ pub struct OutputSettings {
     pub ids: OutputIds,
     /// The table's partitioner.
     pub partitioner: Partitioner,
-    /// I/O settings of the files.
+    /// Settings of how the files are written.
     pub write: WriteSettings,
 }
 
@@ -46,8 +44,6 @@ pub struct Outputs {
     io: Io,
     staging: Arc<Staging>,
     settings: OutputSettings,
-    queue: WorkerQueue,
-    cancelled: Arc<AtomicBool>,
     complete: Vec<StagedSstable>,
     current: SstableWriter,
 }
@@ -61,8 +57,6 @@ impl Outputs {
         io: Io,
         staging: Staging,
         mut settings: OutputSettings,
-        queue: WorkerQueue,
-        cancelled: Arc<AtomicBool>,
     ) -> Result<(Outputs, OutputParts)> {
         let staging = Arc::new(staging);
         settings.sstable.expected_keys = settings.keys_per_sstable;
@@ -72,15 +66,11 @@ impl Outputs {
             settings.sstable.clone(),
             settings.partitioner,
             &settings.write,
-            queue.clone(),
-            Arc::clone(&cancelled),
         )?;
         let outputs = Outputs {
             io,
             staging,
             settings,
-            queue,
-            cancelled,
             complete: Vec::new(),
             current,
         };
@@ -103,10 +93,10 @@ impl Outputs {
         expected_keys: Option<u64>,
     ) -> Result<(Outputs, OutputParts)> {
         let staged = self.current.stage(partitions)?;
-        let staged = staged.ok_or_else(|| Error::Internal("an output of nothing".to_owned()))?;
+        let staged = staged.ok_or_else(|| Error::internal("an output of nothing"))?;
         let sstable = &mut self.settings.sstable;
         // The output has more keys than the inputs' statistics suggested; the next may have as many.
-        let like_before = || sstable.expected_keys.max(staged.partitions());
+        let like_before = || sstable.expected_keys.max(staged.written.partitions);
         sstable.expected_keys = expected_keys.unwrap_or_else(like_before);
         sstable.descriptor.id = self.settings.ids.take()?;
         let (current, parts) = SstableWriter::begin(
@@ -115,8 +105,6 @@ impl Outputs {
             sstable.clone(),
             self.settings.partitioner,
             &self.settings.write,
-            self.queue.clone(),
-            Arc::clone(&self.cancelled),
         )?;
         self.complete.push(staged);
         self.current = current;

@@ -27,7 +27,7 @@ use crate::write::sstable_settings::SstableSettings;
 /// Writer of partitions to files.
 pub type FilePartitionWriter = PartitionWriter<FileOutput>;
 
-/// I/O settings of an output's files.
+/// Settings of how an output's files are written.
 #[derive(Clone, Debug)]
 pub struct WriteSettings {
     /// I/O mode of all components.
@@ -40,6 +40,10 @@ pub struct WriteSettings {
     pub blocks: Arc<OutputBlocks>,
     /// Expected length of `Data.db`, for preallocation.
     pub expected_len: Option<u64>,
+    /// Queue of the tasks: compression, and filling the Bloom filter.
+    pub queue: WorkerQueue,
+    /// Whether blocks that are still queued are not needed.
+    pub cancelled: Arc<AtomicBool>,
 }
 
 /// Parts of an output under construction.
@@ -89,15 +93,10 @@ pub struct WrittenSstable {
 #[derive(Debug)]
 pub struct StagedSstable {
     staging: Arc<Staging>,
-    written: WrittenSstable,
+    pub(crate) written: WrittenSstable,
 }
 
 impl StagedSstable {
-    /// Number of partitions.
-    pub fn partitions(&self) -> u64 {
-        self.written.partitions
-    }
-
     /// Number of rows, as [`WrittenSstable::rows`].
     pub fn rows(&self) -> u64 {
         self.written.rows
@@ -144,11 +143,8 @@ impl SstableWriter {
         settings: SstableSettings,
         partitioner: Partitioner,
         write: &WriteSettings,
-        queue: WorkerQueue,
-        cancelled: Arc<AtomicBool>,
     ) -> Result<(SstableWriter, FilePartitionWriter)> {
-        let (writer, parts) =
-            SstableWriter::begin(io, staging, settings, partitioner, write, queue, cancelled)?;
+        let (writer, parts) = SstableWriter::begin(io, staging, settings, partitioner, write)?;
         let layout = Arc::clone(&writer.layout);
         let output = FileOutput {
             data: parts.data,
@@ -165,8 +161,6 @@ impl SstableWriter {
         settings: SstableSettings,
         partitioner: Partitioner,
         write: &WriteSettings,
-        queue: WorkerQueue,
-        cancelled: Arc<AtomicBool>,
     ) -> Result<(SstableWriter, OutputParts)> {
         let staging = staging.into();
         let layout = Arc::new(layout_of(&settings.header, settings.descriptor.version)?);
@@ -189,9 +183,10 @@ impl SstableWriter {
             data,
             settings.compression.clone(),
             Arc::clone(&write.blocks),
-            queue.clone(),
-            cancelled,
+            write.queue.clone(),
+            Arc::clone(&write.cancelled),
         )?;
+        let queue = write.queue.clone();
         let index = FormatIndex::create(&settings, filter, queue, |component| {
             create(component, small_file())
         })?;

@@ -55,14 +55,16 @@ pub fn write_sstable(
         column_index_size: 300,
         collector: CollectorSettings::default(),
     };
+    let workers = Workers::start(1).unwrap();
     let write = WriteSettings {
         mode: WriteMode::Buffered,
         buffer_bytes: 64 << 10,
         in_flight: 2,
         blocks: Arc::new(OutputBlocks::new(3)),
         expected_len: None,
+        queue: workers.queue(),
+        cancelled: Arc::new(AtomicBool::new(false)),
     };
-    let workers = Workers::start(1).unwrap();
     let (sstable, writer) = SstableWriter::create(
         &io(),
         Staging::create(&OutputClaim::take(directory, ExistingOutput::Keep, None).unwrap())
@@ -70,8 +72,6 @@ pub fn write_sstable(
         settings,
         Partitioner::Murmur3,
         &write,
-        workers.queue(),
-        Arc::new(AtomicBool::new(false)),
     )
     .unwrap();
     let layout = Arc::clone(sstable.layout());

@@ -11,7 +11,7 @@ use compactor_engine::input::Scan;
 use compactor_engine::job::{
     MergeJob, MergeOptions, MergeOutcome, OutputCompression, OutputSplit, Scope, publish,
 };
-use compactor_engine::merge::{InputObserver, InputRead, Observer};
+use compactor_engine::merge::{InputRead, Observer};
 use compactor_engine::read::{DataTrace, InputTrace, TraceBatch};
 use compactor_engine::{Error, Result};
 use compactor_io::ReadMode;
@@ -79,9 +79,7 @@ impl Observer for Notes {
     fn progress(&mut self, read_bytes: u64, rows: u64, partitions: u64) {
         self.last_progress = (read_bytes, rows, partitions);
     }
-}
 
-impl InputObserver for Notes {
     fn trace(&mut self, data_path: &Path) -> Option<Box<dyn InputTrace>> {
         Some(Box::new(NotingTrace {
             path: data_path.to_owned(),

@@ -13,7 +13,9 @@ use compactor_sstable::big::index_info::PromotedIndexBuilder;
 use compactor_sstable::data::clustering::Kind;
 use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::data::layout::Layout;
+use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::partitioner::{KeyHash, Partitioner};
+use compactor_sstable::sstable_id::SstableId;
 use compactor_sstable::statistics::header::{HeaderColumn, HeaderType};
 use compactor_sstable::statistics::{
     CollectorSettings, EncodingStats, Finish, MetadataCollector, SerializationHeader, Statistics,
@@ -124,11 +126,11 @@ fn output_header(
         .iter()
         .map(|input| serialization_header(schema, &input.header))
         .collect();
-    let path = PathBuf::from("Statistics.db");
+    let descriptor = Descriptor::new("", output.version, SstableId::Sequence(1));
     let sources: Vec<HeaderSource<'_>> = headers
         .iter()
         .map(|header| HeaderSource {
-            path: &path,
+            descriptor: &descriptor,
             header,
         })
         .collect();
