@@ -1,14 +1,12 @@
-//! Results of the passes before the last, and the observer that hides intermediate SSTables from the caller.
+//! Results of the passes before the last.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use crate::error::Result;
 use crate::job::staged_merge::{SerialTimes, StagedMerge};
 use crate::merge::merge_counts::MergeCounts;
-use crate::merge::observer::{InputRead, Observer};
+use crate::merge::observer::InputRead;
 use crate::publish::staging::Staging;
-use crate::read::input_trace::InputTrace;
 
 /// Results of the passes before the last. Intermediate SSTables are deleted when this is dropped.
 #[derive(Debug, Default)]
@@ -47,7 +45,8 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    fn shown(&self, read: u64) -> u64 {
+    /// Bytes to report when the current pass has read this many.
+    pub(crate) fn shown(&self, read: u64) -> u64 {
         let read = u128::from(self.read + read) * u128::from(self.total);
         (read / u128::from(self.planned.max(1))) as u64
     }
@@ -61,14 +60,6 @@ impl EarlierPasses {
 
     pub(crate) fn is_intermediate(&self, data_path: &Path) -> bool {
         self.intermediates.contains_key(data_path)
-    }
-
-    /// Wraps the caller's observer, from which intermediate SSTables are hidden.
-    pub(crate) fn observer<'a>(&'a self, inner: &'a mut dyn Observer) -> PassObserver<'a> {
-        PassObserver {
-            inner,
-            earlier: self,
-        }
     }
 
     /// Removes the results of reading intermediate SSTables.
@@ -89,41 +80,5 @@ impl EarlierPasses {
         if self.passes > 1 {
             counts.partitions_by_inputs.clear();
         }
-    }
-}
-
-/// Observer that notifies the caller's observer only of the original inputs.
-pub(crate) struct PassObserver<'a> {
-    inner: &'a mut dyn Observer,
-    earlier: &'a EarlierPasses,
-}
-
-impl Observer for PassObserver<'_> {
-    fn is_cancelled(&self) -> bool {
-        self.inner.is_cancelled()
-    }
-
-    fn progress(&mut self, read_bytes: u64, rows: u64, partitions: u64) {
-        let shown = self.earlier.progress.shown(read_bytes);
-        self.inner.progress(shown, rows, partitions);
-    }
-
-    fn message(&mut self, text: &str) {
-        self.inner.message(text);
-    }
-
-    fn before_publish(&mut self, data_path: &Path) -> Result<()> {
-        self.inner.before_publish(data_path)
-    }
-
-    fn trace(&mut self, data_path: &Path) -> Option<Box<dyn InputTrace>> {
-        if self.earlier.intermediates.contains_key(data_path) {
-            return None;
-        }
-        self.inner.trace(data_path)
-    }
-
-    fn inputs_read(&mut self, inputs: &[InputRead]) -> Result<()> {
-        self.inner.inputs_read(inputs)
     }
 }

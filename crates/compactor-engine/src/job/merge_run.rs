@@ -32,13 +32,12 @@ impl MergeJob {
         let output = self.output_settings();
         let at_open = self.at_open.take();
         let earlier = self.earlier_passes(observer)?;
-        let mut observer = earlier.observer(observer);
         let pass = Pass {
             earlier: &earlier,
             is_last: true,
             started,
         };
-        let (staged, _) = self.run_pass(&mut observer, &pass, output)?;
+        let (staged, _) = self.run_pass(observer, &pass, output)?;
         Ok(StagedMerge { at_open, ..staged })
     }
 }

@@ -15,6 +15,7 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use crate::error::{Error, Result};
 use crate::input::header_union::layout_of;
 use crate::job::budget::Budget;
+use crate::job::earlier_passes::EarlierPasses;
 use crate::job::merge_job::MergeJob;
 use crate::job::pass::RangeDestination;
 use crate::job::range_plan::RangePlan;
@@ -122,7 +123,13 @@ impl MergeJob {
             cancelled: Arc::clone(cancelled),
         };
         let mut observer = CancelledBy(cancelled);
-        let merge = self.share(&mut observer, plan, output, scanner_order, &|_| false)?;
+        let merge = self.share(
+            &mut observer,
+            plan,
+            output,
+            scanner_order,
+            &EarlierPasses::default(),
+        )?;
         let ended = self.work(&merge, &mut observer, |_, _| Ok(()));
         drop(merge.take_destination());
         ended

@@ -1,6 +1,5 @@
 //! One pass over inputs, from their first read to outputs in a staging directory.
 
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -16,7 +15,7 @@ use crate::job::merge_job::MergeJob;
 use crate::job::merged_input::MergedInput;
 use crate::job::overlapping::OutsideSstables;
 use crate::job::range_plan::RangePlan;
-use crate::job::range_run::{Destination, RangeMerge};
+use crate::job::range_run::{Destination, MergeProgress, RangeMerge};
 use crate::job::range_sequencer::{RangeSequencer, SequencerLimits};
 use crate::job::splicer::Splicer;
 use crate::job::staged_merge::{MergeOutcome, SerialTimes, StagedMerge};
@@ -167,8 +166,7 @@ impl MergeJob {
             queue: write.queue,
             cancelled: write.cancelled,
         };
-        let is_intermediate = |path: &Path| pass.earlier.is_intermediate(path);
-        self.share(observer, plan, output, scanner_order, &is_intermediate)
+        self.share(observer, plan, output, scanner_order, pass.earlier)
     }
 
     /// Creates the state that all threads of a merge share, for any destination.
@@ -178,7 +176,7 @@ impl MergeJob {
         plan: RangePlan,
         output: RangeDestination,
         scanner_order: Option<Vec<Vec<u32>>>,
-        is_intermediate: &dyn Fn(&Path) -> bool,
+        earlier: &EarlierPasses,
     ) -> Result<Arc<RangeMerge>> {
         let RangeDestination {
             destination,
@@ -191,6 +189,13 @@ impl MergeJob {
         for input in std::mem::take(&mut self.inputs) {
             let stats = &input.statistics.stats;
             let path = input.data_path();
+            let is_intermediate = earlier.is_intermediate(&path);
+            // Intermediate SSTables are hidden from the caller.
+            let trace = if is_intermediate {
+                None
+            } else {
+                observer.trace(&path)
+            };
             inputs.push(MergedInput {
                 file: RangeInput::open(&self.io, &input)?,
                 facts: InputFacts {
@@ -198,9 +203,9 @@ impl MergeJob {
                     min_local_deletion_time_s: stats.min_local_deletion_time,
                     may_have_dropped: self.drops.may_cover(stats.min_timestamp),
                     has_ttl_to_strip: self.options.strip_ttl && input.may_have_ttl(),
-                    is_intermediate: is_intermediate(&path),
+                    is_intermediate,
                 },
-                trace: Mutex::new(observer.trace(&path)),
+                trace: Mutex::new(trace),
             });
         }
         let budget = plan.budget;
@@ -231,7 +236,10 @@ impl MergeJob {
             prepared: Mutex::default(),
             sequencer: RangeSequencer::new(limits, queue),
             destination: Mutex::new(Some(destination)),
-            progress: Default::default(),
+            progress: MergeProgress {
+                of_passes: earlier.progress,
+                ..MergeProgress::default()
+            },
         }))
     }
 

@@ -130,7 +130,7 @@ impl MergeJob {
             started: Instant::now(),
         };
         let output = job.output_settings();
-        let (staged, mut reads) = job.run_pass(&mut earlier.observer(observer), &pass, output)?;
+        let (staged, mut reads) = job.run_pass(observer, &pass, output)?;
         earlier.retain_inputs(&mut reads);
         earlier.progress.read += len;
         earlier.reads.extend(reads);

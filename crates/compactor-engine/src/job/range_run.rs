@@ -17,6 +17,7 @@ use compactor_sstable::statistics::MetadataCollector;
 use crossbeam_channel::Sender;
 
 use crate::error::{Error, Result};
+use crate::job::earlier_passes::Progress;
 use crate::job::merged_input::MergedInput;
 use crate::job::options::MergeOptions;
 use crate::job::overlapping::OutsideSstables;
@@ -100,11 +101,12 @@ pub(crate) enum Destination {
 /// Progress of a merge, for its observer.
 #[derive(Debug, Default)]
 pub(crate) struct MergeProgress {
+    pub(crate) of_passes: Progress,
     pub(crate) read_bytes: AtomicU64,
     pub(crate) rows: AtomicU64,
     pub(crate) partitions: AtomicU64,
     /// Time for which a thread held the output.
-    ordered_ns: AtomicU64,
+    pub(crate) ordered_ns: AtomicU64,
 }
 
 impl MergeProgress {
@@ -157,12 +159,14 @@ impl RangeMerge {
     pub(crate) fn report_progress(&self, observer: &mut dyn Observer) {
         let now = |total: &AtomicU64| total.load(Ordering::Relaxed);
         let MergeProgress {
+            of_passes,
             read_bytes,
             rows,
             partitions,
             ..
         } = &self.progress;
-        observer.progress(now(read_bytes), now(rows), now(partitions));
+        let read = of_passes.shown(now(read_bytes));
+        observer.progress(read, now(rows), now(partitions));
     }
 
     /// Works until nothing is left to do.
