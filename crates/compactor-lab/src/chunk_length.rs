@@ -18,7 +18,7 @@ mod written;
 pub use experiment::compare;
 pub use options::ChunkLengthOptions;
 pub use outcome::{
-    BackgroundRecord, ChunkLengthOutcome, FORMAT_VERSION, Reading, Reads, VariantRecord, VariantRun,
+    BackgroundRecord, ChunkLengthOutcome, Reading, Reads, VariantRecord, VariantRun,
 };
 pub(crate) use run::holds_rate;
 pub use variant::{Compressor, Variant};

@@ -20,7 +20,5 @@ mod run;
 pub use arm::{FanOutArm, Published};
 pub use experiment::compare;
 pub use options::FanOutOptions;
-pub use outcome::{
-    ArmRun, FORMAT_VERSION, FanOutOutcome, Figures, FlushRecord, Formula, LevelFigures,
-};
+pub use outcome::{ArmRun, FanOutOutcome, Figures, FlushRecord, Formula, LevelFigures};
 pub use place::directory_in_memory;

@@ -22,7 +22,7 @@ pub use sample::{CgroupMemory, Cpu, KernelCounters, Pages, Sample};
 use crate::arm::Arm;
 use crate::options::InterferenceOptions;
 
-/// Version of the shape of the JSON document. A reader refuses versions that it does not know.
+/// Version of the shape of the JSON documents. A reader refuses versions that it does not know.
 pub const FORMAT_VERSION: u32 = 1;
 
 /// Kind of a document; those of `compactor lab interference` have none.
@@ -38,14 +38,9 @@ pub enum Experiment {
 /// Outcome of one `compactor lab interference`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
-    /// [`FORMAT_VERSION`].
-    pub format_version: u32,
-    /// Time of the start, milliseconds since 1970.
-    pub started_at_ms: u64,
-    /// Duration, including making data and removing files.
-    pub elapsed_s: f64,
-    /// Whether all runs that were planned took place.
-    pub end: End,
+    /// Time of the experiment, and whether it was stopped.
+    #[serde(flatten)]
+    pub course: Course,
     /// Options, defaults filled in.
     pub options: InterferenceOptions,
     /// Machine that it took place on.
@@ -62,6 +57,19 @@ impl Outcome {
         let runs = point.runs.iter().filter(move |run| run.arm == arm);
         runs.filter(|run| run.attempt.counts())
     }
+}
+
+/// Time and end of an experiment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Course {
+    /// [`FORMAT_VERSION`].
+    pub format_version: u32,
+    /// Time of the start, milliseconds since 1970.
+    pub started_at_ms: u64,
+    /// Duration, including making data.
+    pub elapsed_s: f64,
+    /// Whether all runs that were planned took place.
+    pub end: End,
 }
 
 /// End of an experiment.

@@ -83,6 +83,26 @@ pub struct Point {
 }
 
 impl Report {
+    /// A report with the name of its section.
+    pub(crate) fn new(
+        experiment: &'static Experiment,
+        end: &End,
+        points: Vec<Point>,
+        warnings: &[Warning],
+        section: Section,
+    ) -> Report {
+        Report {
+            name: section.name.clone(),
+            end: end.clone(),
+            points,
+            warnings: warnings.to_vec(),
+            fio: None,
+            section,
+            picture: None,
+            experiment,
+        }
+    }
+
     /// Title of reports of its kind of experiment.
     pub fn title(&self) -> &'static str {
         self.experiment.title

@@ -8,7 +8,6 @@ use compactor::{Error, Result};
 
 use super::inputs::{self, make_ready, needed_bytes};
 use super::options::GC_GRACE_S;
-use super::outcome::FORMAT_VERSION;
 use super::process::{External, run_ours};
 use super::{
     ArmKind, ArmOutcome, BenchOptions, BenchOutcome, BenchRun, Done, OutputFacts, Reply, Request,
@@ -16,12 +15,12 @@ use super::{
 };
 use crate::caveats::Warnings;
 use crate::observer::{Following, watched};
-use crate::outcome::{Attempt, End, Environment, Warning};
+use crate::outcome::{Attempt, Environment, Warning};
 use crate::random::Random;
 use crate::report::units::bytes;
 use crate::schedule::{Repeats, Schedule};
 use crate::scratch::OutputDirectory;
-use crate::session::{Session, end_of, report_warnings};
+use crate::session::Session;
 use crate::table::{GENERATING, Table, require_room};
 use crate::watcher::{Event, Plan, Watcher, note};
 use crate::{report, warnings};
@@ -31,7 +30,7 @@ const STREAM: u64 = 0x6265_6e63;
 
 /// Measures all arms. `program bench-arm` has to [`serve`](super::serve) a request. Whatever is
 /// made on the disk is below `options.directory` and removed at the end, and so are processes. If the
-/// watcher stops it, what was measured until then is returned, with [`End::Interrupted`].
+/// watcher stops it, what was measured until then is returned, with [`End::Interrupted`](crate::outcome::End::Interrupted).
 ///
 /// # Errors
 /// Options that make no sense, no room, a merge that fails, a command that does not introduce itself,
@@ -48,55 +47,53 @@ pub fn run(options: &BenchOptions, program: &Path, watcher: &dyn Watcher) -> Res
     );
     note(watcher, &text);
     require_room(&directory, needed)?;
-    let session = Session::begin(&directory, "bench", None)?;
-    let warnings = warnings_of(&session.environment);
-    report_warnings(&warnings, watcher);
+    let session = Session::begin(&directory, "bench", None, watcher)?;
+    let warnings = session.warn(warnings_of(&session.environment));
     // Ended before the directory is removed, which is dropped later.
     let externals = options.external.iter();
     let externals = externals.map(|command| External::start(command, watcher));
     let externals = externals.collect::<Result<_>>()?;
-    let scratch = session.scratch.path();
     let mut observer = watched(watcher, GENERATING, options.generated_bytes());
-    let inputs = inputs::prepare(options, scratch, &mut observer)?;
-    note(watcher, "merging once, to know the output");
+    let inputs = inputs::prepare(options, session.directory(), &mut observer)?;
+    session.note("merging once, to know the output");
     let mut bench = Bench {
         options,
         program,
-        watcher,
-        scratch,
-        expected: reference(options, &inputs, scratch, watcher)?,
+        session: &session,
+        expected: reference(options, &inputs, &session)?,
         compacted: None,
         inputs,
         externals,
     };
-    let mut outcome = BenchOutcome {
-        format_version: FORMAT_VERSION,
-        started_at_ms: session.started_at_ms,
-        elapsed_s: 0.0,
-        end: End::Complete,
-        options: options.clone(),
-        environment: session.environment.clone(),
-        data: bench.inputs.record.clone(),
-        data_file_bytes: bench.inputs.data_file_bytes(),
-        output: bench.expected.clone(),
-        arms: bench.arms(),
-        warnings,
-    };
-    let runs = bench.rounds(&mut outcome.arms);
-    let all_runs = outcome.arms.iter().flat_map(|arm| &arm.runs);
+    let mut arms = bench.arms();
+    let runs = bench.rounds(&mut arms);
+    let all_runs = arms.iter().flat_map(|arm| &arm.runs);
     let has_runs = all_runs.into_iter().any(|run| run.attempt.counts());
-    outcome.end = end_of(runs, has_runs)?;
-    drop(bench);
-    outcome.elapsed_s = session.finish()?;
-    Ok(outcome)
+    let Bench {
+        inputs,
+        expected,
+        externals,
+        ..
+    } = bench;
+    drop(externals);
+    let environment = session.environment.clone();
+    Ok(BenchOutcome {
+        options: options.clone(),
+        environment,
+        data_file_bytes: inputs.data_file_bytes(),
+        course: session.finish(runs, has_runs)?,
+        data: inputs.record,
+        output: expected,
+        arms,
+        warnings,
+    })
 }
 
 /// Context of all runs.
 struct Bench<'a> {
     options: &'a BenchOptions,
     program: &'a Path,
-    watcher: &'a dyn Watcher,
-    scratch: &'a Path,
+    session: &'a Session<'a>,
     inputs: Table,
     expected: OutputFacts,
     /// Output of the first compaction.
@@ -147,10 +144,8 @@ impl Bench<'_> {
         match (wants(ArmKind::Codec), has_codec) {
             (true, true) => arms.push(arm("codec".to_owned(), ArmKind::Codec, None, Vec::new())),
             (true, false) => {
-                note(
-                    self.watcher,
-                    "neither inputs nor output are compressed: no arm codec",
-                );
+                let text = "neither inputs nor output are compressed: no arm codec";
+                self.session.note(text);
             }
             (false, _) => {}
         }
@@ -181,17 +176,17 @@ impl Bench<'_> {
             if arm.failure.is_some() {
                 return Ok(());
             }
-            self.watcher.event(&Event::RunStarted(&plan));
+            self.session.watcher.event(&Event::RunStarted(&plan));
             match self.one(arm, external, plan.repeat)? {
                 Ok(done) => {
                     let run = self.run_of(arm.kind, done, &plan);
                     let bytes = self.inputs.record.uncompressed_bytes;
                     let measured = report::bench::measured(arm, &run, bytes);
-                    self.watcher.event(&Event::RunEnded(&measured));
+                    self.session.watcher.event(&Event::RunEnded(&measured));
                     arm.runs.push(run);
                 }
                 Err(reason) => {
-                    note(self.watcher, &format!("{} failed: {reason}", arm.name));
+                    self.session.note(&format!("{} failed: {reason}", arm.name));
                     arm.failure = Some(reason);
                 }
             }
@@ -207,10 +202,11 @@ impl Bench<'_> {
         external: usize,
         repeat: u32,
     ) -> Result<std::result::Result<Done, String>> {
-        let is_cancelled = || self.watcher.is_cancelled();
-        let output = OutputDirectory::create(self.scratch.join("output"))?;
+        let (scratch, watcher) = (self.session.directory(), self.session.watcher);
+        let is_cancelled = || watcher.is_cancelled();
+        let output = OutputDirectory::create(scratch.join("output"))?;
         make_ready(&self.inputs, self.options.warm)?;
-        let mut request = request(self.options, &self.inputs, self.scratch, &output.path);
+        let mut request = request(self.options, &self.inputs, scratch, &output.path);
         request.compression.clone_from(&self.expected.compression);
         // Others may have to copy it: once is enough.
         request.keep_output = arm.kind != ArmKind::External || repeat == 0;
@@ -227,12 +223,12 @@ impl Bench<'_> {
             request.io = pair;
         }
         // What was removed or written before is not to be written while something else is measured.
-        if let Ok(directory) = File::open(self.scratch) {
+        if let Ok(directory) = File::open(scratch) {
             let _ = rustix::fs::syncfs(directory);
         }
         let reply = match (arm.kind, self.externals.get_mut(external)) {
-            (ArmKind::External, Some(external)) => external.run(&request, self.watcher)?,
-            _ => run_ours(self.program, &request, self.watcher)?,
+            (ArmKind::External, Some(external)) => external.run(&request, watcher)?,
+            _ => run_ours(self.program, &request, watcher)?,
         };
         let mut done = match reply {
             Reply::Done(done) => done,
@@ -296,13 +292,8 @@ fn request(options: &BenchOptions, inputs: &Table, scratch: &Path, output: &Path
 }
 
 /// Merges in this process, where an error has its full text.
-fn reference(
-    options: &BenchOptions,
-    inputs: &Table,
-    scratch: &Path,
-    watcher: &dyn Watcher,
-) -> Result<OutputFacts> {
-    let is_cancelled = || watcher.is_cancelled();
+fn reference(options: &BenchOptions, inputs: &Table, session: &Session<'_>) -> Result<OutputFacts> {
+    let (scratch, is_cancelled) = (session.directory(), || session.watcher.is_cancelled());
     let mut observer = Following {
         is_cancelled,
         progress: |_| (),

@@ -1,6 +1,5 @@
 //! Compactions of one table during the reads, for as long as these take.
 
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
@@ -11,8 +10,8 @@ use super::outcome::BackgroundRecord;
 use crate::compaction::Compactions;
 use crate::options::Setup;
 use crate::scratch::OutputDirectory;
+use crate::session::Session;
 use crate::table::Table;
-use crate::watcher::Watcher;
 
 /// Progress of the compactions.
 #[derive(Debug, Default)]
@@ -30,13 +29,13 @@ impl Background {
         setup: &Setup,
         (read, write): (ReadMode, WriteMode),
         table: &Table,
-        directory: &Path,
-        watcher: &dyn Watcher,
+        session: &Session<'_>,
     ) -> BackgroundRecord {
         let started = Instant::now();
         let mut record = BackgroundRecord::default();
-        let is_over = || self.is_over.load(Ordering::Relaxed) || watcher.is_cancelled();
-        let result = OutputDirectory::create(directory.join("compacted")).and_then(|output| {
+        let is_over = || self.is_over.load(Ordering::Relaxed) || session.watcher.is_cancelled();
+        let output = session.directory().join("compacted");
+        let result = OutputDirectory::create(output).and_then(|output| {
             let compactions = Compactions {
                 setup,
                 read,

@@ -1,31 +1,28 @@
 //! Chunk-length experiment: rows, variants, and all variants in random order, repeated.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use compactor::{Error, Result};
 
 use super::options::ChunkLengthOptions;
-use super::outcome::{ChunkLengthOutcome, FORMAT_VERSION, VariantRun};
+use super::outcome::{ChunkLengthOutcome, VariantRun};
 use super::run::{Bench, SETTLE};
 use super::variant::{Compressor, Variant};
 use super::written::{self, Written};
 use crate::arm::Arm;
 use crate::caveats::Warnings;
-use crate::cgroup::MemoryCgroup;
-use crate::environment::memory_bytes;
 use crate::hot_set::HotSet;
 use crate::observer::watched;
 use crate::options::Data;
-use crate::outcome::{DataRecord, End, Environment, Experiment, Warning};
+use crate::outcome::{DataRecord, Experiment, Warning};
 use crate::random::Random;
 use crate::report::{self, units};
 use crate::schedule::Schedule;
-use crate::session::{Session, end_of, report_warnings};
+use crate::session::Session;
 use crate::table::{GENERATING, TABLE_DIRECTORY, Table, require_room};
 use crate::warnings::{self, small_hot_set};
-use crate::watcher::{Event, Plan, Watcher, note};
+use crate::watcher::{Event, Plan, Watcher};
 
 /// Stream of random numbers of the seed, for the order of runs.
 const STREAM: u64 = 0x6368_756e;
@@ -39,72 +36,64 @@ const SHARE_OF_SLOWEST: f64 = 0.5;
 ///
 /// Everything it makes on the disk is below `options.directory` and removed at the end, and so is its
 /// cgroup. If the watcher stops it, what was measured until then is returned, with
-/// [`End::Interrupted`].
+/// [`End::Interrupted`](crate::outcome::End::Interrupted).
 ///
 /// # Errors
 /// Options that make no sense, no room, a failed read or write, or cancellation before the first run's
 /// end.
 pub fn compare(options: &ChunkLengthOptions, watcher: &dyn Watcher) -> Result<ChunkLengthOutcome> {
     options.check()?;
-    let session = Session::begin(&options.directory, "lab", options.memory_limit_bytes)?;
-    let (directory, environment) = (session.scratch.path(), session.environment.clone());
-    let mut found = warnings::of_machine(&environment, options.memory_limit_bytes.is_some());
-    report_warnings(&found, watcher);
-    let source = source(options, directory, watcher)?;
-    let hot = Arc::new(HotSet::of_table(
-        &source,
-        options.hot_set_bytes,
-        options.seed,
-        watcher,
-    )?);
-    let limit = options
-        .memory_limit_bytes
-        .filter(|_| environment.memory_cgroup.starts_with('v'));
-    let room = limit.or_else(memory_bytes).unwrap_or(u64::MAX);
-    let variants = write_all(options, &source, &hot, room, directory, watcher)?;
-    let of_variants = of_variants(options, &source.record, &hot, &variants, &environment, room);
-    report_warnings(&of_variants, watcher);
-    found.extend(of_variants);
-    let mut outcome = ChunkLengthOutcome {
+    let limit = options.memory_limit_bytes;
+    let session = Session::begin(&options.directory, "lab", limit, watcher)?;
+    let mut warnings = session.warn(warnings::of_machine(&session.environment, limit.is_some()));
+    let source = source(options, &session)?;
+    let hot = HotSet::of_table(&source, options.hot_set_bytes, options.seed, watcher)?;
+    let variants = write_all(options, &source, &hot, &session)?;
+    warnings.extend(session.warn(of_variants(
+        options,
+        &source.record,
+        &hot,
+        &variants,
+        &session,
+    )));
+    let cgroup = session.enter_cgroup()?;
+    let mut bench = Bench {
+        options,
+        session: &session,
+        source: &source,
+        hot: Arc::new(hot),
+        cgroup: cgroup.as_ref(),
+        rate_per_s: options.rate_per_s,
+    };
+    let mut runs = Vec::new();
+    let result = run_all(&mut bench, &variants, &mut runs);
+    let (hot, rate_per_s) = (bench.hot, bench.rate_per_s);
+    drop(cgroup);
+    let environment = session.environment.clone();
+    let memory_limit_bytes = session.limit_bytes;
+    Ok(ChunkLengthOutcome {
         experiment: Experiment::ChunkLength,
-        format_version: FORMAT_VERSION,
-        started_at_ms: session.started_at_ms,
-        elapsed_s: 0.0,
-        end: End::Complete,
+        course: session.finish(result, !runs.is_empty())?,
         options: options.clone(),
         environment,
         source: DataRecord {
             partitions: hot.partitions,
-            ..source.record.clone()
+            ..source.record
         },
         hot_rows: hot.rows.len() as u64,
-        memory_limit_bytes: limit,
-        rate_per_s: options.rate_per_s,
-        variants: variants.iter().map(|v| v.record.clone()).collect(),
-        runs: Vec::new(),
-        warnings: found,
-    };
-    let cgroup = limit.map(MemoryCgroup::enter).transpose();
-    let cgroup = cgroup.map_err(Error::invalid)?;
-    let bench = Bench {
-        options,
-        source: &source,
-        hot: &hot,
-        directory,
-        cgroup: cgroup.as_ref(),
-        rate_per_s: options.rate_per_s,
-    };
-    let runs = run_all(bench, &variants, &mut outcome, watcher);
-    outcome.end = end_of(runs, !outcome.runs.is_empty())?;
-    drop(cgroup);
-    outcome.elapsed_s = session.finish()?;
-    Ok(outcome)
+        memory_limit_bytes,
+        rate_per_s,
+        variants: variants.into_iter().map(|v| v.record).collect(),
+        runs,
+        warnings,
+    })
 }
 
 /// The rows, as they are before any variant is written of them: a copy of what was given or generated.
-fn source(options: &ChunkLengthOptions, directory: &Path, watcher: &dyn Watcher) -> Result<Table> {
+fn source(options: &ChunkLengthOptions, session: &Session<'_>) -> Result<Table> {
+    let directory = session.directory();
     let bytes = options.generated_bytes().unwrap_or(0);
-    let mut generating = watched(watcher, GENERATING, bytes);
+    let mut generating = watched(session.watcher, GENERATING, bytes);
     // Source, copy, variants and an output; compressed data takes about half of what it is.
     let needed = bytes.saturating_mul(options.variants().len() as u64 + 3);
     let generated = Table::prepare(
@@ -115,12 +104,11 @@ fn source(options: &ChunkLengthOptions, directory: &Path, watcher: &dyn Watcher)
         &mut generating,
     )?;
     let needed = needed_bytes(&options.variants(), &generated);
-    let text = format!(
+    session.note(&format!(
         "at most {} are needed in {}",
         units::bytes(needed as f64),
         directory.display()
-    );
-    note(watcher, &text);
+    ));
     require_room(directory, needed)?;
     let source = written::copy(&generated, directory, &mut generating)?;
     if let Data::Generated { .. } = options.data {
@@ -147,24 +135,21 @@ fn write_all(
     options: &ChunkLengthOptions,
     source: &Table,
     hot: &HotSet,
-    room: u64,
-    directory: &Path,
-    watcher: &dyn Watcher,
+    session: &Session<'_>,
 ) -> Result<Vec<Written>> {
-    let page_bytes = rustix::param::page_size() as u64;
+    let page_bytes = session.environment.page_bytes;
     let write = |variant: Variant| {
         let work = format!("writing {variant}");
-        let mut writing = watched(watcher, &work, source.record.uncompressed_bytes);
-        let mut written = written::write(source, variant, directory, &mut writing)?;
+        let mut writing = watched(session.watcher, &work, source.record.uncompressed_bytes);
+        let mut written = written::write(source, variant, session.directory(), &mut writing)?;
         written.record.hot_bytes = written.hot_bytes(hot, page_bytes)?;
-        written.record.pressure = written.record.hot_bytes as f64 / room as f64;
-        let text = format!(
+        written.record.pressure = written.record.hot_bytes as f64 / session.room_bytes() as f64;
+        session.note(&format!(
             "{variant}: {} of Data.db, hot rows on {} of pages, {:.0}% of the memory they may take",
             units::bytes(written.record.data_file_bytes as f64),
             units::bytes(written.record.hot_bytes as f64),
             100.0 * written.record.pressure
-        );
-        note(watcher, &text);
+        ));
         Ok(written)
     };
     let written: Vec<Written> = options
@@ -188,11 +173,11 @@ fn of_variants(
     source: &DataRecord,
     hot: &HotSet,
     variants: &[Written],
-    environment: &Environment,
-    room: u64,
+    session: &Session<'_>,
 ) -> Vec<Warning> {
     let mut found = Warnings::default();
-    let hot_bytes = hot.page_count() * environment.page_bytes;
+    let room = session.room_bytes();
+    let hot_bytes = hot.page_count() * session.environment.page_bytes;
     small_hot_set(&mut found, hot_bytes, options.hot_set_bytes);
     let (fit, others): (Vec<_>, Vec<_>) = variants.iter().partition(|v| v.record.hot_bytes < room);
     let names = |variants: &[&Written]| {
@@ -223,31 +208,23 @@ fn of_variants(
     found.0
 }
 
-/// Runs all variants in all repeats. What was measured is in the outcome, however it ends.
-fn run_all(
-    mut bench: Bench<'_>,
-    variants: &[Written],
-    outcome: &mut ChunkLengthOutcome,
-    watcher: &dyn Watcher,
-) -> Result<()> {
-    let options = bench.options;
+/// Runs all variants in all repeats. What was measured is in `runs`, however it ends.
+fn run_all(bench: &mut Bench<'_>, variants: &[Written], runs: &mut Vec<VariantRun>) -> Result<()> {
+    let (options, session) = (bench.options, bench.session);
     let names = variants.iter().map(|v| v.record.variant.to_string());
     let mut schedule = Schedule::new(names.collect(), 1, options.all_repeats());
     let one = |variant: usize, plan: Plan| {
         if !plan.warm_up && bench.rate_per_s.is_none() {
-            bench.rate_per_s = common_rate(&outcome.runs);
-            outcome.rate_per_s = bench.rate_per_s;
+            bench.rate_per_s = common_rate(runs);
             if let Some(rate) = bench.rate_per_s {
-                note(
-                    watcher,
-                    &format!("latencies are compared at {rate:.0} reads/s"),
-                );
+                session.note(&format!("latencies are compared at {rate:.0} reads/s"));
             }
         }
-        watcher.event(&Event::RunStarted(&plan));
-        let run = bench.run(&variants[variant], &plan, watcher)?;
-        watcher.event(&Event::RunEnded(&report::chunk_length::measured(&run)));
-        outcome.runs.push(run);
+        session.watcher.event(&Event::RunStarted(&plan));
+        let run = bench.run(&variants[variant], &plan)?;
+        let measured = report::chunk_length::measured(&run);
+        session.watcher.event(&Event::RunEnded(&measured));
+        runs.push(run);
         Ok(())
     };
     let mut random = Random::new(options.seed, STREAM);

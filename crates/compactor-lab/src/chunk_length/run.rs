@@ -1,7 +1,6 @@
 //! Run of a variant: drop the caches, read until they are filled again, measure alone and during a
 //! compaction.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -20,6 +19,7 @@ use crate::hot_set::HotSet;
 use crate::load::{Load, LoadResult, Pace};
 use crate::outcome::{Phase, Warning};
 use crate::random::Draw;
+use crate::session::Session;
 use crate::table::Table;
 use crate::validity::keeps_schedule;
 use crate::watcher::{Plan, Watcher, wait};
@@ -28,14 +28,12 @@ use crate::watcher::{Plan, Watcher, wait};
 pub(super) const SETTLE: Duration = Duration::from_millis(300);
 
 /// Context of all runs.
-#[derive(Debug)]
 pub(super) struct Bench<'a> {
     pub(super) options: &'a ChunkLengthOptions,
+    pub(super) session: &'a Session<'a>,
     /// Table that is compacted.
     pub(super) source: &'a Table,
-    pub(super) hot: &'a Arc<HotSet>,
-    /// Directory for the output of a compaction.
-    pub(super) directory: &'a Path,
+    pub(super) hot: Arc<HotSet>,
     pub(super) cgroup: Option<&'a MemoryCgroup>,
     /// `None` while it is not known.
     pub(super) rate_per_s: Option<f64>,
@@ -47,7 +45,6 @@ struct Reader<'a> {
     live: Arc<LiveSstables>,
     draw: Arc<Draw>,
     seed: u64,
-    watcher: &'a dyn Watcher,
     first_error: Option<String>,
 }
 
@@ -56,21 +53,15 @@ impl Bench<'_> {
     ///
     /// # Errors
     /// A failed read, or cancellation. Nothing of a compaction's output stays.
-    pub(super) fn run(
-        &self,
-        written: &Written,
-        plan: &Plan,
-        watcher: &dyn Watcher,
-    ) -> Result<VariantRun> {
+    pub(super) fn run(&self, written: &Written, plan: &Plan) -> Result<VariantRun> {
         written.table.drop_pages()?;
         self.source.drop_pages()?;
         let io = Io::new(IoOptions::default())?;
         let mut reader = Reader {
             bench: self,
             live: Arc::new(LiveSstables::open(&io, &written.table.data_paths)?),
-            draw: draw(self.options.distribution, self.hot),
+            draw: draw(self.options.distribution, &self.hot),
             seed: self.options.seed ^ (u64::from(plan.repeat) << 32),
-            watcher,
             first_error: None,
         };
         if !self.options.warm.is_zero() {
@@ -114,21 +105,13 @@ impl Bench<'_> {
         modes: (ReadMode, WriteMode),
         reader: &mut Reader<'_>,
     ) -> Result<(Reads, BackgroundRecord)> {
-        let (background, watcher) = (Background::default(), reader.watcher);
+        let (background, session) = (Background::default(), self.session);
         std::thread::scope(|scope| {
-            let run = || {
-                background.run(
-                    &self.options.setup,
-                    modes,
-                    self.source,
-                    self.directory,
-                    watcher,
-                )
-            };
+            let run = || background.run(&self.options.setup, modes, self.source, session);
             let running = std::thread::Builder::new()
                 .spawn_scoped(scope, run)
                 .map_err(Error::thread("the compaction"))?;
-            let reads = wait_for_first_bytes(&background, watcher)
+            let reads = wait_for_first_bytes(&background, session.watcher)
                 .and_then(|()| reader.reads(Some(&background)));
             background.end();
             let record = running
@@ -168,7 +151,8 @@ impl Reader<'_> {
     ) -> Result<Reading> {
         // Each measurement draws its own rows, and each variant the same ones for it.
         self.seed = self.seed.wrapping_add(1);
-        let (live, hot) = (&self.live, self.bench.hot);
+        let (live, hot) = (&self.live, &self.bench.hot);
+        let watcher = self.bench.session.watcher;
         let new_reader = |thread| ForegroundReader::new(live, hot, &self.draw, self.seed, thread);
         let load = Load::start(
             self.bench.options.reader_threads,
@@ -176,7 +160,7 @@ impl Reader<'_> {
             self.seed,
             new_reader,
         )?;
-        wait(SETTLE, self.watcher)?;
+        wait(SETTLE, watcher)?;
         let compacted = || background.map_or(0, Background::read_bytes);
         let now = || {
             (
@@ -188,7 +172,7 @@ impl Reader<'_> {
         };
         load.begin_during();
         let before = now();
-        wait(span, self.watcher)?;
+        wait(span, watcher)?;
         let after = now();
         load.end_during();
         let result = load.finish();

@@ -8,57 +8,50 @@ use compactor::Result;
 use super::arm::FanOutArm;
 use super::flushes::Flushes;
 use super::options::FanOutOptions;
-use super::outcome::{ArmRun, FORMAT_VERSION, FanOutOutcome};
+use super::outcome::{ArmRun, FanOutOutcome};
 use super::predicted::predict;
 use super::run::Run;
 use crate::clocks::unix_ms;
-use crate::outcome::{Attempt, End, Experiment, Warning};
+use crate::outcome::{Attempt, Experiment, Warning};
 use crate::report::fan_out::sentence;
 use crate::scratch::OutputDirectory;
-use crate::session::{Session, end_of};
+use crate::session::Session;
 use crate::table::require_room;
-use crate::watcher::{Watcher, note};
+use crate::watcher::Watcher;
 
 /// Measures what each strategy writes.
 ///
 /// Everything it makes on the disk is below `options.directory` and removed at the end. If the watcher stops it,
-/// the strategies that were complete are returned, with [`End::Interrupted`].
+/// the strategies that were complete are returned, with [`End::Interrupted`](crate::outcome::End::Interrupted).
 ///
 /// # Errors
 /// Options that make no sense, no room, a failed read or write, or cancellation before the first strategy's end.
 pub fn compare(options: &FanOutOptions, watcher: &dyn Watcher) -> Result<FanOutOutcome> {
     options.check()?;
-    let session = Session::begin(&options.directory, "lab", None)?;
-    let directory = session.scratch.path();
+    let session = Session::begin(&options.directory, "lab", None, watcher)?;
+    let directory = session.directory();
     require_room(directory, options.needed_bytes())?;
     let made = OutputDirectory::create(directory.join("flushed"))?;
     let flushes = Flushes::write(options, &made.path, watcher)?;
-    let mut outcome = FanOutOutcome {
-        experiment: Experiment::FanOut,
-        format_version: FORMAT_VERSION,
-        started_at_ms: session.started_at_ms,
-        elapsed_s: 0.0,
-        end: End::Complete,
-        options: options.clone(),
-        environment: session.environment.clone(),
-        flushes: flushes.record.clone(),
-        runs: Vec::new(),
-        warnings: options.caveats(),
-    };
-    let mut run_all = || -> Result<()> {
-        for (order, &arm) in (0..).zip(&options.arms) {
-            let mut run = run_arm(arm, options, &flushes, directory, watcher)?;
-            run.attempt.order = order;
-            note(watcher, &sentence(&run));
-            outcome.runs.push(run);
-        }
+    let mut runs: Vec<ArmRun> = Vec::new();
+    let result = (0..).zip(&options.arms).try_for_each(|(order, &arm)| {
+        let mut run = run_arm(arm, options, &flushes, directory, watcher)?;
+        run.attempt.order = order;
+        session.note(&sentence(&run));
+        runs.push(run);
         Ok(())
-    };
-    let runs = run_all();
-    outcome.end = end_of(runs, !outcome.runs.is_empty())?;
+    });
     drop(made);
-    outcome.elapsed_s = session.finish()?;
-    Ok(outcome)
+    let environment = session.environment.clone();
+    Ok(FanOutOutcome {
+        experiment: Experiment::FanOut,
+        course: session.finish(result, !runs.is_empty())?,
+        options: options.clone(),
+        environment,
+        flushes: flushes.record,
+        runs,
+        warnings: options.caveats(),
+    })
 }
 
 fn run_arm(

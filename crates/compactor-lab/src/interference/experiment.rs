@@ -1,6 +1,5 @@
 //! Interference experiment: data, and for each size of the hot set all arms in random order, repeated.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,18 +7,17 @@ use compactor::Result;
 
 use super::run::Bench;
 use crate::arm::Arm;
-use crate::cgroup::MemoryCgroup;
 use crate::environment::memory_bytes;
 use crate::hot_set::HotSet;
 use crate::observer::watched;
 use crate::options::InterferenceOptions;
-use crate::outcome::{End, FORMAT_VERSION, Outcome, Phase, Run, SweepPoint};
+use crate::outcome::{Outcome, Phase, Run, SweepPoint};
 use crate::random::Random;
 use crate::report::units::bytes;
 use crate::schedule::Schedule;
-use crate::session::{Session, end_of, report_warnings};
+use crate::session::Session;
 use crate::table::{GENERATING, Table};
-use crate::watcher::{Event, Plan, Watcher, note};
+use crate::watcher::{Event, Plan, Watcher};
 use crate::{report, warnings};
 
 /// Stream of random numbers of the seed, for the order of runs.
@@ -31,89 +29,67 @@ const IDLE: Duration = Duration::from_secs(20);
 ///
 /// Everything it makes on the disk is below `options.directory` and removed at the end, and so is its
 /// cgroup. If the watcher stops it, what was measured until then is returned, with
-/// [`End::Interrupted`].
+/// [`End::Interrupted`](crate::outcome::End::Interrupted).
 ///
 /// # Errors
 /// Options that make no sense, no room, a failed read, or cancellation before the first run.
 pub fn interference(options: &InterferenceOptions, watcher: &dyn Watcher) -> Result<Outcome> {
     options.check()?;
-    let session = Session::begin(&options.directory, "lab", options.memory_limit_bytes)?;
-    let warnings = warnings::of_environment(&session.environment, options);
-    report_warnings(&warnings, watcher);
+    let limit = options.memory_limit_bytes;
+    let session = Session::begin(&options.directory, "lab", limit, watcher)?;
+    let warnings = session.warn(warnings::of_environment(&session.environment, options));
     let bytes = options.generated_bytes().unwrap_or(0);
     // Inputs, the output before and that which is being written: compressed, each is about half of it.
     let mut table = Table::prepare(
         &options.data,
         (bytes, 2 * bytes),
         options.seed,
-        session.scratch.path(),
+        session.directory(),
         &mut watched(watcher, GENERATING, bytes),
     )?;
-    let mut outcome = Outcome {
-        format_version: FORMAT_VERSION,
-        started_at_ms: session.started_at_ms,
-        elapsed_s: 0.0,
-        end: End::Complete,
-        options: options.clone(),
-        environment: session.environment.clone(),
-        points: Vec::new(),
-        warnings,
-    };
     let arms = options.arms.iter().map(Arm::to_string).collect();
-    let points = options.hot_sets_bytes.len();
-    let mut schedule = Schedule::new(arms, points, options.all_repeats());
-    let runs = options
-        .hot_sets_bytes
-        .iter()
-        .try_for_each(|&hot_set_bytes| {
-            let directory = session.scratch.path();
-            point(
-                options,
-                hot_set_bytes,
-                &mut table,
-                directory,
-                &mut outcome,
-                &mut schedule,
-                watcher,
-            )
-        });
-    let has_runs = outcome.points.iter().any(|point| !point.runs.is_empty());
-    outcome.end = end_of(runs, has_runs)?;
-    outcome.elapsed_s = session.finish()?;
-    Ok(outcome)
+    let sizes = &options.hot_sets_bytes;
+    let mut schedule = Schedule::new(arms, sizes.len(), options.all_repeats());
+    let mut points = Vec::new();
+    let runs = sizes.iter().try_for_each(|&size| {
+        let hot = Arc::new(HotSet::of_table(&table, size, options.seed, watcher)?);
+        table.record.partitions = hot.partitions;
+        let cgroup = session.enter_cgroup()?;
+        let mut point = point(&session, &table, &hot, size);
+        let bench = Bench {
+            options,
+            session: &session,
+            table: &table,
+            hot: &hot,
+            cgroup: cgroup.as_ref(),
+            pressure: point.pressure,
+        };
+        let runs = run_all(&bench, &mut point, &mut schedule);
+        points.push(point);
+        runs
+    });
+    let has_runs = points.iter().any(|point| !point.runs.is_empty());
+    let environment = session.environment.clone();
+    Ok(Outcome {
+        course: session.finish(runs, has_runs)?,
+        options: options.clone(),
+        environment,
+        points,
+        warnings,
+    })
 }
 
-/// All runs at one size of the hot set. What was measured is in the outcome, however it ends.
-fn point(
-    options: &InterferenceOptions,
-    hot_set_bytes: u64,
-    table: &mut Table,
-    directory: &Path,
-    outcome: &mut Outcome,
-    schedule: &mut Schedule,
-    watcher: &dyn Watcher,
-) -> Result<()> {
-    let hot = Arc::new(HotSet::of_table(
-        table,
-        hot_set_bytes,
-        options.seed,
-        watcher,
-    )?);
-    table.record.partitions = hot.partitions;
-    let limit = options.memory_limit_bytes;
-    let limit = limit.filter(|_| outcome.environment.memory_cgroup.starts_with('v'));
-    let cgroup = limit.map(MemoryCgroup::enter).transpose();
-    let cgroup = cgroup.map_err(compactor::Error::invalid)?;
-    let hot_bytes = hot.page_count() * outcome.environment.page_bytes;
-    let room = limit.or_else(memory_bytes).unwrap_or(u64::MAX);
-    let pressure = hot_bytes as f64 / room as f64;
-    let text = format!(
+/// A size of the hot set, and caveats about it.
+fn point(session: &Session<'_>, table: &Table, hot: &HotSet, hot_set_bytes: u64) -> SweepPoint {
+    let hot_bytes = hot.page_count() * session.environment.page_bytes;
+    let pressure = hot_bytes as f64 / session.room_bytes() as f64;
+    session.note(&format!(
         "hot set: {} rows on {} of pages, {:.0}% of the memory they may take",
         hot.rows.len(),
         bytes(hot_bytes as f64),
         100.0 * pressure
-    );
-    note(watcher, &text);
+    ));
+    let limit = session.limit_bytes;
     let found = warnings::of_point(
         &table.record,
         hot_bytes,
@@ -122,41 +98,31 @@ fn point(
         limit,
         memory_bytes(),
     );
-    report_warnings(&found, watcher);
-    let device = outcome.environment.device.as_ref();
-    let device = device.map(|device| device.name.clone());
-    outcome.points.push(SweepPoint {
+    SweepPoint {
         hot_set_bytes,
         data: table.record.clone(),
         memory_limit_bytes: limit,
         cache_room_bytes: None,
         pressure,
         runs: Vec::new(),
-        warnings: found,
-    });
-    let Some(point) = outcome.points.last_mut() else {
-        return Ok(());
-    };
-    let mut random = Random::new(options.seed, STREAM ^ hot_set_bytes);
-    let planned = planned(options, table);
+        warnings: session.warn(found),
+    }
+}
+
+/// All runs at one size of the hot set. What was measured is in the point, however they end.
+fn run_all(bench: &Bench<'_>, point: &mut SweepPoint, schedule: &mut Schedule) -> Result<()> {
+    let (options, watcher) = (bench.options, bench.session.watcher);
+    let mut random = Random::new(options.seed, STREAM ^ point.hot_set_bytes);
+    let planned = planned(options, bench.table);
     // Idle lasts as long as compactions do, which is known after one.
     let idle_last = options.arms.iter().position(|arm| *arm == Arm::Idle);
     let one = |arm: usize, plan: Plan| {
         watcher.event(&Event::RunStarted(&plan));
-        let bench = Bench {
-            options,
-            table,
-            hot: &hot,
-            directory,
-            cgroup: cgroup.as_ref(),
-            device: device.as_deref(),
-            pressure,
-            idle: idle(options, table, &point.runs),
-        };
-        let run = bench.run(options.arms[arm], &plan, watcher)?;
+        let idle = idle(options, bench.table, &point.runs);
+        let run = bench.run(options.arms[arm], idle, &plan)?;
         watcher.event(&Event::RunEnded(&report::interference::measured(&run)));
         if point.cache_room_bytes.is_none() {
-            point.cache_room_bytes = cache_room(limit, &run);
+            point.cache_room_bytes = cache_room(point.memory_limit_bytes, &run);
         }
         point.runs.push(run);
         Ok(())

@@ -24,6 +24,7 @@ use crate::outcome::{
 use crate::parallel::parallel;
 use crate::sampler::{Counters, Progress, Seen, Watched, pages_of, watch};
 use crate::scratch::OutputDirectory;
+use crate::session::Session;
 use crate::table::Table;
 use crate::validity::{Circumstances, caveats, judge};
 use crate::watcher::{Event, Plan, Watcher, check_cancelled, wait};
@@ -35,18 +36,13 @@ const WARMING_READS: usize = 2;
 const MOST_COMPACTIONS: usize = 100;
 
 /// Context of all runs at one size of the hot set.
-#[derive(Debug)]
 pub(super) struct Bench<'a> {
     pub(super) options: &'a InterferenceOptions,
+    pub(super) session: &'a Session<'a>,
     pub(super) table: &'a Table,
     pub(super) hot: &'a Arc<HotSet>,
-    /// Directory for the output of a run.
-    pub(super) directory: &'a Path,
     pub(super) cgroup: Option<&'a MemoryCgroup>,
-    pub(super) device: Option<&'a str>,
     pub(super) pressure: f64,
-    /// Duration of an idle run.
-    pub(super) idle: Duration,
 }
 
 /// Measurements of the time of the compaction.
@@ -67,12 +63,14 @@ struct During {
 }
 
 impl Bench<'_> {
-    /// Runs an arm. A failure of the compaction makes the run invalid; one of the experiment is an error.
+    /// Runs an arm; `idle` is the duration of a run without a compaction. A failure of the compaction makes the run
+    /// invalid; one of the experiment is an error.
     ///
     /// # Errors
     /// A failed read, or cancellation. Nothing of the output stays.
-    pub(super) fn run(&self, arm: Arm, plan: &Plan, watcher: &dyn Watcher) -> Result<Run> {
-        let output = OutputDirectory::create(self.directory.join(format!("run-{}", plan.order)))?;
+    pub(super) fn run(&self, arm: Arm, idle: Duration, plan: &Plan) -> Result<Run> {
+        let output = self.session.directory().join(format!("run-{}", plan.order));
+        let output = OutputDirectory::create(output)?;
         self.table.drop_pages()?;
         let not_dropped = pages_of(&self.table.files());
         let io = Io::new(IoOptions::default())?;
@@ -83,16 +81,17 @@ impl Bench<'_> {
         let new_reader = |thread| ForegroundReader::new(&live, self.hot, &draw, seed, thread);
         let threads = self.options.reader_threads;
         let rows = self.hot.rows.len();
-        warm_up(threads, rows, WARMING_READS, &new_reader, watcher)?;
-        let load = Load::start(
-            self.options.reader_threads,
-            Pace::Open {
-                per_s: self.options.rate_per_s,
-            },
-            seed,
-            new_reader,
+        warm_up(
+            threads,
+            rows,
+            WARMING_READS,
+            &new_reader,
+            self.session.watcher,
         )?;
-        let (seen, during) = self.measure((arm, plan), &load, &live, &io, &output, watcher)?;
+        let per_s = self.options.rate_per_s;
+        let load = Load::start(threads, Pace::Open { per_s }, seed, new_reader)?;
+        let live_with_io = (&*live, &io);
+        let (seen, during) = self.measure((arm, idle, plan), &load, live_with_io, &output)?;
         let result = load.finish();
         let circumstances = Circumstances {
             failure: during.failure.as_deref(),
@@ -117,20 +116,20 @@ impl Bench<'_> {
 
     fn measure(
         &self,
-        (arm, plan): (Arm, &Plan),
+        (arm, idle, plan): (Arm, Duration, &Plan),
         load: &Load,
-        live: &LiveSstables,
-        io: &Io,
+        (live, io): (&LiveSstables, &Io),
         output: &OutputDirectory,
-        watcher: &dyn Watcher,
     ) -> Result<(Seen, During)> {
+        let watcher = self.session.watcher;
+        let device = self.session.environment.device.as_ref();
         let inputs = self.table.files();
         let watched = Watched {
             hot: self.hot,
             inputs: &inputs,
             output: &output.path,
             cgroup: self.cgroup,
-            device: self.device,
+            device: device.map(|device| device.name.as_str()),
             sample_interval: self.options.sample_interval,
             report_interval: self.options.report_interval,
         };
@@ -167,7 +166,7 @@ impl Bench<'_> {
                 progress.set_phase(Phase::During);
                 load.begin_during();
                 let began = Instant::now();
-                let compacted = self.compact(arm, &output.path, progress, watcher)?;
+                let compacted = self.compact((arm, idle), &output.path, progress)?;
                 let elapsed = began.elapsed();
                 load.end_during();
                 let read = load.disk_read_bytes().zip(read_before);
@@ -209,17 +208,17 @@ impl Bench<'_> {
     /// The outer error stops the experiment, the inner one only this run.
     fn compact(
         &self,
-        arm: Arm,
+        (arm, idle): (Arm, Duration),
         output: &Path,
         progress: &Progress,
-        watcher: &dyn Watcher,
     ) -> Result<Result<Vec<MergeReport>>> {
+        let watcher = self.session.watcher;
         let Arm::Compaction {
             mut read,
             mut write,
         } = arm
         else {
-            return wait(self.idle, watcher).map(|()| Ok(Vec::new()));
+            return wait(idle, watcher).map(|()| Ok(Vec::new()));
         };
         let options = self.options;
         if options.may_fall_back && arm == Arm::DIRECT {

@@ -44,23 +44,18 @@ pub fn report(outcome: &BenchOutcome) -> Report {
     ];
     blocks.extend(bars::figure(&comparison, &[(WALL, FIRST), (WALL, CODEC)]));
     blocks.extend(notes);
-    Report {
-        name: String::new(),
-        end: outcome.end.clone(),
-        points: vec![Point {
-            circumstances: json!({}),
-            comparison,
-        }],
-        warnings: outcome.warnings.clone(),
-        fio: None,
-        section: Section {
-            facts: facts(outcome),
-            blocks,
-            ..Section::default()
-        },
-        picture: None,
-        experiment: &EXPERIMENT,
-    }
+    let section = Section {
+        facts: facts(outcome),
+        blocks,
+        ..Section::default()
+    };
+    let circumstances = json!({});
+    let points = vec![Point {
+        circumstances,
+        comparison,
+    }];
+    let end = &outcome.course.end;
+    Report::new(&EXPERIMENT, end, points, &outcome.warnings, section)
 }
 
 /// An outcome with the figures of its arms, as JSON.
@@ -165,12 +160,7 @@ fn caveats(outcome: &BenchOutcome, comparison: &Comparison) -> Vec<String> {
 
 fn facts(outcome: &BenchOutcome) -> Facts {
     let options = &outcome.options;
-    let mut facts = facts::of_experiment(
-        outcome.started_at_ms,
-        outcome.elapsed_s,
-        &outcome.end,
-        options.command.as_deref(),
-    );
+    let mut facts = facts::of_experiment(&outcome.course, options.command.as_deref());
     facts.extend(facts::of_record("inputs", &outcome.data, &[]));
     // Equal after every merge of ours that is not marked.
     facts.extend(facts::of_record("output", &outcome.output, &[]));
@@ -220,7 +210,7 @@ mod tests {
 
     use super::*;
     use crate::bench::{BenchOptions, CodecTimes, Compression, OutputFacts};
-    use crate::outcome::{Attempt, DataRecord, End};
+    use crate::outcome::{Attempt, Course, DataRecord, End};
 
     /// Three repeats after a warm-up, each twice as slow as the one before; an arm that failed.
     fn outcome() -> BenchOutcome {
@@ -264,10 +254,12 @@ mod tests {
         let deviation = Warning::new("deviation", "read dontneed, not direct");
         copy.runs[2].attempt.warnings.push(deviation);
         BenchOutcome {
-            format_version: 1,
-            started_at_ms: 0,
-            elapsed_s: 60.0,
-            end: End::Complete,
+            course: Course {
+                format_version: 1,
+                started_at_ms: 0,
+                elapsed_s: 60.0,
+                end: End::Complete,
+            },
             options: BenchOptions {
                 command: None,
                 directory: "/data".into(),

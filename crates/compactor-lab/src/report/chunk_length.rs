@@ -68,32 +68,26 @@ static EXPERIMENT: Experiment = Experiment {
 
 /// The report of an outcome.
 pub fn report(name: impl Into<String>, outcome: &ChunkLengthOutcome) -> Report {
-    let name = name.into();
     let comparison = compare_with(outcome, BASELINE, baseline(outcome));
     let published = published::compare(outcome);
-    Report {
-        section: Section {
-            name: name.clone(),
-            headline: String::new(),
-            facts: facts(outcome),
-            blocks: blocks(outcome, &comparison, &published),
-        },
-        name,
-        end: outcome.end.clone(),
-        points: vec![Point {
-            circumstances: json!({
-                "rate_per_s": outcome.rate_per_s,
-                "baseline": baseline(outcome),
-                "variants": outcome.variants,
-                "published": published,
-            }),
-            comparison,
-        }],
-        warnings: outcome.warnings.clone(),
-        fio: None,
-        picture: None,
-        experiment: &EXPERIMENT,
-    }
+    let section = Section {
+        name: name.into(),
+        headline: String::new(),
+        facts: facts(outcome),
+        blocks: blocks(outcome, &comparison, &published),
+    };
+    let circumstances = json!({
+        "rate_per_s": outcome.rate_per_s,
+        "baseline": baseline(outcome),
+        "variants": outcome.variants,
+        "published": published,
+    });
+    let points = vec![Point {
+        circumstances,
+        comparison,
+    }];
+    let end = &outcome.course.end;
+    Report::new(&EXPERIMENT, end, points, &outcome.warnings, section)
 }
 
 /// Compares the variants with a baseline, which has this short name.
@@ -292,12 +286,7 @@ fn stored(outcome: &ChunkLengthOutcome) -> Table {
 
 fn facts(outcome: &ChunkLengthOutcome) -> Facts {
     let options = &outcome.options;
-    let mut facts = facts::of_experiment(
-        outcome.started_at_ms,
-        outcome.elapsed_s,
-        &outcome.end,
-        options.command.as_deref(),
-    );
+    let mut facts = facts::of_experiment(&outcome.course, options.command.as_deref());
     let rate = outcome.rate_per_s.map_or_else(
         || "not known".to_owned(),
         |rate| match options.rate_per_s {

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::document::Facts;
 use super::units::{bytes, seconds, significant, utc};
-use crate::outcome::End;
+use crate::outcome::{Course, End};
 use crate::text_table::count;
 
 /// Text of a field that the system did not report, or that was not set.
@@ -25,20 +25,15 @@ const UNITS: [Unit; 6] = [
 ];
 
 /// Time of an experiment, and its command line.
-pub(crate) fn of_experiment(
-    started_at_ms: u64,
-    elapsed_s: f64,
-    end: &End,
-    command: Option<&[String]>,
-) -> Facts {
-    let interrupted = match end {
+pub(crate) fn of_experiment(course: &Course, command: Option<&[String]>) -> Facts {
+    let interrupted = match course.end {
         End::Complete => "",
         End::Interrupted => ", INTERRUPTED: not all runs took place",
     };
     let time = format!(
         "{}, {}{interrupted}",
-        utc(started_at_ms),
-        seconds(elapsed_s)
+        utc(course.started_at_ms),
+        seconds(course.elapsed_s)
     );
     let mut facts = vec![("started".to_owned(), time)];
     facts.extend(command.map(|words| ("command".to_owned(), words.join(" "))));

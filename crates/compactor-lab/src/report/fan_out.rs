@@ -50,30 +50,24 @@ static EXPERIMENT: Experiment = Experiment {
 
 /// The report of an outcome.
 pub fn report(name: impl Into<String>, outcome: &FanOutOutcome) -> Report {
-    let name = name.into();
     let comparison = comparison(outcome);
-    Report {
-        section: Section {
-            name: name.clone(),
-            // It is in a paragraph, which the text has as well.
-            headline: String::new(),
-            facts: facts(outcome),
-            blocks: blocks(outcome, &comparison),
-        },
-        name,
-        end: outcome.end.clone(),
-        points: vec![Point {
-            circumstances: json!({
-                "flushes": outcome.flushes,
-                "strategies": outcome.runs,
-            }),
-            comparison,
-        }],
-        warnings: outcome.warnings.clone(),
-        fio: None,
-        picture: None,
-        experiment: &EXPERIMENT,
-    }
+    let section = Section {
+        name: name.into(),
+        // It is in a paragraph, which the text has as well.
+        headline: String::new(),
+        facts: facts(outcome),
+        blocks: blocks(outcome, &comparison),
+    };
+    let circumstances = json!({
+        "flushes": outcome.flushes,
+        "strategies": outcome.runs,
+    });
+    let points = vec![Point {
+        circumstances,
+        comparison,
+    }];
+    let end = &outcome.course.end;
+    Report::new(&EXPERIMENT, end, points, &outcome.warnings, section)
 }
 
 /// Each strategy in comparison with the first.
@@ -118,8 +112,7 @@ fn per_inserted(figures: &Figures, outcome: &FanOutOutcome) -> f64 {
 
 fn facts(outcome: &FanOutOutcome) -> Facts {
     let options = &outcome.options;
-    let (started, command) = (outcome.started_at_ms, options.command.as_deref());
-    let mut all = facts::of_experiment(started, outcome.elapsed_s, &outcome.end, command);
+    let mut all = facts::of_experiment(&outcome.course, options.command.as_deref());
     all.extend(facts::of_record(
         "options",
         options,

@@ -44,19 +44,11 @@ pub fn report(fio: &FioOutcome, interference: Option<&Outcome>) -> Report {
         circumstances: json!({ "mixes": is_mix }),
         comparison: compare(fio, is_mix),
     });
-    Report {
-        name: String::new(),
-        end: fio.end.clone(),
-        points: points.into(),
-        warnings: Vec::new(),
-        fio: None,
-        section: Section {
-            blocks: tables(fio, arms.as_ref()),
-            ..Section::default()
-        },
-        picture: None,
-        experiment: &EXPERIMENT,
-    }
+    let section = Section {
+        blocks: tables(fio, arms.as_ref()),
+        ..Section::default()
+    };
+    Report::new(&EXPERIMENT, &fio.end, points.into(), &[], section)
 }
 
 /// Compares the mixes, or the ceilings.

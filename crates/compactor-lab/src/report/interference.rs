@@ -72,8 +72,7 @@ pub fn report(name: impl Into<String>, outcome: &Outcome, fio: Option<&FioOutcom
         .iter()
         .map(|point| (point, compare(outcome, point)))
         .collect();
-    let name = name.into();
-    let section = section(&name, outcome, &points, fio);
+    let section = section(name.into(), outcome, &points, fio);
     let picture = match &points[..] {
         [(point, comparison)] => charts::p99_over_time(point, comparison),
         _ => None,
@@ -85,15 +84,12 @@ pub fn report(name: impl Into<String>, outcome: &Outcome, fio: Option<&FioOutcom
         }),
         comparison,
     };
+    let points = points.into_iter().map(point).collect();
+    let end = &outcome.course.end;
     Report {
-        name,
-        end: outcome.end.clone(),
-        points: points.into_iter().map(point).collect(),
-        warnings: outcome.warnings.clone(),
         fio: fio.cloned(),
-        section,
         picture,
-        experiment: &EXPERIMENT,
+        ..Report::new(&EXPERIMENT, end, points, &outcome.warnings, section)
     }
 }
 
@@ -177,7 +173,7 @@ fn figures(run: &Run) -> Vec<(Figure, f64)> {
 }
 
 fn section(
-    name: &str,
+    name: String,
     outcome: &Outcome,
     points: &[(&SweepPoint, Comparison)],
     fio: Option<&FioOutcome>,
@@ -197,7 +193,7 @@ fn section(
         blocks.extend(fio::tables(fio, first));
     }
     Section {
-        name: name.to_owned(),
+        name,
         headline: headline(points),
         facts: facts(outcome),
         blocks,
@@ -324,12 +320,7 @@ fn of_gentlest(comparison: &Comparison) -> Option<String> {
 
 fn facts(outcome: &Outcome) -> Facts {
     let options = &outcome.options;
-    let mut facts = facts::of_experiment(
-        outcome.started_at_ms,
-        outcome.elapsed_s,
-        &outcome.end,
-        options.command.as_deref(),
-    );
+    let mut facts = facts::of_experiment(&outcome.course, options.command.as_deref());
     facts.extend(facts::of_record("options", options, &["command"]));
     facts.extend(facts::of_record("machine", &outcome.environment, &[]));
     facts

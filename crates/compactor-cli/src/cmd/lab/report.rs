@@ -5,8 +5,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use compactor::Error;
-use compactor_lab::chunk_length;
-use compactor_lab::fan_out;
 use compactor_lab::fio::FioOutcome;
 use compactor_lab::outcome::{Experiment, FORMAT_VERSION, Outcome};
 use compactor_lab::report::{self, Report};
@@ -115,17 +113,15 @@ fn report_of(path: &Path, fio: Option<&FioOutcome>) -> Result<Report, Error> {
     let (bytes, any) = any_version(path)?;
     match (any.experiment, fio) {
         (None, fio) => {
-            let outcome = parsed(path, &bytes, any.format_version, FORMAT_VERSION)?;
+            let outcome = parsed(path, &bytes, any.format_version)?;
             Ok(report::interference::report(name, &outcome, fio))
         }
         (Some(Experiment::ChunkLength), None) => {
-            let known = chunk_length::FORMAT_VERSION;
-            let outcome = parsed(path, &bytes, any.format_version, known)?;
+            let outcome = parsed(path, &bytes, any.format_version)?;
             Ok(report::chunk_length::report(name, &outcome))
         }
         (Some(Experiment::FanOut), None) => {
-            let known = fan_out::FORMAT_VERSION;
-            let outcome = parsed(path, &bytes, any.format_version, known)?;
+            let outcome = parsed(path, &bytes, any.format_version)?;
             Ok(report::fan_out::report(name, &outcome))
         }
         (Some(_), Some(_)) => {
@@ -172,7 +168,7 @@ struct AnyVersion {
 /// A file that cannot be read, that is no outcome, or that is of a version of another compactor's.
 pub fn read(path: &Path) -> Result<Outcome, Error> {
     let (bytes, any) = any_version(path)?;
-    parsed(path, &bytes, any.format_version, FORMAT_VERSION)
+    parsed(path, &bytes, any.format_version)
 }
 
 fn strange(path: &Path) -> impl Fn(serde_json::Error) -> Error + '_ {
@@ -190,15 +186,10 @@ fn any_version(path: &Path) -> Result<(Vec<u8>, AnyVersion), Error> {
     Ok((bytes, any))
 }
 
-fn parsed<T: DeserializeOwned>(
-    path: &Path,
-    bytes: &[u8],
-    version: u32,
-    known: u32,
-) -> Result<T, Error> {
-    if version != known {
+fn parsed<T: DeserializeOwned>(path: &Path, bytes: &[u8], version: u32) -> Result<T, Error> {
+    if version != FORMAT_VERSION {
         return Err(Error::invalid(format!(
-            "{}: of format {version}, and this compactor knows format {known}; use the release that wrote it",
+            "{}: of format {version}, and this compactor knows format {FORMAT_VERSION}; use the release that wrote it",
             path.display(),
         )));
     }
