@@ -2,14 +2,13 @@
 
 use serde_json::json;
 
+use super::chart::{Axis, Horizontal, Line, Mark, Panel, Plot, Stroke, plain};
 use super::document::{Block, Facts, Section, Table, cell};
-use super::units::{bytes, significant};
+use super::units::{GIB, MIB, bytes, significant};
 use super::{Experiment, Point, Report, facts, texts};
 use crate::comparison::{Comparison, Design, Measured};
 use crate::fan_out::{ArmRun, FanOutOutcome, Figures};
 use crate::figure::{Figure, Unit};
-
-mod charts;
 
 /// Bytes that flushes and compactions wrote per flushed byte.
 pub const WRITE_AMPLIFICATION: Figure =
@@ -135,7 +134,13 @@ fn blocks(outcome: &FanOutOutcome, comparison: &Comparison) -> Vec<Block> {
                 .to_owned(),
         ),
     ];
-    blocks.extend(charts::of(outcome));
+    let pictures: String = outcome.runs.iter().map(by_level).collect();
+    if !pictures.is_empty() {
+        blocks.push(Block::Figure {
+            pictures,
+            caption: "MiB written to each level, flushes included; dashed as simulated.",
+        });
+    }
     blocks.extend(comparison.left_out_table());
     let mut caveats = texts(&comparison.caveats);
     caveats.extend(texts(&outcome.warnings));
@@ -230,9 +235,6 @@ fn writes(outcome: &FanOutOutcome) -> Table {
         ],
     )
 }
-
-const GIB: f64 = (1u64 << 30) as f64;
-const MIB: f64 = (1u64 << 20) as f64;
 
 fn reads(outcome: &FanOutOutcome) -> Table {
     Table::new(
@@ -334,4 +336,40 @@ fn levels(run: &ArmRun) -> Table {
             }),
         ],
     )
+}
+
+/// Chart of the bytes written to each level, measured and simulated.
+fn by_level(run: &ArmRun) -> String {
+    let levels = run
+        .measured
+        .by_level
+        .len()
+        .max(run.simulated.by_level.len());
+    let at = |level: usize| level as f64;
+    let line = |name, figures: &Figures, stroke| {
+        let written = figures
+            .by_level
+            .iter()
+            .map(|level| level.written_bytes / MIB);
+        let texts: Vec<String> = written.clone().map(significant).collect();
+        let points = written.enumerate().map(|(level, mib)| (at(level), mib));
+        Line::new(name, stroke, points.collect())
+            .described(format!("{name} {} by level", texts.join(", ")))
+    };
+    let (solid, dashed) = (Stroke::numbered(0), Stroke::numbered(1).with_dashes("7 3"));
+    let lines = vec![
+        line("measured", &run.measured, solid),
+        line("simulated", &run.simulated, dashed),
+    ];
+    let marks = (0..levels).map(|level| Mark::new(at(level), plain(at(level))));
+    let x = Horizontal {
+        name: "level",
+        axis: Axis::linear([0.0, at(levels.saturating_sub(1)).max(1.0)].into_iter()),
+        marks: marks.collect(),
+    };
+    let plot = Plot {
+        heading: Some((&run.name, solid)),
+        ..Plot::new(&run.name, x, Panel::from_zero("written, MiB", lines))
+    };
+    plot.draw()
 }

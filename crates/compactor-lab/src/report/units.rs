@@ -2,6 +2,9 @@
 
 use jiff::Timestamp;
 
+pub(crate) const MIB: f64 = (1u64 << 20) as f64;
+pub(crate) const GIB: f64 = (1u64 << 30) as f64;
+
 /// Text for a number that is missing.
 pub const NONE: &str = "–";
 
@@ -58,7 +61,7 @@ pub fn bytes(bytes: f64) -> String {
 
 /// Bytes as MiB, without the unit.
 pub fn mebibytes(bytes: f64) -> String {
-    significant(bytes / f64::from(1 << 20))
+    significant(bytes / MIB)
 }
 
 /// Seconds: `1.84 s`, `190 s`.
