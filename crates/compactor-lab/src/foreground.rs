@@ -8,8 +8,6 @@ use compactor::Result;
 use compactor_io::Io;
 
 use crate::hot_set::HotSet;
-use crate::load::Reads;
-use crate::options::Distribution;
 use crate::point_read::{PointReader, ReadState, RowFound};
 use crate::random::{Draw, Random};
 
@@ -133,20 +131,16 @@ impl ForegroundReader {
         }
         Ok(())
     }
+
+    /// Reads of hot rows, the popular ones more often.
+    pub(crate) fn reads(mut self) -> impl FnMut() -> Result<(), String> {
+        move || {
+            let number = self.draw.next(&mut self.random);
+            self.read_row(number)
+        }
+    }
 }
 
 fn states(readers: &[PointReader]) -> Vec<ReadState> {
     readers.iter().map(|_| ReadState::default()).collect()
-}
-
-impl Reads for ForegroundReader {
-    fn read(&mut self) -> Result<(), String> {
-        let number = self.draw.next(&mut self.random);
-        self.read_row(number)
-    }
-}
-
-/// Shares of hot rows in the reads.
-pub(crate) fn draw(distribution: Distribution, hot: &HotSet) -> Arc<Draw> {
-    Arc::new(Draw::new(distribution, hot.rows.len()))
 }

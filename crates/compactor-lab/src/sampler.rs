@@ -10,7 +10,7 @@ use crate::cgroup::MemoryCgroup;
 use crate::clocks::{CpuMeter, process_cpu_ns, thread_cpu_ns};
 use crate::counters;
 use crate::hot_set::HotSet;
-use crate::load::{IntervalReads, Load};
+use crate::load::{Load, Reads};
 use crate::outcome::{CgroupMemory, Cpu, Interval, KernelCounters, Pages, Phase, Sample};
 
 /// Reciprocal of the share of a processor that counting pages may take: each page costs a look, a page that
@@ -260,7 +260,7 @@ pub(crate) fn files_below(directory: &Path, depth: u32) -> Vec<PathBuf> {
     files
 }
 
-fn interval(reads: &IntervalReads, start_s: f64, duration: Duration, phase: Phase) -> Interval {
+fn interval(reads: &Reads, start_s: f64, duration: Duration, phase: Phase) -> Interval {
     let latency = &reads.latency;
     Interval {
         start_s,

@@ -14,7 +14,7 @@ use super::written::Written;
 use crate::arm::Arm;
 use crate::caveats::Warnings;
 use crate::cgroup::MemoryCgroup;
-use crate::foreground::{ForegroundReader, LiveSstables, draw};
+use crate::foreground::{ForegroundReader, LiveSstables};
 use crate::hot_set::HotSet;
 use crate::load::{Load, LoadResult, Pace};
 use crate::outcome::{Phase, Warning};
@@ -60,7 +60,7 @@ impl Bench<'_> {
         let mut reader = Reader {
             bench: self,
             live: Arc::new(LiveSstables::open(&io, &written.table.data_paths)?),
-            draw: draw(self.options.distribution, &self.hot),
+            draw: Arc::new(Draw::new(self.options.distribution, self.hot.rows.len())),
             seed: self.options.seed ^ (u64::from(plan.repeat) << 32),
             first_error: None,
         };
@@ -153,13 +153,9 @@ impl Reader<'_> {
         self.seed = self.seed.wrapping_add(1);
         let (live, hot) = (&self.live, &self.bench.hot);
         let watcher = self.bench.session.watcher;
-        let new_reader = |thread| ForegroundReader::new(live, hot, &self.draw, self.seed, thread);
-        let load = Load::start(
-            self.bench.options.reader_threads,
-            pace,
-            self.seed,
-            new_reader,
-        )?;
+        let reads =
+            |thread| ForegroundReader::new(live, hot, &self.draw, self.seed, thread).reads();
+        let load = Load::start(self.bench.options.reader_threads, pace, self.seed, reads)?;
         wait(SETTLE, watcher)?;
         let compacted = || background.map_or(0, Background::read_bytes);
         let now = || {

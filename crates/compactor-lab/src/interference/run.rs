@@ -13,7 +13,7 @@ use crate::arm::Arm;
 use crate::cgroup::MemoryCgroup;
 use crate::clocks::thread_cpu_ns;
 use crate::compaction::Compactions;
-use crate::foreground::{ForegroundReader, LiveSstables, draw};
+use crate::foreground::{ForegroundReader, LiveSstables};
 use crate::hot_set::{HotAndCold, HotSet};
 use crate::load::{Load, LoadResult, Pace};
 use crate::options::InterferenceOptions;
@@ -22,6 +22,7 @@ use crate::outcome::{
     Run, Sample,
 };
 use crate::parallel::parallel;
+use crate::random::Draw;
 use crate::sampler::{Counters, Progress, Seen, Watched, pages_of, watch};
 use crate::scratch::OutputDirectory;
 use crate::session::Session;
@@ -76,7 +77,8 @@ impl Bench<'_> {
         let io = Io::new(IoOptions::default())?;
         let live = Arc::new(LiveSstables::open(&io, &self.table.data_paths)?);
         live.expect_random();
-        let draw = draw(self.options.distribution, self.hot);
+        let draw = Draw::new(self.options.distribution, self.hot.rows.len());
+        let draw = Arc::new(draw);
         let seed = self.options.seed ^ (u64::from(plan.order) << 32);
         let new_reader = |thread| ForegroundReader::new(&live, self.hot, &draw, seed, thread);
         let threads = self.options.reader_threads;
@@ -89,7 +91,9 @@ impl Bench<'_> {
             self.session.watcher,
         )?;
         let per_s = self.options.rate_per_s;
-        let load = Load::start(threads, Pace::Open { per_s }, seed, new_reader)?;
+        let load = Load::start(threads, Pace::Open { per_s }, seed, |thread| {
+            new_reader(thread).reads()
+        })?;
         let live_with_io = (&*live, &io);
         let (seen, during) = self.measure((arm, idle, plan), &load, live_with_io, &output)?;
         let result = load.finish();
