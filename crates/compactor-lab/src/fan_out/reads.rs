@@ -7,11 +7,11 @@ use compactor::Result;
 use compactor::compact::replay::ReplayedSstable;
 use compactor_engine::input::{InputSstable, KeyRange};
 use compactor_io::{Io, ReadMode};
-use compactor_sstable::Component;
 use compactor_sstable::bloom_filter::BloomFilter;
 use compactor_sstable::partitioner::Partitioner;
 
 use super::flushes::key;
+use crate::point_read::filter_of;
 
 /// The parts of an SSTable that a node keeps in memory.
 #[derive(Debug)]
@@ -79,18 +79,9 @@ impl Reads {
 impl Known {
     fn open(io: &Io, data_path: &Path) -> Result<Known> {
         let input = InputSstable::open(io, data_path, ReadMode::Buffered)?;
-        let filter = match input.has(Component::Filter) {
-            false => None,
-            true => {
-                let bytes = input.read_component(io, ReadMode::Buffered, Component::Filter)?;
-                let path = input.descriptor.path(Component::Filter);
-                let filter = BloomFilter::parse(&bytes, input.descriptor.version);
-                Some(filter.map_err(|error| error.with_file(&path, Component::Filter))?)
-            }
-        };
         Ok(Known {
             range: KeyRange::of(io, &input, ReadMode::Buffered)?,
-            filter,
+            filter: filter_of(io, &input)?,
         })
     }
 }
