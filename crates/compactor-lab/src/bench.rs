@@ -8,7 +8,6 @@
 
 mod codec;
 mod copy;
-mod inputs;
 mod io_pair;
 mod options;
 mod outcome;

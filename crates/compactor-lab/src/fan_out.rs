@@ -12,13 +12,11 @@ mod experiment;
 mod flushes;
 mod options;
 mod outcome;
-mod place;
 mod predicted;
 mod reads;
 mod run;
 
 pub use arm::{FanOutArm, Published};
 pub use experiment::compare;
-pub use options::FanOutOptions;
+pub use options::{FanOutOptions, directory_in_memory};
 pub use outcome::{ArmRun, FanOutOutcome, Figures, FlushRecord, Formula, LevelFigures};
-pub use place::directory_in_memory;

@@ -1,12 +1,11 @@
 //! Runs of a bench: every repeat has each arm once, in an order of its own.
 
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use compactor::{Error, Result};
+use compactor::{Error, Observer, Result};
 
-use super::inputs::{self, make_ready, needed_bytes};
 use super::options::GC_GRACE_S;
 use super::process::{External, run_ours};
 use super::{
@@ -21,7 +20,7 @@ use crate::report::units::bytes;
 use crate::schedule::{Repeats, Schedule};
 use crate::scratch::OutputDirectory;
 use crate::session::Session;
-use crate::table::{GENERATING, Table, require_room};
+use crate::table::{GENERATING, Table, components, len_of, require_room};
 use crate::watcher::{Event, Plan, Watcher, note};
 use crate::{report, warnings};
 
@@ -54,7 +53,7 @@ pub fn run(options: &BenchOptions, program: &Path, watcher: &dyn Watcher) -> Res
     let externals = externals.map(|command| External::start(command, watcher));
     let externals = externals.collect::<Result<_>>()?;
     let mut observer = watched(watcher, GENERATING, options.generated_bytes());
-    let inputs = inputs::prepare(options, session.directory(), &mut observer)?;
+    let inputs = inputs(options, session.directory(), &mut observer)?;
     session.note("merging once, to know the output");
     let mut bench = Bench {
         options,
@@ -103,61 +102,47 @@ struct Bench<'a> {
 
 impl Bench<'_> {
     fn arms(&self) -> Vec<ArmOutcome> {
-        let arm = |name: String, kind, io, notes: Vec<String>| ArmOutcome {
+        let arm = |name: String, kind, io| ArmOutcome {
             name,
             kind,
             io,
             compactors: None,
-            notes,
+            notes: Vec::new(),
             runs: Vec::new(),
             failure: None,
         };
-        let wants = |kind| self.options.kinds.contains(&kind);
-        let mut arms = Vec::new();
-        let pairs = |kind| self.options.pairs.iter().filter(move |_| wants(kind));
-        for pair in pairs(ArmKind::Merge) {
-            let name = format!("merge {pair}");
-            arms.push(arm(name, ArmKind::Merge, Some(*pair), Vec::new()));
-        }
-        for pair in pairs(ArmKind::Compact) {
-            arms.extend(
-                self.options
-                    .compactors
-                    .iter()
-                    .map(|&compactors| ArmOutcome {
-                        compactors: Some(compactors),
-                        ..arm(
-                            format!("compact {pair}, {compactors} at a time"),
-                            ArmKind::Compact,
-                            Some(*pair),
-                            Vec::new(),
-                        )
-                    }),
-            );
-        }
-        for pair in pairs(ArmKind::Copy) {
-            let name = format!("copy {pair}");
-            arms.push(arm(name, ArmKind::Copy, Some(*pair), Vec::new()));
-        }
-        let has_codec =
+        let options = self.options;
+        let wants = |kind| options.kinds.contains(&kind);
+        let pairs = |kind| options.pairs.iter().filter(move |_| wants(kind));
+        let of_pairs = |name: &'static str, kind| {
+            pairs(kind).map(move |pair| arm(format!("{name} {pair}"), kind, Some(*pair)))
+        };
+        let compacts = of_pairs("compact", ArmKind::Compact).flat_map(|arm| {
+            options
+                .compactors
+                .iter()
+                .map(move |&compactors| ArmOutcome {
+                    name: format!("{}, {compactors} at a time", arm.name),
+                    compactors: Some(compactors),
+                    ..arm.clone()
+                })
+        });
+        let merges = of_pairs("merge", ArmKind::Merge);
+        let copies = of_pairs("copy", ArmKind::Copy);
+        let mut arms: Vec<ArmOutcome> = merges.chain(compacts).chain(copies).collect();
+        let is_compressed =
             self.inputs.record.compressor.is_some() || self.expected.compression.is_some();
-        match (wants(ArmKind::Codec), has_codec) {
-            (true, true) => arms.push(arm("codec".to_owned(), ArmKind::Codec, None, Vec::new())),
-            (true, false) => {
-                let text = "neither inputs nor output are compressed: no arm codec";
-                self.session.note(text);
-            }
-            (false, _) => {}
+        if wants(ArmKind::Codec) && is_compressed {
+            arms.push(arm("codec".to_owned(), ArmKind::Codec, None));
+        } else if wants(ArmKind::Codec) {
+            let text = "neither inputs nor output are compressed: no arm codec";
+            self.session.note(text);
         }
-        for external in &self.externals {
-            let hello = &external.introduction;
-            arms.push(arm(
-                hello.name.clone(),
-                ArmKind::External,
-                None,
-                hello.notes.clone(),
-            ));
-        }
+        let introduced = self.externals.iter().map(|external| &external.introduction);
+        arms.extend(introduced.map(|it| ArmOutcome {
+            notes: it.notes.clone(),
+            ..arm(it.name.clone(), ArmKind::External, None)
+        }));
         arms
     }
 
@@ -311,6 +296,61 @@ fn reference(options: &BenchOptions, inputs: &Table, session: &Session<'_>) -> R
              there is nothing to compare",
         )
     })
+}
+
+/// The most bytes below the directory at a time: generated inputs, the output of one run, and a second one
+/// where an external command copies its own, or a compaction merges outputs again.
+fn needed_bytes(options: &BenchOptions) -> u64 {
+    let merges_again = options.kinds.contains(&ArmKind::Compact);
+    let outputs = if options.external.is_empty() && !merges_again {
+        1
+    } else {
+        2
+    };
+    match options.given.is_empty() {
+        true => options.generated_bytes().saturating_mul(1 + outputs),
+        false => {
+            let files = components(&options.given);
+            let bytes: u64 = files.iter().map(|path| len_of(path)).sum();
+            bytes.saturating_mul(outputs)
+        }
+    }
+}
+
+/// Generates them below `directory`, or takes what was given.
+///
+/// # Errors
+/// A failed write, damage in what was given, or cancellation.
+fn inputs(options: &BenchOptions, directory: &Path, observer: &mut dyn Observer) -> Result<Table> {
+    if !options.given.is_empty() {
+        // Arms run elsewhere than this process.
+        let absolute =
+            |path: &PathBuf| std::path::absolute(path).map_err(Error::file("find", path));
+        let paths = options.given.iter().map(absolute);
+        return Table::open("given".to_owned(), paths.collect::<Result<_, _>>()?);
+    }
+    let mut generated = options.generated.clone();
+    generated.output_directory = directory.join("inputs");
+    generated.keyspace = "bench".to_owned();
+    generated.seed = options.seed;
+    generated.now_s = options.now_s;
+    Table::generate(generated, observer)
+}
+
+/// Drops the inputs from the page cache, or reads them into it.
+///
+/// # Errors
+/// The system's.
+fn make_ready(table: &Table, warm: bool) -> Result<()> {
+    if !warm {
+        return table.drop_pages();
+    }
+    for path in table.files() {
+        let mut file = File::open(&path).map_err(Error::file("open", &path))?;
+        let read = std::io::copy(&mut file, &mut std::io::sink());
+        read.map_err(Error::file("read", &path))?;
+    }
+    Ok(())
 }
 
 fn warnings_of(environment: &Environment) -> Vec<Warning> {

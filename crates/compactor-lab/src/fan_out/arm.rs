@@ -5,6 +5,7 @@ use compactor_strategy::CompactionParams;
 use compactor_strategy::options::Options;
 use compactor_strategy::release::Release;
 use serde::{Deserialize, Serialize};
+use strum::VariantArray;
 
 use super::options::FanOutOptions;
 
@@ -12,7 +13,7 @@ use super::options::FanOutOptions;
 const LARGER: f64 = 6.4;
 
 /// A strategy with its options.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, VariantArray)]
 #[serde(rename_all = "snake_case")]
 pub enum FanOutArm {
     /// Leveled compaction with a fan-out of 10, Cassandra's default.
@@ -32,18 +33,11 @@ pub struct Published {
     pub write_mb_per_s: f64,
     /// Levels, L0 included.
     pub levels: f64,
-    /// Size at the end, GB.
-    pub size_gb: f64,
 }
 
 impl FanOutArm {
     /// All, in the order of tables.
-    pub const ALL: [FanOutArm; 4] = [
-        FanOutArm::M10,
-        FanOutArm::M4,
-        FanOutArm::M4Large,
-        FanOutArm::LevelCount,
-    ];
+    pub const ALL: &[FanOutArm] = FanOutArm::VARIANTS;
 
     /// Name in tables.
     pub fn name(self, options: &FanOutOptions) -> String {
@@ -65,16 +59,15 @@ impl FanOutArm {
 
     /// Figures of the issue; it has none of level count compaction.
     pub fn published(self) -> Option<Published> {
-        let (write_mb_per_s, levels, size_gb) = match self {
-            FanOutArm::M10 => (32.0, 4.1, 301.0),
-            FanOutArm::M4 => (28.0, 6.1, 261.0),
-            FanOutArm::M4Large => (20.4, 4.8, 258.0),
+        let (write_mb_per_s, levels) = match self {
+            FanOutArm::M10 => (32.0, 4.1),
+            FanOutArm::M4 => (28.0, 6.1),
+            FanOutArm::M4Large => (20.4, 4.8),
             FanOutArm::LevelCount => return None,
         };
         Some(Published {
             write_mb_per_s,
             levels,
-            size_gb,
         })
     }
 

@@ -1,19 +1,35 @@
 //! Options of the fan-out experiment.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use compactor::{Error, Result};
+use procfs::{Current, Meminfo};
 use serde::{Deserialize, Serialize};
 
 use super::arm::FanOutArm;
 use super::flushes::ROW_BYTES;
 use crate::outcome::Warning;
+use crate::table::free_bytes;
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 const HOUR_S: u64 = 3600;
 /// Most SSTables to flush: all of them are on the disk to the end.
 const MAX_FLUSHES: u64 = 100_000;
+
+/// A file system in memory, on most systems.
+const IN_MEMORY: &str = "/dev/shm";
+/// Free room and free memory, as a multiple of what is needed: others need some as well.
+const SPARE: u64 = 2;
+
+/// A directory in memory, if there is one with room to spare. Thousands of small SSTables are written, each with the
+/// syncs of its files, which take longer on a disk than everything else, and are not measured.
+pub fn directory_in_memory(needed_bytes: u64) -> Option<&'static Path> {
+    let directory = Path::new(IN_MEMORY);
+    let available = Meminfo::current().ok()?.mem_available?;
+    let room = free_bytes(directory)?.min(available);
+    (room >= needed_bytes.saturating_mul(SPARE)).then_some(directory)
+}
 
 /// Options of a comparison of fan-outs, and their record in its outcome.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -36,14 +36,12 @@ static EXPERIMENT: Experiment = Experiment {
 /// The report of an outcome.
 pub fn report(outcome: &BenchOutcome) -> Report {
     let comparison = compare(outcome);
-    let notes = notes(outcome).into_iter();
-    let notes = notes.map(|(name, note)| Block::Paragraph(format!("{name}: {note}")));
     let mut blocks = vec![
         Block::Caveats("About these numbers", caveats(outcome, &comparison)),
         Block::Table(table(outcome, &comparison)),
     ];
     blocks.extend(bars::figure(&comparison, &[(WALL, FIRST), (WALL, CODEC)]));
-    blocks.extend(notes);
+    blocks.extend(notes(outcome));
     let section = Section {
         facts: facts(outcome),
         blocks,
@@ -170,38 +168,32 @@ fn facts(outcome: &BenchOutcome) -> Facts {
 }
 
 /// Notes on the arms.
-fn notes(outcome: &BenchOutcome) -> Vec<(String, String)> {
-    let mut notes = Vec::new();
-    for arm in &outcome.arms {
+fn notes(outcome: &BenchOutcome) -> Vec<Block> {
+    let of_arm = |arm: &ArmOutcome| {
+        let last = arm.runs.last();
         // Modes that `auto` selected.
-        let used = arm.runs.last().and_then(|run| run.io);
-        if let Some(used) = used.filter(|_| arm.io.is_some() && used != arm.io) {
-            notes.push((arm.name.clone(), format!("it used {used}")));
-        }
-        notes.extend(
-            arm.notes
-                .iter()
-                .map(|note| (arm.name.clone(), note.clone())),
-        );
-        let times = arm.runs.last().and_then(|run| run.codec);
-        if let (ArmKind::Codec, Some(times)) = (arm.kind, times) {
-            notes.push((
-                arm.name.clone(),
-                format!(
-                    "by a sample of {} in memory, {} ms to decompress and {} ms to compress it on \
-                     all threads, checksums included, medians of {} passes; scaled to {} in and \
-                     {} out",
-                    bytes(times.sample_bytes as f64),
-                    milliseconds(times.decompress_s * 1e9),
-                    milliseconds(times.compress_s * 1e9),
-                    times.passes,
-                    bytes(outcome.data.uncompressed_bytes as f64),
-                    bytes(outcome.output.uncompressed_bytes as f64),
-                ),
-            ));
-        }
-    }
-    notes
+        let used = last.and_then(|run| run.io);
+        let used = used.filter(|_| arm.io.is_some() && used != arm.io);
+        let codec = last.and_then(|run| run.codec);
+        let codec = codec.filter(|_| arm.kind == ArmKind::Codec);
+        let codec = codec.map(|times| {
+            format!(
+                "by a sample of {} in memory, {} ms to decompress and {} ms to compress it on all threads, \
+                 checksums included, medians of {} passes; scaled to {} in and {} out",
+                bytes(times.sample_bytes as f64),
+                milliseconds(times.decompress_s * 1e9),
+                milliseconds(times.compress_s * 1e9),
+                times.passes,
+                bytes(outcome.data.uncompressed_bytes as f64),
+                bytes(outcome.output.uncompressed_bytes as f64),
+            )
+        });
+        let notes = used.map(|used| format!("it used {used}")).into_iter();
+        let notes = notes.chain(arm.notes.iter().cloned()).chain(codec);
+        let named = notes.map(|note| Block::Paragraph(format!("{}: {note}", arm.name)));
+        named.collect::<Vec<_>>()
+    };
+    outcome.arms.iter().flat_map(of_arm).collect()
 }
 
 #[cfg(test)]
