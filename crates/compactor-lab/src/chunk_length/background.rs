@@ -16,14 +16,14 @@ use crate::table::Table;
 /// Progress of the compactions.
 #[derive(Debug, Default)]
 pub(super) struct Background {
-    is_over: AtomicBool,
-    /// Uncompressed bytes read, over all of them.
-    read_bytes: AtomicU64,
-    has_failed: AtomicBool,
+    /// Stops the one that is running, and begins no other.
+    pub(super) is_over: AtomicBool,
+    /// Uncompressed bytes read so far, over all of them.
+    pub(super) read_bytes: AtomicU64,
 }
 
 impl Background {
-    /// Compacts until [`end`](Background::end), or until a compaction fails. Their outputs are removed.
+    /// Compacts until it is over, or until a compaction fails. Their outputs are removed.
     pub(super) fn run(
         &self,
         setup: &Setup,
@@ -66,26 +66,10 @@ impl Background {
         if let Err(error) = result
             && error.kind() != ErrorKind::Cancelled
         {
-            self.has_failed.store(true, Ordering::Relaxed);
             record.failure = Some(error.to_string());
         }
         record.elapsed_s = started.elapsed().as_secs_f64();
-        record.read_bytes = self.read_bytes();
+        record.read_bytes = self.read_bytes.load(Ordering::Relaxed);
         record
-    }
-
-    /// Uncompressed bytes that were read so far.
-    pub(super) fn read_bytes(&self) -> u64 {
-        self.read_bytes.load(Ordering::Relaxed)
-    }
-
-    /// Whether a compaction failed: then none is running any more.
-    pub(super) fn has_failed(&self) -> bool {
-        self.has_failed.load(Ordering::Relaxed)
-    }
-
-    /// Stops the compaction that is running, and begins no other.
-    pub(super) fn end(&self) {
-        self.is_over.store(true, Ordering::Relaxed);
     }
 }

@@ -2,6 +2,7 @@
 //! compaction.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use compactor::{Error, Result};
@@ -16,13 +17,13 @@ use crate::caveats::Warnings;
 use crate::cgroup::MemoryCgroup;
 use crate::foreground::{ForegroundReader, LiveSstables};
 use crate::hot_set::HotSet;
-use crate::load::{Load, LoadResult, Pace};
+use crate::load::{Load, Pace};
 use crate::outcome::{Phase, Warning};
 use crate::random::Draw;
 use crate::session::Session;
 use crate::table::Table;
 use crate::validity::keeps_schedule;
-use crate::watcher::{Plan, Watcher, wait};
+use crate::watcher::{Plan, wait};
 
 /// Reads before a measurement at a rate, so that the threads have begun and the queue is what it is.
 pub(super) const SETTLE: Duration = Duration::from_millis(300);
@@ -111,24 +112,25 @@ impl Bench<'_> {
             let running = std::thread::Builder::new()
                 .spawn_scoped(scope, run)
                 .map_err(Error::thread("the compaction"))?;
-            let reads = wait_for_first_bytes(&background, session.watcher)
-                .and_then(|()| reader.reads(Some(&background)));
-            background.end();
+            let until = Instant::now() + Duration::from_secs(10);
+            // Until a compaction is under way, or none will be.
+            let is_awaited = || {
+                let read_bytes = background.read_bytes.load(Ordering::Relaxed);
+                read_bytes == 0 && !running.is_finished() && Instant::now() < until
+            };
+            let reads = (|| {
+                while is_awaited() {
+                    wait(Duration::from_millis(20), session.watcher)?;
+                }
+                reader.reads(Some(&background))
+            })();
+            background.is_over.store(true, Ordering::Relaxed);
             let record = running
                 .join()
                 .map_err(|_| Error::Internal("the compaction panicked".to_owned()))?;
             Ok((reads?, record))
         })
     }
-}
-
-/// Waits until a compaction is under way, or none will be.
-fn wait_for_first_bytes(background: &Background, watcher: &dyn Watcher) -> Result<()> {
-    let until = Instant::now() + Duration::from_secs(10);
-    while background.read_bytes() == 0 && !background.has_failed() && Instant::now() < until {
-        wait(Duration::from_millis(20), watcher)?;
-    }
-    Ok(())
 }
 
 impl Reader<'_> {
@@ -157,7 +159,7 @@ impl Reader<'_> {
             |thread| ForegroundReader::new(live, hot, &self.draw, self.seed, thread).reads();
         let load = Load::start(self.bench.options.reader_threads, pace, self.seed, reads)?;
         wait(SETTLE, watcher)?;
-        let compacted = || background.map_or(0, Background::read_bytes);
+        let compacted = || background.map_or(0, |b| b.read_bytes.load(Ordering::Relaxed));
         let now = || {
             (
                 load.disk_read_bytes(),
@@ -182,12 +184,8 @@ impl Reader<'_> {
             wake_up_p99_ns: result.wake_up_p99_ns(Phase::During),
             is_unfinished: result.is_unfinished,
         };
-        self.keep_error(result);
-        Ok(reading)
-    }
-
-    fn keep_error(&mut self, result: LoadResult) {
         self.first_error = self.first_error.take().or(result.first_error);
+        Ok(reading)
     }
 }
 

@@ -1,6 +1,5 @@
 //! Run of an arm: drop the caches, warm the hot set, read, compact meanwhile, read the output, clean up.
 
-use std::num::NonZeroU64;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -23,7 +22,7 @@ use crate::outcome::{
 };
 use crate::parallel::parallel;
 use crate::random::Draw;
-use crate::sampler::{Counters, Progress, Seen, Watched, pages_of, watch};
+use crate::sampler::{Counters, Progress, Sampler, Seen, pages_of};
 use crate::scratch::OutputDirectory;
 use crate::session::Session;
 use crate::table::Table;
@@ -100,7 +99,7 @@ impl Bench<'_> {
         let circumstances = Circumstances {
             failure: during.failure.as_deref(),
             least_compaction: self.options.least_compaction,
-            throughput_bytes_per_s: self.options.throughput_bytes_per_s.map(NonZeroU64::get),
+            throughput_bytes_per_s: self.options.throughput_bytes_per_s.map(u64::from),
             first_error: result.first_error.as_deref(),
             pressure: self.pressure,
             kept_cgroup: self.cgroup.map(MemoryCgroup::holds_this_process),
@@ -128,16 +127,18 @@ impl Bench<'_> {
         let watcher = self.session.watcher;
         let device = self.session.environment.device.as_ref();
         let inputs = self.table.files();
-        let watched = Watched {
+        let progress = Progress::default();
+        let sampler = Sampler {
             hot: self.hot,
             inputs: &inputs,
             output: &output.path,
             cgroup: self.cgroup,
             device: device.map(|device| device.name.as_str()),
+            load,
+            progress: &progress,
             sample_interval: self.options.sample_interval,
             report_interval: self.options.report_interval,
         };
-        let progress = Progress::default();
         let notify = |interval: &Interval, operations| {
             watcher.event(&Event::Interval {
                 order: plan.order,
@@ -152,9 +153,9 @@ impl Bench<'_> {
             });
         };
         std::thread::scope(|scope| {
-            let (watched, progress) = (&watched, &progress);
-            let sampler = std::thread::Builder::new()
-                .spawn_scoped(scope, move || watch(watched, load, progress, &notify))
+            let (sampler, progress) = (&sampler, &progress);
+            let sampling = std::thread::Builder::new()
+                .spawn_scoped(scope, || sampler.watch(&notify))
                 .map_err(Error::thread("the sampler"))?;
             let sampling_since = Instant::now();
             let during = (|| {
@@ -165,7 +166,7 @@ impl Bench<'_> {
                 // What looking cost is not the compaction's.
                 let other = &progress.other_harness_ns;
                 other.fetch_add(thread_cpu_ns() - own_cpu, Ordering::Relaxed);
-                let before = Counters::now(watched, load, progress);
+                let before = sampler.counters();
                 let read_before = load.disk_read_bytes();
                 progress.set_phase(Phase::During);
                 load.begin_during();
@@ -174,7 +175,7 @@ impl Bench<'_> {
                 let elapsed = began.elapsed();
                 load.end_during();
                 let read = load.disk_read_bytes().zip(read_before);
-                let after = Counters::now(watched, load, progress);
+                let after = sampler.counters();
                 let hot_after = self.hot.resident();
                 progress.set_phase(Phase::After);
                 let (reports, failure) = match compacted {
@@ -200,7 +201,7 @@ impl Bench<'_> {
                 })
             })();
             progress.end();
-            let seen = sampler
+            let seen = sampling
                 .join()
                 .map_err(|_| Error::Internal("the sampler panicked".to_owned()))?;
             during.map(|during| (seen, during))
@@ -266,19 +267,15 @@ impl Bench<'_> {
     fn record(
         &self,
         arm: Arm,
-        seen: Seen,
+        mut seen: Seen,
         during: &During,
         result: &LoadResult,
         rows_not_found: u64,
     ) -> Run {
-        let Seen {
-            mut samples,
-            mut intervals,
-        } = seen;
+        let Seen { samples, intervals } = &mut seen;
         samples.iter_mut().for_each(|s| s.at_s -= during.began_s);
-        intervals
-            .iter_mut()
-            .for_each(|i| i.start_s -= during.began_s);
+        let intervals = intervals.iter_mut();
+        intervals.for_each(|i| i.start_s -= during.began_s);
         let vm = during.after.vmstat.since(&during.before.vmstat);
         let sum = |a, b| Some(vm.get(a)? + vm.get(b)?);
         let mut cpu = during.after.cpu_since(&during.before);
@@ -293,14 +290,14 @@ impl Bench<'_> {
             during: result.latency(Phase::During),
             after: result.latency(Phase::After),
             compaction: self.compaction_record(during),
-            hot_set: hot_set_record(self.hot, during, &samples),
+            hot_set: hot_set_record(self.hot, during, &seen.samples),
             memory: MemoryRecord {
                 cgroup_refaults: during.after.cgroup_refaults_since(&during.before),
                 machine_refaults: vm.get("workingset_refault_file"),
                 pages_scanned: sum("pgscan_kswapd", "pgscan_direct"),
                 pages_reclaimed: sum("pgsteal_kswapd", "pgsteal_direct"),
                 allocation_stalls: vm.get("allocstall"),
-                most_dirty_pages: most_dirty(&samples),
+                most_dirty_pages: most_dirty(&seen.samples),
             },
             pressure: during.after.pressure.since(&during.before.pressure),
             cpu,
@@ -310,8 +307,8 @@ impl Bench<'_> {
                 is_unfinished: result.is_unfinished,
                 rows_not_found,
             },
-            intervals,
-            samples,
+            intervals: seen.intervals,
+            samples: seen.samples,
         }
     }
 
@@ -325,14 +322,13 @@ impl Bench<'_> {
         let data_file_bytes = self.table.data_file_bytes() * u64::from(rounds);
         let uncompressed = all(|report| report.input_uncompressed_bytes);
         // A fallback in any of them is one of the run.
-        let odd = reports.iter().find(|report| {
-            let io = |report: &MergeReport| {
-                let io = &report.io;
-                (io.read_mode.clone(), io.write_mode.clone())
-            };
-            !report.io.fallbacks.is_empty() || io(report) != io(last)
-        });
-        let io = &odd.unwrap_or(last).io;
+        let modes = |report: &MergeReport| {
+            let io = &report.io;
+            (io.read_mode.clone(), io.write_mode.clone())
+        };
+        let is_odd =
+            |report: &&MergeReport| !report.io.fallbacks.is_empty() || modes(report) != modes(last);
+        let io = &reports.iter().find(is_odd).unwrap_or(last).io;
         let cold = |found: Option<HotAndCold>| found.map(|found| found.cold.resident);
         Some(CompactionRecord {
             rounds,
@@ -343,10 +339,7 @@ impl Bench<'_> {
             output_bytes: all(|report| report.output_bytes),
             stored_bytes_per_s: per_s(data_file_bytes),
             uncompressed_bytes_per_s: per_s(uncompressed),
-            throughput_limit_bytes_per_s: self
-                .options
-                .throughput_bytes_per_s
-                .map(|rate| rate.get()),
+            throughput_limit_bytes_per_s: self.options.throughput_bytes_per_s.map(u64::from),
             read_mode: io.read_mode.clone(),
             write_mode: io.write_mode.clone(),
             backend: io.backend.clone(),
@@ -368,16 +361,11 @@ impl Bench<'_> {
 
 fn hot_set_record(hot: &HotSet, during: &During, samples: &[Sample]) -> HotSetRecord {
     let resident = |pages: Option<HotAndCold>| pages.map(|pages| pages.hot.resident);
-    let while_running = samples
-        .iter()
-        .filter(|sample| sample.phase == Phase::During)
-        .filter_map(|sample| Some(sample.hot?.resident));
     let resident_before = resident(during.hot_before);
     let resident_after = resident(during.hot_after);
-    let least_resident = while_running
-        .chain(resident_before)
-        .chain(resident_after)
-        .min();
+    let ends = resident_before.into_iter().chain(resident_after);
+    let while_running = while_running(samples).filter_map(|sample| Some(sample.hot?.resident));
+    let least_resident = while_running.chain(ends).min();
     let page_bytes = rustix::param::page_size() as u64;
     let read_again = during.disk_read_bytes.map(|bytes| bytes / page_bytes);
     HotSetRecord {
@@ -401,11 +389,12 @@ fn evicted(before: u64, least: u64, after: u64, read_again: Option<u64>) -> u64 
 }
 
 fn most_dirty(samples: &[Sample]) -> Option<u64> {
-    samples
-        .iter()
-        .filter(|sample| sample.phase == Phase::During)
-        .filter_map(|sample| Some(sample.inputs?.dirty? + sample.outputs?.dirty?))
-        .max()
+    let dirty = |sample: &Sample| Some(sample.inputs?.dirty? + sample.outputs?.dirty?);
+    while_running(samples).filter_map(dirty).max()
+}
+
+fn while_running(samples: &[Sample]) -> impl Iterator<Item = &Sample> {
+    samples.iter().filter(|s| s.phase == Phase::During)
 }
 
 /// Reads each hot row some times, so that its pages are in the cache, and active there.
