@@ -1,6 +1,6 @@
 //! Caveats: reasons not to trust figures that are no reason to discard a run.
 
-use crate::comparison::{ArmFigures, Comparison, Design, Measured};
+use crate::comparison::{ArmFigures, Comparison, Design, Measured, counted, samples};
 use crate::outcome::Warning;
 use crate::stats::{ENOUGH_REPEATS, median, median_range_confidence, outliers};
 
@@ -104,7 +104,7 @@ fn unpaired(arm: &ArmFigures) -> Option<Warning> {
 
 fn far_off(arm: &str, design: &Design, runs: &[Measured]) -> Option<Warning> {
     let figure = design.experiment.headline;
-    let samples = design.headline_samples(runs, arm);
+    let samples = samples(&counted(runs, arm), figure);
     let numbers: Vec<f64> = samples.iter().map(|sample| sample.1).collect();
     let median = median(&numbers)?;
     let far = outliers(&numbers).into_iter().filter_map(|at| {

@@ -126,10 +126,8 @@ pub(crate) enum Column {
 impl Comparison {
     /// Computes the figures of runs.
     pub(crate) fn new(design: Design, runs: &[Measured]) -> Comparison {
-        let arms = design
-            .arms
-            .iter()
-            .map(|arm| ArmFigures::new(arm, &design, runs));
+        let arms = design.arms.iter();
+        let arms = arms.map(|arm| ArmFigures::new(arm, &design, runs));
         let mut comparison = Comparison {
             arms: arms.collect(),
             left_out: runs.iter().filter_map(LeftOut::of).collect(),
@@ -288,7 +286,7 @@ impl LeftOut {
 }
 
 /// Runs of an arm that count.
-fn counted<'a>(runs: &'a [Measured], arm: &str) -> Vec<&'a Measured> {
+pub(crate) fn counted<'a>(runs: &'a [Measured], arm: &str) -> Vec<&'a Measured> {
     let ours = runs.iter().filter(|run| run.arm == arm);
     ours.filter(|run| run.attempt.counts()).collect()
 }
@@ -305,17 +303,10 @@ fn figures(runs: &[&Measured]) -> Vec<Figure> {
 }
 
 /// Values of a figure, each with its repeat.
-fn samples(runs: &[&Measured], figure: Figure) -> Vec<(u32, f64)> {
+pub(crate) fn samples(runs: &[&Measured], figure: Figure) -> Vec<(u32, f64)> {
     let sample = |run: &&Measured| {
         let found = run.figures.iter().find(|(known, _)| *known == figure)?;
         Some((run.attempt.repeat, found.1)).filter(|sample| sample.1.is_finite())
     };
     runs.iter().filter_map(sample).collect()
-}
-
-impl Design {
-    /// Values of the headline figure in the runs of an arm that count, each with its repeat.
-    pub(crate) fn headline_samples(&self, runs: &[Measured], arm: &str) -> Vec<(u32, f64)> {
-        samples(&counted(runs, arm), self.experiment.headline)
-    }
 }

@@ -149,13 +149,9 @@ fn side_by_side(experiment: &Experiment, reports: &[Report]) -> Table {
         arm: noun,
         ..
     } = *experiment;
-    let comparisons = || {
-        reports
-            .iter()
-            .filter_map(|report| Some(&report.points.first()?.comparison))
-    };
     let mut arms: Vec<&str> = Vec::new();
-    for arm in comparisons().flat_map(|comparison| &comparison.arms) {
+    let points = reports.iter().filter_map(|report| report.points.first());
+    for arm in points.flat_map(|point| &point.comparison.arms) {
         if !arms.contains(&arm.arm.as_str()) {
             arms.push(&arm.arm);
         }
