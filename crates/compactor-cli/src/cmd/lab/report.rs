@@ -68,15 +68,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         let reason = "--ceilings are those of one machine: name one result with it";
         return Err(Error::invalid(reason).into());
     }
-    let reports = args
-        .results
-        .iter()
-        .map(|path| report_of(path, fio.as_ref()));
+    let paths = args.results.iter();
+    let reports = paths.map(|path| report_of(path, fio.as_ref()));
     let reports: Vec<Report> = reports.collect::<Result<_, Error>>()?;
-    if reports
-        .iter()
-        .any(|report| report.title() != reports[0].title())
-    {
+    let is_other = |report: &Report| report.title() != reports[0].title();
+    if reports.iter().any(is_other) {
         let reason = "results of two experiments cannot be compared; show each kind by itself";
         return Err(Error::invalid(reason).into());
     }
@@ -100,11 +96,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         ResultFile::create(path)?.write(&document.to_html())?;
         say(format_args!("report with charts: {}", path.display()));
     }
-    print(&match args.format {
-        ReportFormat::Text => document.to_text(),
-        ReportFormat::Markdown => document.to_markdown(),
-        ReportFormat::Json => serde_json::to_string_pretty(&reports)?,
-    })
+    let json = || serde_json::to_string_pretty(&reports);
+    print(&args.format.text(&document, json)?)
 }
 
 /// The report of a saved outcome, whose name is that of its file.
