@@ -6,12 +6,14 @@ use super::document::{Block, Facts, Section};
 use super::units::{bytes, significant};
 use super::{Experiment, Point, Report, bars, facts, fio, texts, with_interval};
 use crate::arm::Arm;
+use crate::caveats::Warnings;
 use crate::comparison::{Column, Comparison, Design, Measured};
 use crate::figure::{Figure, Unit};
 use crate::fio::FioOutcome;
-use crate::outcome::{Latency, Outcome, Run, SweepPoint};
+use crate::outcome::{Latency, Outcome, Run, SweepPoint, Warning};
+use crate::stats::Spread;
+use crate::text_table::count;
 
-mod caveats;
 mod charts;
 
 /// Median latency of the reads during the compaction.
@@ -65,6 +67,15 @@ static EXPERIMENT: Experiment = Experiment {
     baseline: BUFFERED,
 };
 
+/// Share of the hot set, evicted without a compaction, that is reported.
+const EVICTED_BY_OTHERS: f64 = 0.01;
+
+/// Share of the hot set that is as good as none.
+const NOTHING_EVICTED: f64 = 0.001;
+
+/// Share by which rates of compaction may differ.
+const RATE_TOLERANCE: f64 = 0.1;
+
 /// The report of an outcome, with what `fio` measured on the same device if that is known.
 pub fn report(name: impl Into<String>, outcome: &Outcome, fio: Option<&FioOutcome>) -> Report {
     let points: Vec<(&SweepPoint, Comparison)> = outcome
@@ -115,9 +126,64 @@ pub(super) fn compare(outcome: &Outcome, point: &SweepPoint) -> Comparison {
     comparison
         .caveats
         .splice(..0, point.warnings.iter().cloned());
-    let own = caveats::of(&comparison);
+    let own = caveats(&comparison);
     comparison.caveats.extend(own);
     comparison
+}
+
+/// Caveats that the figures show.
+fn caveats(comparison: &Comparison) -> Vec<Warning> {
+    let mut caveats = Warnings::default();
+    unequal_rates(comparison, &mut caveats);
+    // Without scarce memory there is no difference to see.
+    if let Some((evicted, pages)) = evicted(comparison, BUFFERED) {
+        let is_none = evicted.most <= NOTHING_EVICTED * pages;
+        caveats.when(is_none, "nothing_evicted", || {
+            "buffered/buffered evicted hardly anything of the hot set: there was memory for everything, and \
+             arms differ only in what they ask of the device"
+                .to_owned()
+        });
+    }
+    // Evictions by others are in all arms, and no arm can be better than idle.
+    if let Some((evicted, pages)) = evicted(comparison, IDLE) {
+        let is_much = evicted.median > EVICTED_BY_OTHERS * pages;
+        caveats.when(is_much, "evicted_by_others", || {
+            format!(
+                "there were {} evictions from the hot set, of {} pages, with no compaction at all: the \
+                 kernel reclaims for another reason (DAMON, other processes), in every arm, and the misses \
+                 that it causes are in all latencies",
+                count(evicted.median.round() as u64),
+                count(pages as u64)
+            )
+        });
+    }
+    caveats.0
+}
+
+/// A slower compaction disturbs less, and longer.
+fn unequal_rates(comparison: &Comparison, caveats: &mut Warnings) {
+    let arms = comparison.arms.iter();
+    let rates = arms.filter_map(|arm| Some((arm.median(COMPACTION_RATE)?, &arm.arm)));
+    let mut rates: Vec<(f64, &String)> = rates.collect();
+    rates.sort_by(|a, b| a.0.total_cmp(&b.0));
+    if let (Some(&(least, slow)), Some(&(most, fast))) = (rates.first(), rates.last()) {
+        let differ = most > least * (1.0 + RATE_TOLERANCE);
+        caveats.when(differ, "unequal_rates", || {
+            format!(
+                "the arms compacted at different rates, from {}/s ({slow}) to {}/s ({fast}): a slower \
+                 compaction disturbs less, and takes longer; a limit on throughput that all arms reach \
+                 makes them equal",
+                bytes(least),
+                bytes(most)
+            )
+        });
+    }
+}
+
+/// Evictions in a baseline, and pages of the hot set.
+fn evicted(comparison: &Comparison, baseline: &str) -> Option<(Spread, f64)> {
+    let arm = comparison.counted(comparison.baseline(baseline)?)?;
+    Some((arm.spread(EVICTED)?, arm.median(HOT_PAGES)?))
 }
 
 /// A run with its figures.
