@@ -98,7 +98,7 @@ fn too_few(comparison: &Comparison) -> Vec<Warning> {
 fn unpaired(arm: &ArmFigures) -> Option<Warning> {
     let text = "no repeat in common with the arm that it is compared with, so that what changed on the \
          machine between repeats counts as a difference";
-    let is_unpaired = arm.ratios.values().flatten().any(|r| !r.ratio.paired);
+    let is_unpaired = arm.ratios.values().flatten().any(|of| !of.value.paired);
     is_unpaired.then(|| Warning::new("unpaired", format!("{}: {text}", arm.arm)))
 }
 

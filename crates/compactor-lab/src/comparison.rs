@@ -9,7 +9,7 @@ use crate::caveats;
 use crate::figure::Figure;
 use crate::outcome::{Attempt, Warning};
 use crate::report::document::{Block, Table, cell};
-use crate::report::{Experiment, with_interval};
+use crate::report::{Experiment, distinct, with_interval};
 use crate::stats::{Ratio, Spread, ratio_of_repeats};
 
 /// A run and the figures that it yields.
@@ -71,32 +71,21 @@ pub struct ArmFigures {
     /// Runs without warm-ups.
     pub runs: usize,
     /// Each figure over the runs that count; one that no run has is missing.
-    pub figures: Vec<FigureSpread>,
+    pub figures: Vec<Of<Spread>>,
     /// For each baseline, `to_` and its short name: the figures as a multiple of the baseline's.
     #[serde(flatten)]
-    pub ratios: BTreeMap<String, Vec<FigureRatio>>,
+    pub ratios: BTreeMap<String, Vec<Of<Ratio>>>,
 }
 
-/// A figure over repeats.
+/// A figure, and its spread over repeats or its ratio to a baseline's.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct FigureSpread {
+pub struct Of<T> {
     /// The figure.
     #[serde(flatten)]
     pub figure: Figure,
     /// Over the runs that count.
     #[serde(flatten)]
-    pub spread: Spread,
-}
-
-/// A figure as a multiple of the baseline's.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct FigureRatio {
-    /// The figure.
-    #[serde(flatten)]
-    pub figure: Figure,
-    /// The factor.
-    #[serde(flatten)]
-    pub ratio: Ratio,
+    pub value: T,
 }
 
 /// A run that does not count.
@@ -224,18 +213,19 @@ impl Column {
 impl ArmFigures {
     fn new(arm: &str, design: &Design, runs: &[Measured]) -> ArmFigures {
         let ours = counted(runs, arm);
-        let figures = figures(&ours);
+        let figures = ours.iter().flat_map(|run| &run.figures);
+        let figures = distinct(figures.map(|(figure, _)| *figure));
         let spread = |&figure: &Figure| {
             let numbers: Vec<f64> = samples(&ours, figure).iter().map(|n| n.1).collect();
-            let spread = Spread::of(&numbers)?;
-            Some(FigureSpread { figure, spread })
+            let value = Spread::of(&numbers)?;
+            Some(Of { figure, value })
         };
-        let ratios = |baseline: &str| -> Vec<FigureRatio> {
+        let ratios = |baseline: &str| -> Vec<Of<Ratio>> {
             let theirs = counted(runs, baseline);
             let ratio = |&figure: &Figure| {
                 let (ours, theirs) = (samples(&ours, figure), samples(&theirs, figure));
-                let ratio = ratio_of_repeats(&ours, &theirs, design.seed)?;
-                Some(FigureRatio { figure, ratio })
+                let value = ratio_of_repeats(&ours, &theirs, design.seed)?;
+                Some(Of { figure, value })
             };
             let compared = figures.iter().filter(|figure| figure.better.is_some());
             compared.filter_map(ratio).collect()
@@ -257,8 +247,7 @@ impl ArmFigures {
 
     /// A figure over the runs that count.
     pub fn spread(&self, figure: Figure) -> Option<Spread> {
-        let found = self.figures.iter().find(|f| f.figure == figure);
-        found.map(|found| found.spread)
+        value_of(&self.figures, figure)
     }
 
     /// The median of a figure over the runs that count.
@@ -268,9 +257,7 @@ impl ArmFigures {
 
     /// A figure as a multiple of a baseline's, by the short name of that.
     pub fn ratio(&self, figure: Figure, baseline: &str) -> Option<Ratio> {
-        let ratios = self.ratios.get(&format!("to_{baseline}"))?;
-        let found = ratios.iter().find(|f| f.figure == figure);
-        found.map(|found| found.ratio)
+        value_of(self.ratios.get(&format!("to_{baseline}"))?, figure)
     }
 }
 
@@ -291,15 +278,9 @@ pub(crate) fn counted<'a>(runs: &'a [Measured], arm: &str) -> Vec<&'a Measured> 
     ours.filter(|run| run.attempt.counts()).collect()
 }
 
-/// Figures that any of the runs has.
-fn figures(runs: &[&Measured]) -> Vec<Figure> {
-    let mut all: Vec<Figure> = Vec::new();
-    for (figure, _) in runs.iter().flat_map(|run| &run.figures) {
-        if !all.contains(figure) {
-            all.push(*figure);
-        }
-    }
-    all
+fn value_of<T: Copy>(all: &[Of<T>], figure: Figure) -> Option<T> {
+    let found = all.iter().find(|of| of.figure == figure);
+    found.map(|of| of.value)
 }
 
 /// Values of a figure, each with its repeat.

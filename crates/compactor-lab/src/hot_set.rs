@@ -58,9 +58,7 @@ impl HotSet {
         watcher: &dyn Watcher,
     ) -> Result<HotSet> {
         let io = Io::new(IoOptions::default())?;
-        let paths = table.data_paths.iter();
-        let readers = paths.map(|path| PointReader::open(&io, path));
-        let readers: Vec<PointReader> = readers.collect::<Result<_>>()?;
+        let readers = PointReader::open_all(&io, &table.data_paths)?;
         let page_bytes = rustix::param::page_size() as u64;
         HotSet::choose(&readers, bytes, page_bytes, seed, &|| {
             check_cancelled(watcher)

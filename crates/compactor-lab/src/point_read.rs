@@ -4,7 +4,7 @@
 //! no versions of a row, and makes no result of it. Every SSTable that may have the partition is read.
 
 use std::cmp::Ordering;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use compactor::Result;
@@ -85,6 +85,15 @@ impl PointReader {
             data: DataFile::open(&sstable)?,
             descriptor: sstable.descriptor.clone(),
         })
+    }
+
+    /// Opens those of a table.
+    ///
+    /// # Errors
+    /// As of one.
+    pub(crate) fn open_all(io: &Io, data_paths: &[PathBuf]) -> Result<Vec<PointReader>> {
+        let paths = data_paths.iter();
+        paths.map(|path| PointReader::open(io, path)).collect()
     }
 
     /// Disables readahead: the device's is sized for sequential reads, that of a

@@ -149,13 +149,9 @@ fn side_by_side(experiment: &Experiment, reports: &[Report]) -> Table {
         arm: noun,
         ..
     } = *experiment;
-    let mut arms: Vec<&str> = Vec::new();
     let points = reports.iter().filter_map(|report| report.points.first());
-    for arm in points.flat_map(|point| &point.comparison.arms) {
-        if !arms.contains(&arm.arm.as_str()) {
-            arms.push(&arm.arm);
-        }
-    }
+    let arms = points.flat_map(|point| &point.comparison.arms);
+    let arms = distinct(arms.map(|arm| arm.arm.as_str()));
     let text = |report: &Report, arm: &str| {
         let found = report.points.first()?.comparison.counted(arm)?;
         let median = headline.unit.text(found.median(headline)?);
@@ -181,6 +177,25 @@ fn side_by_side(experiment: &Experiment, reports: &[Report]) -> Table {
         rows: arms.into_iter().map(row).collect(),
         prose: false,
     }
+}
+
+/// Figures that have a value.
+pub(crate) fn known<const N: usize>(figures: [(Figure, Option<f64>); N]) -> Vec<(Figure, f64)> {
+    let known = figures.into_iter();
+    known
+        .filter_map(|(figure, value)| Some((figure, value?)))
+        .collect()
+}
+
+/// Items without those that were there before.
+pub(crate) fn distinct<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
+    let mut all = Vec::new();
+    for item in items {
+        if !all.contains(&item) {
+            all.push(item);
+        }
+    }
+    all
 }
 
 /// Texts of warnings.

@@ -160,9 +160,7 @@ impl Written {
 }
 
 fn open(table: &Table) -> Result<Vec<PointReader>> {
-    let io = Io::new(IoOptions::default())?;
-    let paths = table.data_paths.iter();
-    paths.map(|path| PointReader::open(&io, path)).collect()
+    PointReader::open_all(&Io::new(IoOptions::default())?, &table.data_paths)
 }
 
 #[cfg(test)]

@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 
 use super::arm::FanOutArm;
 use super::flushes::ROW_BYTES;
+use crate::options::MIB;
 use crate::outcome::Warning;
 use crate::table::free_bytes;
 
 const KIB: u64 = 1 << 10;
-const MIB: u64 = 1 << 20;
 const HOUR_S: u64 = 3600;
 /// Most SSTables to flush: all of them are on the disk to the end.
 const MAX_FLUSHES: u64 = 100_000;

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::document::{Block, Facts, Section, Table};
 use super::units::{bytes, milliseconds};
-use super::{Experiment, Point, Report, bars, facts, texts};
+use super::{Experiment, Point, Report, bars, facts, known, texts};
 use crate::bench::{ArmKind, ArmOutcome, BenchOutcome, BenchRun};
 use crate::comparison::{ArmFigures, Column, Comparison, Design, Measured};
 use crate::figure::{Figure, Unit};
@@ -100,16 +100,15 @@ fn compare(outcome: &BenchOutcome) -> Comparison {
 /// A run with its figures.
 pub(crate) fn measured(arm: &ArmOutcome, run: &BenchRun, uncompressed_bytes: u64) -> Measured {
     let bytes_per_s = uncompressed_bytes as f64 / run.wall_s.max(1e-9);
-    let mut figures = vec![
-        (WALL, run.wall_s),
-        (THROUGHPUT, bytes_per_s),
-        (CPU, run.cpu_s),
-    ];
-    figures.extend(run.peak_rss_bytes.map(|bytes| (PEAK_RSS, bytes as f64)));
     Measured {
         arm: arm.name.clone(),
         attempt: run.attempt.clone(),
-        figures,
+        figures: known([
+            (WALL, Some(run.wall_s)),
+            (THROUGHPUT, Some(bytes_per_s)),
+            (CPU, Some(run.cpu_s)),
+            (PEAK_RSS, run.peak_rss_bytes.map(|bytes| bytes as f64)),
+        ]),
     }
 }
 

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::document::{Block, Facts, Section, Table, cell};
 use super::units::{bytes, significant, times};
-use super::{Experiment, Point, Report, bars, facts, texts};
+use super::{Experiment, Point, Report, bars, facts, known, texts};
 use crate::chunk_length::{
     ChunkLengthOutcome, Reading, Reads, Variant, VariantRecord, VariantRun, holds_rate,
 };
@@ -135,40 +135,29 @@ pub(crate) fn measured(run: &VariantRun) -> Measured {
 
 fn figures_of(reads: &Reads, condition: Option<&'static str>) -> Vec<(Figure, f64)> {
     let peak = &reads.peak;
-    let mut figures = vec![
-        (READS_PER_S, peak.latency.achieved_per_s),
-        (PEAK_P99, peak.latency.p99_ns as f64),
-    ];
     // Latencies at a rate that was not held are those of a queue.
     let is_valid = |reading: &&Reading| holds_rate(reading) && reading.latency.operations > 0;
-    if let Some(reading) = reads.at_rate.as_ref().filter(is_valid) {
-        figures.extend([
-            (P50, reading.latency.p50_ns as f64),
-            (P99, reading.latency.p99_ns as f64),
-            (P999, reading.latency.p999_ns as f64),
-        ]);
-    }
-    let totals = [
+    let at_rate = reads.at_rate.as_ref().filter(is_valid);
+    let at_rate = at_rate.map(|reading| &reading.latency);
+    let (count, seconds) = (peak.completed(), peak.latency.duration_s);
+    let disk = peak.disk_read_bytes.map(|bytes| bytes as f64);
+    let figures = [
+        (READS_PER_S, Some(peak.latency.achieved_per_s)),
+        (PEAK_P99, Some(peak.latency.p99_ns as f64)),
+        (P50, at_rate.map(|latency| latency.p50_ns as f64)),
+        (P99, at_rate.map(|latency| latency.p99_ns as f64)),
+        (P999, at_rate.map(|latency| latency.p999_ns as f64)),
         (
-            DISK_PER_READ,
-            DISK_RATE,
-            peak.disk_read_bytes.map(|bytes| bytes as f64),
+            DECOMPRESSED_PER_READ,
+            Some(peak.decompressed_bytes as f64 / count),
         ),
-        (CPU_PER_READ, PROCESSORS, Some(peak.reader_cpu_s)),
+        (DISK_PER_READ, disk.map(|bytes| bytes / count)),
+        (DISK_RATE, disk.map(|bytes| bytes / seconds)),
+        (CPU_PER_READ, Some(1e9 * peak.reader_cpu_s / count)),
+        (PROCESSORS, Some(peak.reader_cpu_s / seconds)),
+        (COMPACTED_RATE, Some(peak.compacted_bytes as f64 / seconds)),
     ];
-    let (reads, seconds) = (peak.completed(), peak.latency.duration_s);
-    figures.push((
-        DECOMPRESSED_PER_READ,
-        peak.decompressed_bytes as f64 / reads,
-    ));
-    for (per_read, per_s, total) in totals {
-        let Some(total) = total else { continue };
-        let unit = if per_read == CPU_PER_READ { 1e9 } else { 1.0 };
-        figures.extend([(per_read, unit * total / reads), (per_s, total / seconds)]);
-    }
-    figures.push((COMPACTED_RATE, peak.compacted_bytes as f64 / seconds));
-    let under = |(figure, value): (Figure, f64)| (figure.under(condition), value);
-    figures.into_iter().map(under).collect()
+    known(figures.map(|(figure, value)| (figure.under(condition), value)))
 }
 
 fn blocks(

@@ -3,14 +3,14 @@
 use serde_json::json;
 
 use super::document::{Block, Facts, Section};
-use super::units::{bytes, significant};
-use super::{Experiment, Point, Report, bars, facts, fio, texts, with_interval};
+use super::units::{GIB, bytes, significant};
+use super::{Experiment, Point, Report, bars, distinct, facts, fio, known, texts, with_interval};
 use crate::arm::Arm;
 use crate::caveats::Warnings;
 use crate::comparison::{Column, Comparison, Design, Measured};
 use crate::figure::{Figure, Unit};
 use crate::fio::FioOutcome;
-use crate::outcome::{Latency, Outcome, Run, SweepPoint, Warning};
+use crate::outcome::{CompactionRecord, Latency, Outcome, Run, SweepPoint, Warning};
 use crate::stats::Spread;
 use crate::text_table::count;
 
@@ -106,13 +106,9 @@ pub fn report(name: impl Into<String>, outcome: &Outcome, fio: Option<&FioOutcom
 
 /// Compares the arms at a size of the hot set.
 pub(super) fn compare(outcome: &Outcome, point: &SweepPoint) -> Comparison {
-    let mut arms: Vec<String> = outcome.options.arms.iter().map(Arm::to_string).collect();
     let runs: Vec<Measured> = point.runs.iter().map(measured).collect();
-    for run in &runs {
-        if !arms.contains(&run.arm) {
-            arms.push(run.arm.clone());
-        }
-    }
+    let planned = outcome.options.arms.iter().map(Arm::to_string);
+    let arms = distinct(planned.chain(runs.iter().map(|run| run.arm.clone())));
     let design = Design {
         experiment: &EXPERIMENT,
         arms,
@@ -196,46 +192,43 @@ pub(crate) fn measured(run: &Run) -> Measured {
 }
 
 fn figures(run: &Run) -> Vec<(Figure, f64)> {
-    let mut figures = vec![
-        (DURING, run.during.duration_s),
-        (HOT_PAGES, run.hot_set.pages as f64),
-    ];
-    let has_reads = |reads: &Latency| reads.operations > 0;
-    if has_reads(&run.during) {
-        figures.extend([
-            (P50, run.during.p50_ns as f64),
-            (P99, run.during.p99_ns as f64),
-            (P999, run.during.p999_ns as f64),
-            (MAX, run.during.max_ns as f64),
-            (MEAN, run.during.mean_ns),
-        ]);
-    }
-    if has_reads(&run.before) {
-        figures.push((P99_BEFORE, run.before.p99_ns as f64));
-    }
-    if has_reads(&run.after) {
-        figures.push((P99_AFTER, run.after.p99_ns as f64));
-        figures.push((P999_AFTER, run.after.p999_ns as f64));
-    }
-    if let Some(compaction) = &run.compaction {
-        let gib = compaction.input_uncompressed_bytes as f64 / f64::from(1 << 30);
-        figures.extend([
-            (COMPACTION_RATE, compaction.uncompressed_bytes_per_s),
-            (COMPACTION_CPU, run.cpu.compaction_s / gib),
-            (
-                DISK_READ_RATE,
-                compaction.input_bytes as f64 / compaction.elapsed_s,
-            ),
-            (
-                DISK_WRITE_RATE,
-                compaction.output_bytes as f64 / compaction.elapsed_s,
-            ),
-        ]);
-    }
-    figures.extend(run.hot_set.evicted.map(|pages| (EVICTED, pages as f64)));
+    // There is no latency without reads.
+    let of = |reads: &Latency, value: f64| (reads.operations > 0).then_some(value);
+    let ns = |reads: &Latency, value: u64| of(reads, value as f64);
+    let compaction = run.compaction.as_ref();
+    let gib = compaction.map(|c| c.input_uncompressed_bytes as f64 / GIB);
+    let per_s = |bytes: fn(&CompactionRecord) -> u64| {
+        compaction.map(|compaction| bytes(compaction) as f64 / compaction.elapsed_s)
+    };
     let refaults = run.memory.cgroup_refaults.or(run.memory.machine_refaults);
-    figures.extend(refaults.map(|pages| (REFAULTED, pages as f64)));
-    figures
+    let Run {
+        before,
+        during,
+        after,
+        ..
+    } = run;
+    let figures = [
+        (DURING, Some(during.duration_s)),
+        (HOT_PAGES, Some(run.hot_set.pages as f64)),
+        (P50, ns(during, during.p50_ns)),
+        (P99, ns(during, during.p99_ns)),
+        (P999, ns(during, during.p999_ns)),
+        (MAX, ns(during, during.max_ns)),
+        (MEAN, of(during, during.mean_ns)),
+        (P99_BEFORE, ns(before, before.p99_ns)),
+        (P99_AFTER, ns(after, after.p99_ns)),
+        (P999_AFTER, ns(after, after.p999_ns)),
+        (
+            COMPACTION_RATE,
+            compaction.map(|c| c.uncompressed_bytes_per_s),
+        ),
+        (COMPACTION_CPU, gib.map(|gib| run.cpu.compaction_s / gib)),
+        (DISK_READ_RATE, per_s(|c| c.input_bytes)),
+        (DISK_WRITE_RATE, per_s(|c| c.output_bytes)),
+        (EVICTED, run.hot_set.evicted.map(|pages| pages as f64)),
+        (REFAULTED, refaults.map(|pages| pages as f64)),
+    ];
+    known(figures)
 }
 
 fn section(
