@@ -7,7 +7,6 @@
 //! differs is how much of the disk a read of a row needs, how much page cache the hot rows take, and
 //! what decompression costs.
 
-mod background;
 mod options;
 mod outcome;
 mod run;

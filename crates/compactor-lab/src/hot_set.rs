@@ -118,7 +118,7 @@ impl HotSet {
         if rows.is_empty() {
             return Err(compactor::Error::invalid("the table has no rows to read"));
         }
-        let paths = readers.iter().map(|r| r.descriptor().path(Component::Data));
+        let paths = readers.iter().map(|r| r.descriptor.path(Component::Data));
         Ok(HotSet {
             rows,
             spans,
@@ -170,7 +170,7 @@ fn candidates(
         let mut found: Vec<Found> = Vec::new();
         let (mut step, mut count) = (1u64, 0u64);
         let mut stopped = Ok(());
-        reader.lookup().for_each(|place| {
+        reader.lookup.for_each(|place| {
             if count.is_multiple_of(step) {
                 found.push(place);
             }

@@ -37,13 +37,13 @@ pub(crate) struct HotRow {
 /// An SSTable opened for queries.
 #[derive(Debug)]
 pub(crate) struct PointReader {
-    descriptor: Descriptor,
+    pub(crate) descriptor: Descriptor,
     partitioner: Partitioner,
     layout: Arc<Layout>,
     types: Vec<CqlType>,
     filter: Option<BloomFilter>,
-    lookup: PartitionLookup,
-    data: DataFile,
+    pub(crate) lookup: PartitionLookup,
+    pub(crate) data: DataFile,
 }
 
 /// Buffers of a thread that reads from a [`PointReader`].
@@ -102,18 +102,6 @@ impl PointReader {
     pub(crate) fn expect_random(&self) {
         self.data.expect_random();
         self.lookup.expect_random();
-    }
-
-    pub(crate) fn descriptor(&self) -> &Descriptor {
-        &self.descriptor
-    }
-
-    pub(crate) fn data(&self) -> &DataFile {
-        &self.data
-    }
-
-    pub(crate) fn lookup(&self) -> &PartitionLookup {
-        &self.lookup
     }
 
     /// Searches for a row.

@@ -193,13 +193,6 @@ pub struct Args {
     pub results: Results,
 }
 
-impl Args {
-    /// Whether stdout gets one JSON document.
-    pub fn prints_json(&self) -> bool {
-        self.results.prints_json()
-    }
-}
-
 /// Our arms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum ArmName {

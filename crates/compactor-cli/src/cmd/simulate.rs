@@ -91,13 +91,6 @@ pub struct Args {
     pub format: ReportFormat,
 }
 
-impl Args {
-    /// Form of an error on stdout.
-    pub fn prints_json(&self) -> bool {
-        self.format == ReportFormat::Json
-    }
-}
-
 /// Several simulations.
 #[derive(Serialize)]
 struct Runs<'a> {

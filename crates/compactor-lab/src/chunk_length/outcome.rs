@@ -35,14 +35,6 @@ pub struct ChunkLengthOutcome {
     pub warnings: Vec<Warning>,
 }
 
-impl ChunkLengthOutcome {
-    /// All runs of a variant that are to be compared: valid and no warm-up, by repeat.
-    pub fn counted(&self, variant: Variant) -> impl Iterator<Item = &VariantRun> {
-        let runs = self.runs.iter();
-        runs.filter(move |run| run.variant == variant && run.attempt.counts())
-    }
-}
-
 /// The rows as one variant stores them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VariantRecord {
@@ -134,12 +126,6 @@ impl Reading {
     /// Reads that were completed.
     pub fn completed(&self) -> f64 {
         self.latency.achieved_per_s * self.latency.duration_s
-    }
-
-    /// Average of a total per read; `None` without reads.
-    pub fn per_read(&self, total: f64) -> Option<f64> {
-        let reads = self.completed();
-        (reads > 0.0).then(|| total / reads)
     }
 }
 

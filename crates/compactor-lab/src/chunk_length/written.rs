@@ -109,7 +109,7 @@ pub(crate) fn write(
     }
     let written_in_s = started.elapsed().as_secs_f64();
     let readers = open(&table)?;
-    let chunks: u64 = readers.iter().filter_map(|r| r.data().chunk_count()).sum();
+    let chunks: u64 = readers.iter().filter_map(|r| r.data.chunk_count()).sum();
     let offsets = 8 * chunks;
     Ok(Written {
         record: VariantRecord {
@@ -141,10 +141,7 @@ impl Written {
     pub(crate) fn hot_bytes(&self, hot: &HotSet, page_bytes: u64) -> Result<u64> {
         let mut count = 0;
         for (reader, spans) in open(&self.table)?.iter().zip(&hot.spans) {
-            let mut ranges: Vec<_> = spans
-                .iter()
-                .map(|span| reader.data().stored(span))
-                .collect();
+            let mut ranges: Vec<_> = spans.iter().map(|span| reader.data.stored(span)).collect();
             ranges.sort_unstable_by_key(|range| range.start);
             // Pages before this are counted.
             let mut next = 0;
@@ -177,7 +174,7 @@ mod tests {
 
     /// All of the uncompressed content.
     fn content(reader: &PointReader) -> Vec<u8> {
-        let (data, mut buffer) = (reader.data(), ReadBuffer::default());
+        let (data, mut buffer) = (&reader.data, ReadBuffer::default());
         let len = data.data_len();
         data.read_from(0, &mut buffer, |bytes, _| {
             Ok((bytes.len() as u64 >= len).then(|| bytes.to_vec()))

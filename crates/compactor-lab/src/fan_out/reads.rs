@@ -65,14 +65,9 @@ impl Reads {
         Ok(())
     }
 
-    /// SSTables whose range and filter have the partition of a row, on average.
-    pub(super) fn per_point_read(&self) -> f64 {
-        self.point as f64 / self.rows.max(1) as f64
-    }
-
-    /// SSTables that cover the token of a row, on average.
-    pub(super) fn per_range_read(&self) -> f64 {
-        self.range as f64 / self.rows.max(1) as f64
+    /// SSTables whose range and filter have the partition of a row, and those that cover its token, on average.
+    pub(super) fn per_row(&self) -> [f64; 2] {
+        [self.point, self.range].map(|sum| sum as f64 / self.rows.max(1) as f64)
     }
 }
 

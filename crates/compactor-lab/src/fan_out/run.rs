@@ -63,8 +63,11 @@ impl Run<'_> {
         }
         let sstables = replay.sstables();
         let mut figures = self.figures(&replay, &sstables);
-        figures.sstables_per_point_read = reads.per_point_read();
-        figures.sstables_per_range_read = reads.per_range_read();
+        let [point, range] = reads.per_row();
+        (
+            figures.sstables_per_point_read,
+            figures.sstables_per_range_read,
+        ) = (point, range);
         let report = replay.finish()?;
         let (verified_sstables, damaged_sstables) = verified(&io, &report)?;
         Ok(Ran {

@@ -343,11 +343,6 @@ impl Results {
         })
     }
 
-    /// Whether stdout gets one JSON document.
-    pub fn prints_json(&self) -> bool {
-        self.format == ReportFormat::Json
-    }
-
     /// Progress of an experiment.
     pub fn progress(&self, interrupted: Arc<AtomicBool>) -> LabProgress {
         LabProgress {

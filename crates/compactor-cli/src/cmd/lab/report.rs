@@ -51,14 +51,7 @@ pub struct Args {
 
     /// Form of the output on stdout.
     #[arg(long, value_enum, default_value = "text")]
-    format: ReportFormat,
-}
-
-impl Args {
-    /// Whether stdout gets one JSON document.
-    pub fn prints_json(&self) -> bool {
-        self.format == ReportFormat::Json
-    }
+    pub format: ReportFormat,
 }
 
 /// Runs the command.
