@@ -44,19 +44,19 @@ pub fn times(ratio: f64) -> String {
 
 /// Bytes with a binary unit: `64 MiB`, `1.5 GiB`.
 pub fn bytes(bytes: f64) -> String {
-    let units = ["B", "KiB", "MiB", "GiB", "TiB"];
-    let mut value = bytes;
-    let mut unit = 0;
-    while value.abs() >= 1024.0 && unit + 1 < units.len() {
-        value /= 1024.0;
-        unit += 1;
+    let (mut value, mut unit) = (bytes, "B");
+    for larger in ["KiB", "MiB", "GiB", "TiB"] {
+        if value.abs() < 1024.0 {
+            break;
+        }
+        (value, unit) = (value / 1024.0, larger);
     }
     let number = if value.fract() == 0.0 && value.abs() < 1e4 {
         format!("{value:.0}")
     } else {
         significant(value)
     };
-    format!("{number} {}", units.get(unit).copied().unwrap_or("B"))
+    format!("{number} {unit}")
 }
 
 /// Bytes as MiB, without the unit.

@@ -1,6 +1,6 @@
 //! Charts of simulations.
 
-use compactor_simulate::outcome::Sample;
+use compactor_simulate::outcome::{Outcome, Sample};
 
 use super::Run;
 use crate::report::chart::{Axis, Horizontal, Line, Mark, Panel, Plot, Point, Stroke, plain};
@@ -24,20 +24,16 @@ const OVER_TIME: [OverTime; 6] = [
 ];
 
 /// A quantity by the value of an option.
-type ByValue = (&'static str, fn(&Run) -> f64);
+type ByValue = (&'static str, fn(&Outcome) -> f64);
 
 const BY_VALUE: [ByValue; 4] = [
-    ("bytes written per flushed byte", |r| {
-        r.outcome.write_amplification
+    ("bytes written per flushed byte", |of| {
+        of.write_amplification
     }),
-    ("SSTables per point read", |r| {
-        r.outcome.sstables_per_point_read
-    }),
-    ("SSTables per range read", |r| {
-        r.outcome.sstables_per_range_read
-    }),
-    ("size per byte of rows that exist", |r| {
-        r.outcome.space_amplification
+    ("SSTables per point read", |of| of.sstables_per_point_read),
+    ("SSTables per range read", |of| of.sstables_per_range_read),
+    ("size per byte of rows that exist", |of| {
+        of.space_amplification
     }),
 ];
 
@@ -80,7 +76,9 @@ pub(super) fn by_value(runs: &[Run], option: &str) -> Option<Block> {
     let values = values.filter(|values| values.len() > 1)?;
     let draw = |&(name, figure): &ByValue| {
         let points = values.iter().zip(runs);
-        let points = points.map(|(&at, run)| (at, figure(run))).collect();
+        let points = points
+            .map(|(&at, run)| (at, figure(&run.outcome)))
+            .collect();
         let marks = values.iter().map(|&at| Mark::new(at, plain(at)));
         let x = Horizontal {
             name: option,
