@@ -58,6 +58,9 @@ pub struct Comparison {
     /// Short names of the baselines of which there are runs that count, and their arms.
     #[serde(skip)]
     pub baselines: Vec<(&'static str, String)>,
+    /// Noun for an arm.
+    #[serde(skip)]
+    noun: &'static str,
 }
 
 /// Figures of one arm.
@@ -120,6 +123,7 @@ impl Comparison {
         let mut comparison = Comparison {
             arms: arms.collect(),
             left_out: runs.iter().filter_map(LeftOut::of).collect(),
+            noun: design.experiment.arm,
             ..Comparison::default()
         };
         comparison.caveats = caveats::of(&comparison, &design, runs);
@@ -147,12 +151,7 @@ impl Comparison {
     }
 
     /// A table with a row for each arm; ratios to baselines without runs are left out.
-    pub(crate) fn table(
-        &self,
-        noun: &str,
-        caption: impl Into<String>,
-        columns: &[Column],
-    ) -> Table {
+    pub(crate) fn table(&self, caption: impl Into<String>, columns: &[Column]) -> Table {
         let is_there = |column: &&Column| match column {
             Column::Ratio(_, baseline) => self.baseline(baseline).is_some(),
             _ => true,
@@ -165,7 +164,7 @@ impl Comparison {
         };
         Table {
             caption: caption.into(),
-            columns: std::iter::once(noun.to_owned()).chain(names).collect(),
+            columns: std::iter::once(self.noun.to_owned()).chain(names).collect(),
             rows: self.arms.iter().map(row).collect(),
             prose: false,
         }

@@ -87,14 +87,19 @@ impl Report {
     pub(crate) fn new(
         experiment: &'static Experiment,
         end: &End,
-        points: Vec<Point>,
+        points: impl IntoIterator<Item = (Value, Comparison)>,
         warnings: &[Warning],
         section: Section,
     ) -> Report {
+        let points = points.into_iter();
+        let points = points.map(|(circumstances, comparison)| Point {
+            circumstances,
+            comparison,
+        });
         Report {
             name: section.name.clone(),
             end: end.clone(),
-            points,
+            points: points.collect(),
             warnings: warnings.to_vec(),
             fio: None,
             section,

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::document::{Block, Facts, Section, Table};
 use super::units::{bytes, milliseconds};
-use super::{Experiment, Point, Report, bars, facts, known, texts};
+use super::{Experiment, Report, bars, facts, known, texts};
 use crate::bench::{ArmKind, ArmOutcome, BenchOutcome, BenchRun};
 use crate::comparison::{ArmFigures, Column, Comparison, Design, Measured};
 use crate::figure::{Figure, Unit};
@@ -48,11 +48,7 @@ pub fn report(outcome: &BenchOutcome) -> Report {
         ..Section::default()
     };
     let circumstances = json!({});
-    let points = vec![Point {
-        circumstances,
-        comparison,
-    }];
-    let end = &outcome.course.end;
+    let (end, points) = (&outcome.course.end, [(circumstances, comparison)]);
     Report::new(&EXPERIMENT, end, points, &outcome.warnings, section)
 }
 
@@ -114,7 +110,6 @@ pub(crate) fn measured(arm: &ArmOutcome, run: &BenchRun, uncompressed_bytes: u64
 
 fn table(outcome: &BenchOutcome, comparison: &Comparison) -> Table {
     let mut table = comparison.table(
-        "arm",
         "Medians; MB/s of uncompressed input; time as a multiple of the first arm's and of the codec's in the \
          same repeat, with 95% intervals",
         &[

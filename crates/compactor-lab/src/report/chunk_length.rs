@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::document::{Block, Facts, Section, Table, cell};
 use super::units::{bytes, significant, times};
-use super::{Experiment, Point, Report, bars, facts, known, texts};
+use super::{Experiment, Report, bars, facts, known, texts};
 use crate::chunk_length::{
     ChunkLengthOutcome, Reading, Reads, Variant, VariantRecord, VariantRun, holds_rate,
 };
@@ -82,11 +82,7 @@ pub fn report(name: impl Into<String>, outcome: &ChunkLengthOutcome) -> Report {
         "variants": outcome.variants,
         "published": published,
     });
-    let points = vec![Point {
-        circumstances,
-        comparison,
-    }];
-    let end = &outcome.course.end;
+    let (end, points) = (&outcome.course.end, [(circumstances, comparison)]);
     Report::new(&EXPERIMENT, end, points, &outcome.warnings, section)
 }
 
@@ -196,7 +192,7 @@ fn blocks(
         let caption = format!(
             "As a multiple of {baseline}, within each repeat: median, and 95% bootstrap interval over repeats"
         );
-        Block::Table(comparison.table("variant", caption, &columns))
+        Block::Table(comparison.table(caption, &columns))
     }));
     blocks.extend(published::table(published));
     blocks.extend(comparison.left_out_table());
@@ -237,7 +233,7 @@ fn reads(
     let medians = figures.iter().take(shown);
     let medians = medians.map(|figure| Column::Median(figure.under(condition)));
     let columns: Vec<Column> = std::iter::once(Column::Runs).chain(medians).collect();
-    comparison.table("variant", caption, &columns)
+    comparison.table(caption, &columns)
 }
 
 /// The work alongside reads, in a sentence.

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::chart::{Axis, Horizontal, Line, Mark, Panel, Plot, Stroke, plain};
 use super::document::{Block, Facts, Section, Table, cell};
 use super::units::{GIB, MIB, bytes, significant};
-use super::{Experiment, Point, Report, facts, texts};
+use super::{Experiment, Report, facts, texts};
 use crate::comparison::{Comparison, Design, Measured};
 use crate::fan_out::{ArmRun, FanOutOutcome, Figures};
 use crate::figure::{Figure, Unit};
@@ -61,11 +61,7 @@ pub fn report(name: impl Into<String>, outcome: &FanOutOutcome) -> Report {
         "flushes": outcome.flushes,
         "strategies": outcome.runs,
     });
-    let points = vec![Point {
-        circumstances,
-        comparison,
-    }];
-    let end = &outcome.course.end;
+    let (end, points) = (&outcome.course.end, [(circumstances, comparison)]);
     Report::new(&EXPERIMENT, end, points, &outcome.warnings, section)
 }
 

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::document::{Block, Section, Table, cell};
 use super::units::{mebibytes, significant};
-use super::{Experiment, Point, Report, interference};
+use super::{Experiment, Report, interference};
 use crate::comparison::{ArmFigures, Column, Comparison, Design, Measured};
 use crate::figure::{Figure, Unit};
 use crate::fio::{FioOutcome, FioRun, Profile};
@@ -40,15 +40,12 @@ static EXPERIMENT: Experiment = Experiment {
 pub fn report(fio: &FioOutcome, interference: Option<&Outcome>) -> Report {
     let first = interference.and_then(|outcome| Some((outcome, outcome.points.first()?)));
     let arms = first.map(|(outcome, point)| interference::compare(outcome, point));
-    let points = [true, false].map(|is_mix| Point {
-        circumstances: json!({ "mixes": is_mix }),
-        comparison: compare(fio, is_mix),
-    });
+    let points = [true, false].map(|is_mix| (json!({ "mixes": is_mix }), compare(fio, is_mix)));
     let section = Section {
         blocks: tables(fio, arms.as_ref()),
         ..Section::default()
     };
-    Report::new(&EXPERIMENT, &fio.end, points.into(), &[], section)
+    Report::new(&EXPERIMENT, &fio.end, points, &[], section)
 }
 
 /// Compares the mixes, or the ceilings.
@@ -128,9 +125,8 @@ pub(super) fn tables(fio: &FioOutcome, arms: Option<&Comparison>) -> Vec<Block> 
         median(P99),
     ];
     let mut all = vec![
-        Some(mixes.table("profile", caption, &of_mixes)),
+        Some(mixes.table(caption, &of_mixes)),
         Some(ceilings.table(
-            "profile",
             "Ceilings of the device without the page cache, with nothing alongside, 16 to 64 requests in flight; \
              latencies in ms",
             &of_ceilings,

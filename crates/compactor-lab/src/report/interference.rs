@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::document::{Block, Facts, Section};
 use super::units::{GIB, bytes, significant};
-use super::{Experiment, Point, Report, bars, distinct, facts, fio, known, texts, with_interval};
+use super::{Experiment, Report, bars, distinct, facts, fio, known, texts, with_interval};
 use crate::arm::Arm;
 use crate::caveats::Warnings;
 use crate::comparison::{Column, Comparison, Design, Measured};
@@ -88,14 +88,12 @@ pub fn report(name: impl Into<String>, outcome: &Outcome, fio: Option<&FioOutcom
         [(point, comparison)] => charts::p99_over_time(point, comparison),
         _ => None,
     };
-    let point = |(point, comparison): (&SweepPoint, Comparison)| Point {
-        circumstances: json!({
-            "hot_set_bytes": point.hot_set_bytes,
-            "pressure": point.pressure,
-        }),
-        comparison,
+    let point = |(point, comparison): (&SweepPoint, Comparison)| {
+        let (hot_set_bytes, pressure) = (point.hot_set_bytes, point.pressure);
+        let circumstances = json!({ "hot_set_bytes": hot_set_bytes, "pressure": pressure });
+        (circumstances, comparison)
     };
-    let points = points.into_iter().map(point).collect();
+    let points = points.into_iter().map(point);
     let end = &outcome.course.end;
     Report {
         fio: fio.cloned(),
@@ -274,7 +272,6 @@ fn blocks(point: &SweepPoint, comparison: &Comparison, page_bytes: u64) -> Vec<B
     );
     let median = Column::Median;
     let latencies = comparison.table(
-        "arm",
         "Reads during the compaction, ms, from the moment at which each was to start: median of the runs that \
          count",
         &[
@@ -295,7 +292,6 @@ fn blocks(point: &SweepPoint, comparison: &Comparison, page_bytes: u64) -> Vec<B
     ];
     blocks.extend(charts::curves(point, comparison));
     let ratios = comparison.table(
-        "arm",
         "Latency as a multiple of another arm's, within each repeat: median, and 95% bootstrap interval over \
          repeats",
         &[
@@ -309,7 +305,6 @@ fn blocks(point: &SweepPoint, comparison: &Comparison, page_bytes: u64) -> Vec<B
         blocks.push(Block::Table(ratios));
     }
     let costs = comparison.table(
-        "arm",
         "The compaction: MiB of uncompressed input per second, processor seconds per GiB of it, its \
          duration; meanwhile evictions of pages of the hot set, each time counted, its number of pages, and \
          refaults of any file's pages; medians",
@@ -324,7 +319,6 @@ fn blocks(point: &SweepPoint, comparison: &Comparison, page_bytes: u64) -> Vec<B
     );
     // A compaction that bypasses the page cache leaves an output none of which is cached yet.
     let before_and_after = comparison.table(
-        "arm",
         "Reads before the compaction, of its inputs, hot rows warm, and right after it, of its output as it \
          left it (idle: of the inputs), ms; medians",
         &[median(P99_BEFORE), median(P99_AFTER), median(P999_AFTER)],
