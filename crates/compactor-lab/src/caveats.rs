@@ -1,6 +1,7 @@
 //! Caveats: reasons not to trust figures that are no reason to discard a run.
 
-use crate::comparison::{ArmFigures, Comparison, Design, Measured, counted, samples};
+use crate::comparison::{ArmFigures, Comparison, Measured, counted, samples};
+use crate::figure::Figure;
 use crate::outcome::Warning;
 use crate::stats::{ENOUGH_REPEATS, median, median_range_confidence, outliers};
 
@@ -22,12 +23,12 @@ impl Warnings {
 }
 
 /// Caveats about runs, then those that their figures show.
-pub(crate) fn of(comparison: &Comparison, design: &Design, runs: &[Measured]) -> Vec<Warning> {
+pub(crate) fn of(comparison: &Comparison, runs: &[Measured]) -> Vec<Warning> {
     let mut caveats = of_runs(runs);
     caveats.extend(too_few(comparison));
     for arm in comparison.arms.iter().filter(|arm| arm.runs > 0) {
         caveats.extend(unpaired(arm));
-        caveats.extend(far_off(&arm.arm, design, runs));
+        caveats.extend(far_off(&arm.arm, comparison.experiment.headline, runs));
     }
     caveats
 }
@@ -102,8 +103,7 @@ fn unpaired(arm: &ArmFigures) -> Option<Warning> {
     is_unpaired.then(|| Warning::new("unpaired", format!("{}: {text}", arm.arm)))
 }
 
-fn far_off(arm: &str, design: &Design, runs: &[Measured]) -> Option<Warning> {
-    let figure = design.experiment.headline;
+fn far_off(arm: &str, figure: Figure, runs: &[Measured]) -> Option<Warning> {
     let samples = samples(&counted(runs, arm), figure);
     let numbers: Vec<f64> = samples.iter().map(|sample| sample.1).collect();
     let median = median(&numbers)?;

@@ -33,20 +33,8 @@ fn by_name<S: Serializer>(figures: &[(Figure, f64)], to: S) -> Result<S::Ok, S::
     to.collect_map(figures.iter().map(|(figure, value)| (name(figure), value)))
 }
 
-/// Arms of an experiment, and the baselines that they are compared with.
-#[derive(Clone, Debug)]
-pub(crate) struct Design {
-    pub(crate) experiment: &'static Experiment,
-    /// Arms in the order of tables.
-    pub(crate) arms: Vec<String>,
-    /// Arms that others are compared with, each after a short name.
-    pub(crate) baselines: Vec<(&'static str, String)>,
-    /// Random seed of the bootstrap.
-    pub(crate) seed: u64,
-}
-
 /// Figures of arms over the runs that count.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Comparison {
     /// Arms in the order in which they were named.
@@ -58,9 +46,8 @@ pub struct Comparison {
     /// Short names of the baselines of which there are runs that count, and their arms.
     #[serde(skip)]
     pub baselines: Vec<(&'static str, String)>,
-    /// Noun for an arm.
     #[serde(skip)]
-    noun: &'static str,
+    pub(crate) experiment: &'static Experiment,
 }
 
 /// Figures of one arm.
@@ -116,21 +103,30 @@ pub(crate) enum Column {
 }
 
 impl Comparison {
-    /// Computes the figures of runs.
-    pub(crate) fn new(design: Design, runs: &[Measured]) -> Comparison {
-        let arms = design.arms.iter();
-        let arms = arms.map(|arm| ArmFigures::new(arm, &design, runs));
-        let mut comparison = Comparison {
-            arms: arms.collect(),
-            left_out: runs.iter().filter_map(LeftOut::of).collect(),
-            noun: design.experiment.arm,
-            ..Comparison::default()
-        };
-        comparison.caveats = caveats::of(&comparison, &design, runs);
-        comparison.baselines = design.baselines;
-        let arms = &comparison.arms;
+    /// Computes the figures of runs. Arms are in the order of tables; those that others are compared with come after a
+    /// short name; `seed` is that of the bootstrap.
+    pub(crate) fn new(
+        experiment: &'static Experiment,
+        arms: impl IntoIterator<Item = String>,
+        baselines: impl IntoIterator<Item = (&'static str, String)>,
+        seed: u64,
+        runs: impl IntoIterator<Item = Measured>,
+    ) -> Comparison {
+        let runs = Vec::from_iter(runs);
+        let mut baselines = Vec::from_iter(baselines);
+        let arms = arms.into_iter();
+        let arms = arms.map(|arm| ArmFigures::new(arm, &baselines, seed, &runs));
+        let arms: Vec<ArmFigures> = arms.collect();
         let counts = |arm: &String| arms.iter().any(|a| a.arm == *arm && a.counted > 0);
-        comparison.baselines.retain(|(_, arm)| counts(arm));
+        baselines.retain(|(_, arm)| counts(arm));
+        let mut comparison = Comparison {
+            arms,
+            left_out: runs.iter().filter_map(LeftOut::of).collect(),
+            caveats: Vec::new(),
+            baselines,
+            experiment,
+        };
+        comparison.caveats = caveats::of(&comparison, &runs);
         comparison
     }
 
@@ -164,7 +160,9 @@ impl Comparison {
         };
         Table {
             caption: caption.into(),
-            columns: std::iter::once(self.noun.to_owned()).chain(names).collect(),
+            columns: std::iter::once(self.experiment.arm.to_owned())
+                .chain(names)
+                .collect(),
             rows: self.arms.iter().map(row).collect(),
             prose: false,
         }
@@ -210,8 +208,13 @@ impl Column {
 }
 
 impl ArmFigures {
-    fn new(arm: &str, design: &Design, runs: &[Measured]) -> ArmFigures {
-        let ours = counted(runs, arm);
+    fn new(
+        arm: String,
+        baselines: &[(&'static str, String)],
+        seed: u64,
+        runs: &[Measured],
+    ) -> ArmFigures {
+        let ours = counted(runs, &arm);
         let figures = ours.iter().flat_map(|run| &run.figures);
         let figures = distinct(figures.map(|(figure, _)| *figure));
         let spread = |&figure: &Figure| {
@@ -223,15 +226,14 @@ impl ArmFigures {
             let theirs = counted(runs, baseline);
             let ratio = |&figure: &Figure| {
                 let (ours, theirs) = (samples(&ours, figure), samples(&theirs, figure));
-                let value = ratio_of_repeats(&ours, &theirs, design.seed)?;
+                let value = ratio_of_repeats(&ours, &theirs, seed)?;
                 Some(Of { figure, value })
             };
             let compared = figures.iter().filter(|figure| figure.better.is_some());
             compared.filter_map(ratio).collect()
         };
-        let others = design.baselines.iter().filter(|(_, other)| other != arm);
+        let others = baselines.iter().filter(|(_, other)| *other != arm);
         ArmFigures {
-            arm: arm.to_owned(),
             counted: ours.len(),
             runs: runs
                 .iter()
@@ -241,6 +243,7 @@ impl ArmFigures {
             ratios: others
                 .map(|(name, baseline)| (format!("to_{name}"), ratios(baseline)))
                 .collect(),
+            arm,
         }
     }
 

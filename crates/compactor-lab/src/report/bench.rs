@@ -7,7 +7,7 @@ use super::document::{Block, Facts, Section, Table};
 use super::units::{bytes, milliseconds};
 use super::{Experiment, Report, bars, facts, known, texts};
 use crate::bench::{ArmKind, ArmOutcome, BenchOutcome, BenchRun};
-use crate::comparison::{ArmFigures, Column, Comparison, Design, Measured};
+use crate::comparison::{ArmFigures, Column, Comparison, Measured};
 use crate::figure::{Figure, Unit};
 use crate::outcome::Warning;
 
@@ -80,17 +80,12 @@ fn compare(outcome: &BenchOutcome) -> Comparison {
     let runs = outcome.arms.iter();
     let bytes = outcome.data.uncompressed_bytes;
     let runs = runs.flat_map(|arm| arm.runs.iter().map(move |run| measured(arm, run, bytes)));
-    let runs: Vec<Measured> = runs.collect();
     let first = outcome.arms.first().map(|arm| (FIRST, arm.name.clone()));
     let codec = outcome.arms.iter().find(|arm| arm.kind == ArmKind::Codec);
     let codec = codec.map(|arm| (CODEC, arm.name.clone()));
-    let design = Design {
-        experiment: &EXPERIMENT,
-        arms: outcome.arms.iter().map(|arm| arm.name.clone()).collect(),
-        baselines: first.into_iter().chain(codec).collect(),
-        seed: outcome.options.seed,
-    };
-    Comparison::new(design, &runs)
+    let arms = outcome.arms.iter().map(|arm| arm.name.clone());
+    let baselines = first.into_iter().chain(codec);
+    Comparison::new(&EXPERIMENT, arms, baselines, outcome.options.seed, runs)
 }
 
 /// A run with its figures.

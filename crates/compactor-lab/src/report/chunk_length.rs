@@ -8,7 +8,7 @@ use super::{Experiment, Report, bars, facts, known, texts};
 use crate::chunk_length::{
     ChunkLengthOutcome, Reading, Reads, Variant, VariantRecord, VariantRun, holds_rate,
 };
-use crate::comparison::{Column, Comparison, Design, Measured};
+use crate::comparison::{Column, Comparison, Measured};
 use crate::figure::{Figure, Unit};
 use crate::text_table::count;
 
@@ -93,17 +93,9 @@ fn compare_with(
     baseline: Option<Variant>,
 ) -> Comparison {
     let runs = outcome.runs.iter().map(measured);
-    let design = Design {
-        experiment: &EXPERIMENT,
-        arms: outcome
-            .variants
-            .iter()
-            .map(|v| v.variant.to_string())
-            .collect(),
-        baselines: Vec::from_iter(baseline.map(|variant| (name, variant.to_string()))),
-        seed: outcome.options.seed,
-    };
-    Comparison::new(design, &runs.collect::<Vec<_>>())
+    let arms = outcome.variants.iter().map(|v| v.variant.to_string());
+    let baseline = baseline.map(|variant| (name, variant.to_string()));
+    Comparison::new(&EXPERIMENT, arms, baseline, outcome.options.seed, runs)
 }
 
 /// The variant that others are compared with: of the first compressor with chunks.

@@ -6,7 +6,7 @@ use super::chart::{Axis, Horizontal, Line, Mark, Panel, Plot, Stroke, plain};
 use super::document::{Block, Facts, Section, Table, cell};
 use super::units::{GIB, MIB, bytes, significant};
 use super::{Experiment, Report, facts, texts};
-use crate::comparison::{Comparison, Design, Measured};
+use crate::comparison::{Comparison, Measured};
 use crate::fan_out::{ArmRun, FanOutOutcome, Figures};
 use crate::figure::{Figure, Unit};
 
@@ -69,19 +69,13 @@ pub fn report(name: impl Into<String>, outcome: &FanOutOutcome) -> Report {
 fn comparison(outcome: &FanOutOutcome) -> Comparison {
     let arms = outcome.options.arms.iter();
     let arms: Vec<String> = arms.map(|arm| arm.name(&outcome.options)).collect();
-    let measured = outcome.runs.iter().map(|run| Measured {
+    let runs = outcome.runs.iter().map(|run| Measured {
         arm: run.name.clone(),
         attempt: run.attempt.clone(),
         figures: measured(&run.measured, outcome),
     });
     let baseline = arms.first().map(|arm| (BASELINE, arm.clone()));
-    let design = Design {
-        experiment: &EXPERIMENT,
-        baselines: Vec::from_iter(baseline),
-        arms,
-        seed: outcome.options.seed,
-    };
-    let mut comparison = Comparison::new(design, &measured.collect::<Vec<_>>());
+    let mut comparison = Comparison::new(&EXPERIMENT, arms, baseline, outcome.options.seed, runs);
     // Another repeat would write the same bytes.
     comparison
         .caveats

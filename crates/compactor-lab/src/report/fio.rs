@@ -5,7 +5,7 @@ use serde_json::json;
 use super::document::{Block, Section, Table, cell};
 use super::units::{mebibytes, significant};
 use super::{Experiment, Report, interference};
-use crate::comparison::{ArmFigures, Column, Comparison, Design, Measured};
+use crate::comparison::{ArmFigures, Column, Comparison, Measured};
 use crate::figure::{Figure, Unit};
 use crate::fio::{FioOutcome, FioRun, Profile};
 use crate::outcome::{Attempt, Outcome, Warning};
@@ -52,14 +52,9 @@ pub fn report(fio: &FioOutcome, interference: Option<&Outcome>) -> Report {
 fn compare(fio: &FioOutcome, is_mix: bool) -> Comparison {
     let profiles = fio.options.profiles.iter().filter(|p| p.is_mix() == is_mix);
     let runs = fio.runs.iter().filter(|run| run.profile.is_mix() == is_mix);
-    let runs: Vec<Measured> = runs.map(measured).collect();
-    let design = Design {
-        experiment: &EXPERIMENT,
-        arms: profiles.map(Profile::to_string).collect(),
-        baselines: vec![(IDLE, Profile::Foreground.to_string())],
-        seed: 1,
-    };
-    Comparison::new(design, &runs)
+    let arms = profiles.map(Profile::to_string);
+    let idle = [(IDLE, Profile::Foreground.to_string())];
+    Comparison::new(&EXPERIMENT, arms, idle, 1, runs.map(measured))
 }
 
 /// A run with its figures.

@@ -7,7 +7,7 @@ use super::units::{GIB, bytes, significant};
 use super::{Experiment, Report, bars, distinct, facts, fio, known, texts, with_interval};
 use crate::arm::Arm;
 use crate::caveats::Warnings;
-use crate::comparison::{Column, Comparison, Design, Measured};
+use crate::comparison::{Column, Comparison, Measured};
 use crate::figure::{Figure, Unit};
 use crate::fio::FioOutcome;
 use crate::outcome::{CompactionRecord, Latency, Outcome, Run, SweepPoint, Warning};
@@ -107,16 +107,11 @@ pub(super) fn compare(outcome: &Outcome, point: &SweepPoint) -> Comparison {
     let runs: Vec<Measured> = point.runs.iter().map(measured).collect();
     let planned = outcome.options.arms.iter().map(Arm::to_string);
     let arms = distinct(planned.chain(runs.iter().map(|run| run.arm.clone())));
-    let design = Design {
-        experiment: &EXPERIMENT,
-        arms,
-        baselines: vec![
-            (IDLE, Arm::Idle.to_string()),
-            (BUFFERED, Arm::BUFFERED.to_string()),
-        ],
-        seed: outcome.options.seed,
-    };
-    let mut comparison = Comparison::new(design, &runs);
+    let baselines = [
+        (IDLE, Arm::Idle.to_string()),
+        (BUFFERED, Arm::BUFFERED.to_string()),
+    ];
+    let mut comparison = Comparison::new(&EXPERIMENT, arms, baselines, outcome.options.seed, runs);
     comparison
         .caveats
         .splice(..0, point.warnings.iter().cloned());
