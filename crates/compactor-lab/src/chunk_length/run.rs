@@ -18,7 +18,6 @@ use crate::compaction::Compactions;
 use crate::foreground::{ForegroundReader, LiveSstables};
 use crate::hot_set::HotSet;
 use crate::load::{Load, Pace};
-use crate::options::Setup;
 use crate::outcome::{Phase, Warning};
 use crate::random::Draw;
 use crate::scratch::OutputDirectory;
@@ -40,6 +39,15 @@ pub(super) struct Bench<'a> {
     pub(super) cgroup: Option<&'a MemoryCgroup>,
     /// `None` while it is not known.
     pub(super) rate_per_s: Option<f64>,
+}
+
+/// Compactions of one table during the reads, for as long as these take.
+#[derive(Debug, Default)]
+struct Background {
+    /// Stops the one that is running, and begins no other.
+    is_over: AtomicBool,
+    /// Uncompressed bytes read so far, over all of them.
+    read_bytes: AtomicU64,
 }
 
 /// Context of the measurements of a run.
@@ -68,9 +76,9 @@ impl Bench<'_> {
             first_error: None,
         };
         if !self.options.warm.is_zero() {
-            reader.measure(Pace::Closed, self.options.warm, None)?;
+            reader.measure(Pace::Closed, self.options.warm, &Background::default())?;
         }
-        let alone = reader.reads(None)?;
+        let alone = reader.reads(&Background::default())?;
         let (compacting, compaction) = match self.options.compaction {
             Arm::Idle => (None, None),
             Arm::Compaction { read, write } => {
@@ -108,11 +116,10 @@ impl Bench<'_> {
         modes: (ReadMode, WriteMode),
         reader: &mut Reader<'_>,
     ) -> Result<(Reads, BackgroundRecord)> {
-        let (background, session) = (Background::default(), self.session);
+        let (background, watcher) = (Background::default(), self.session.watcher);
         std::thread::scope(|scope| {
-            let run = || background.run(&self.options.setup, modes, self.source, session);
             let running = std::thread::Builder::new()
-                .spawn_scoped(scope, run)
+                .spawn_scoped(scope, || self.compact(modes, &background))
                 .map_err(Error::thread("the compaction"))?;
             let until = Instant::now() + Duration::from_secs(10);
             // Until a compaction is under way, or none will be.
@@ -122,9 +129,9 @@ impl Bench<'_> {
             };
             let reads = (|| {
                 while is_awaited() {
-                    wait(Duration::from_millis(20), session.watcher)?;
+                    wait(Duration::from_millis(20), watcher)?;
                 }
-                reader.reads(Some(&background))
+                reader.reads(&background)
             })();
             background.is_over.store(true, Ordering::Relaxed);
             let record = running
@@ -133,100 +140,32 @@ impl Bench<'_> {
             Ok((reads?, record))
         })
     }
-}
 
-impl Reader<'_> {
-    /// The most reads that there can be, then reads at the common rate.
-    fn reads(&mut self, background: Option<&Background>) -> Result<Reads> {
-        let span = self.bench.options.measure;
-        let peak = self.measure(Pace::Closed, span, background)?;
-        let at_rate = match self.bench.rate_per_s {
-            Some(per_s) => Some(self.measure(Pace::Open { per_s }, span, background)?),
-            None => None,
-        };
-        Ok(Reads { peak, at_rate })
-    }
-
-    fn measure(
-        &mut self,
-        pace: Pace,
-        span: Duration,
-        background: Option<&Background>,
-    ) -> Result<Reading> {
-        // Each measurement draws its own rows, and each variant the same ones for it.
-        self.seed = self.seed.wrapping_add(1);
-        let (live, hot) = (&self.live, &self.bench.hot);
-        let watcher = self.bench.session.watcher;
-        let reads =
-            |thread| ForegroundReader::new(live, hot, &self.draw, self.seed, thread).reads();
-        let load = Load::start(self.bench.options.reader_threads, pace, self.seed, reads)?;
-        wait(SETTLE, watcher)?;
-        let compacted = || background.map_or(0, |b| b.read_bytes.load(Ordering::Relaxed));
-        let now = || {
-            (
-                load.disk_read_bytes(),
-                live.decompressed_bytes(),
-                load.cpu_ns(),
-                compacted(),
-            )
-        };
-        load.begin_during();
-        let before = now();
-        wait(span, watcher)?;
-        let after = now();
-        load.end_during();
-        let result = load.finish();
-        let disk = after.0.zip(before.0);
-        let reading = Reading {
-            latency: result.latency(Phase::During),
-            disk_read_bytes: disk.map(|(after, before)| after.saturating_sub(before)),
-            decompressed_bytes: after.1 - before.1,
-            reader_cpu_s: after.2.saturating_sub(before.2) as f64 / 1e9,
-            compacted_bytes: after.3 - before.3,
-            wake_up_p99_ns: result.wake_up_p99_ns(Phase::During),
-            is_unfinished: result.is_unfinished,
-        };
-        self.first_error = self.first_error.take().or(result.first_error);
-        Ok(reading)
-    }
-}
-
-/// Progress of the compactions.
-#[derive(Debug, Default)]
-struct Background {
-    /// Stops the one that is running, and begins no other.
-    is_over: AtomicBool,
-    /// Uncompressed bytes read so far, over all of them.
-    read_bytes: AtomicU64,
-}
-
-impl Background {
     /// Compacts until it is over, or until a compaction fails. Their outputs are removed.
-    fn run(
+    fn compact(
         &self,
-        setup: &Setup,
         (read, write): (ReadMode, WriteMode),
-        table: &Table,
-        session: &Session<'_>,
+        background: &Background,
     ) -> BackgroundRecord {
         let started = Instant::now();
         let mut record = BackgroundRecord::default();
-        let is_over = || self.is_over.load(Ordering::Relaxed) || session.watcher.is_cancelled();
-        let output = session.directory().join("compacted");
+        let is_over =
+            || background.is_over.load(Ordering::Relaxed) || self.session.watcher.is_cancelled();
+        let output = self.session.directory().join("compacted");
         let result = OutputDirectory::create(output).and_then(|output| {
             let compactions = Compactions {
-                setup,
+                setup: self.options,
                 read,
                 write,
-                table,
+                table: self.source,
                 directory: &output.path,
                 keeps_last: false,
-                read_bytes: &self.read_bytes,
+                read_bytes: &background.read_bytes,
                 is_cancelled: &is_over,
             };
             // A node does not compact the same SSTables twice: they come from disk each time.
             compactions.run(
-                || table.drop_pages(),
+                || self.source.drop_pages(),
                 |report| {
                     record.completed += 1;
                     record.read_mode = Some(report.io.read_mode);
@@ -247,8 +186,58 @@ impl Background {
             record.failure = Some(error.to_string());
         }
         record.elapsed_s = started.elapsed().as_secs_f64();
-        record.read_bytes = self.read_bytes.load(Ordering::Relaxed);
+        record.read_bytes = background.read_bytes.load(Ordering::Relaxed);
         record
+    }
+}
+
+impl Reader<'_> {
+    /// The most reads that there can be, then reads at the common rate.
+    fn reads(&mut self, background: &Background) -> Result<Reads> {
+        let span = self.bench.options.measure;
+        let peak = self.measure(Pace::Closed, span, background)?;
+        let at_rate = match self.bench.rate_per_s {
+            Some(per_s) => Some(self.measure(Pace::Open { per_s }, span, background)?),
+            None => None,
+        };
+        Ok(Reads { peak, at_rate })
+    }
+
+    fn measure(&mut self, pace: Pace, span: Duration, background: &Background) -> Result<Reading> {
+        // Each measurement draws its own rows, and each variant the same ones for it.
+        self.seed = self.seed.wrapping_add(1);
+        let (live, hot) = (&self.live, &self.bench.hot);
+        let watcher = self.bench.session.watcher;
+        let reads =
+            |thread| ForegroundReader::new(live, hot, &self.draw, self.seed, thread).reads();
+        let load = Load::start(self.bench.options.reader_threads, pace, self.seed, reads)?;
+        wait(SETTLE, watcher)?;
+        let now = || {
+            (
+                load.disk_read_bytes(),
+                live.decompressed_bytes(),
+                load.cpu_ns(),
+                background.read_bytes.load(Ordering::Relaxed),
+            )
+        };
+        load.begin_during();
+        let before = now();
+        wait(span, watcher)?;
+        let after = now();
+        load.end_during();
+        let result = load.finish();
+        let disk = after.0.zip(before.0);
+        let reading = Reading {
+            latency: result.latency(Phase::During),
+            disk_read_bytes: disk.map(|(after, before)| after.saturating_sub(before)),
+            decompressed_bytes: after.1 - before.1,
+            reader_cpu_s: after.2.saturating_sub(before.2) as f64 / 1e9,
+            compacted_bytes: after.3 - before.3,
+            wake_up_p99_ns: result.wake_up_p99_ns(Phase::During),
+            is_unfinished: result.is_unfinished,
+        };
+        self.first_error = self.first_error.take().or(result.first_error);
+        Ok(reading)
     }
 }
 

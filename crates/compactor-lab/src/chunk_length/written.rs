@@ -95,11 +95,8 @@ pub(crate) fn write(
 ) -> Result<Written> {
     let started = Instant::now();
     let output = directory.join(variant.to_string().replace(' ', "-"));
-    let Rewritten {
-        table,
-        rows,
-        partitions,
-    } = rewrite(source, &variant.compression(), &output, observer)?;
+    let rewritten = rewrite(source, &variant.compression(), &output, observer)?;
+    let table = rewritten.table;
     let (stored, uncompressed) = (table.data_file_bytes(), table.record.uncompressed_bytes);
     if uncompressed != source.record.uncompressed_bytes {
         return Err(Error::Internal(format!(
@@ -121,8 +118,8 @@ pub(crate) fn write(
             chunk_offset_bytes: offsets,
             chunk_offset_bytes_per_gib: offsets as f64 * f64::from(1 << 30)
                 / uncompressed.max(1) as f64,
-            partitions,
-            rows,
+            partitions: rewritten.partitions,
+            rows: rewritten.rows,
             // Known when the hot rows are.
             hot_bytes: 0,
             pressure: 0.0,

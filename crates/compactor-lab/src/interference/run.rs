@@ -27,7 +27,7 @@ use crate::scratch::OutputDirectory;
 use crate::session::Session;
 use crate::table::Table;
 use crate::validity::{Circumstances, caveats, judge};
-use crate::watcher::{Event, Plan, Watcher, check_cancelled, wait};
+use crate::watcher::{Event, Plan, check_cancelled, wait};
 
 /// Times that each hot row is read to warm up: pages that were touched twice are active.
 const WARMING_READS: usize = 2;
@@ -80,21 +80,13 @@ impl Bench<'_> {
         let draw = Arc::new(draw);
         let seed = self.options.seed ^ (u64::from(plan.order) << 32);
         let new_reader = |thread| ForegroundReader::new(&live, self.hot, &draw, seed, thread);
+        self.warm_up(&new_reader)?;
         let threads = self.options.reader_threads;
-        let rows = self.hot.rows.len();
-        warm_up(
-            threads,
-            rows,
-            WARMING_READS,
-            &new_reader,
-            self.session.watcher,
-        )?;
         let per_s = self.options.rate_per_s;
         let load = Load::start(threads, Pace::Open { per_s }, seed, |thread| {
             new_reader(thread).reads()
         })?;
-        let live_with_io = (&*live, &io);
-        let (seen, during) = self.measure((arm, idle, plan), &load, live_with_io, &output)?;
+        let (seen, during) = self.measure((arm, idle, plan), &load, (&*live, &io), &output)?;
         let result = load.finish();
         let circumstances = Circumstances {
             failure: during.failure.as_deref(),
@@ -115,6 +107,26 @@ impl Bench<'_> {
         run.attempt.invalid = judge(&run, &circumstances);
         run.attempt.warnings = caveats(&run, &circumstances);
         Ok(run)
+    }
+
+    /// Reads each hot row some times, so that its pages are in the cache, and active there.
+    ///
+    /// # Errors
+    /// A failed read, or cancellation.
+    fn warm_up(&self, new_reader: &(impl Fn(u32) -> ForegroundReader + Sync)) -> Result<()> {
+        let threads = self.options.reader_threads.max(1) as usize;
+        for _ in 0..WARMING_READS {
+            parallel(threads, "warming up", |thread| {
+                let mut reader = new_reader(u32::try_from(thread).unwrap_or(u32::MAX));
+                for row in (thread..self.hot.rows.len()).step_by(threads) {
+                    check_cancelled(self.session.watcher)?;
+                    let read = reader.read_row(row);
+                    read.map_err(|reason| Error::Internal(format!("warm up: {reason}")))?;
+                }
+                Ok(())
+            })?;
+        }
+        Ok(())
     }
 
     fn measure(
@@ -395,32 +407,6 @@ fn most_dirty(samples: &[Sample]) -> Option<u64> {
 
 fn while_running(samples: &[Sample]) -> impl Iterator<Item = &Sample> {
     samples.iter().filter(|s| s.phase == Phase::During)
-}
-
-/// Reads each hot row some times, so that its pages are in the cache, and active there.
-///
-/// # Errors
-/// A failed read, or cancellation.
-fn warm_up(
-    threads: u32,
-    rows: usize,
-    times: usize,
-    new_reader: &(impl Fn(u32) -> ForegroundReader + Sync),
-    watcher: &dyn Watcher,
-) -> Result<()> {
-    let threads = threads.max(1) as usize;
-    for _ in 0..times {
-        parallel(threads, "warming up", |thread| {
-            let mut reader = new_reader(u32::try_from(thread).unwrap_or(u32::MAX));
-            for row in (thread..rows).step_by(threads) {
-                check_cancelled(watcher)?;
-                let read = reader.read_row(row);
-                read.map_err(|reason| Error::Internal(format!("warm up: {reason}")))?;
-            }
-            Ok(())
-        })?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]
