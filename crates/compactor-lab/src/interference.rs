@@ -136,24 +136,23 @@ fn run_all(bench: &Bench<'_>, point: &mut SweepPoint, schedule: &mut Schedule) -
 
 /// Average duration of the compactions before, or expected duration.
 fn idle(options: &InterferenceOptions, table: &Table, runs: &[Run]) -> Duration {
-    let times: Vec<f64> = runs
-        .iter()
-        .filter_map(|run| Some(run.compaction.as_ref()?.elapsed_s))
-        .collect();
-    if !times.is_empty() {
-        return Duration::from_secs_f64(times.iter().sum::<f64>() / times.len() as f64);
+    let compactions = runs.iter().filter_map(|run| run.compaction.as_ref());
+    let times: Vec<f64> = compactions.map(|compaction| compaction.elapsed_s).collect();
+    match times.len() {
+        0 => once_s(options, table).map_or(IDLE, Duration::from_secs_f64),
+        count => Duration::from_secs_f64(times.iter().sum::<f64>() / count as f64),
     }
-    match options.throughput_bytes_per_s {
-        Some(rate) => Duration::from_secs_f64(table.data_file_bytes() as f64 / rate.get() as f64),
-        None => IDLE,
-    }
+}
+
+/// Seconds of a compaction, if it has a limit.
+fn once_s(options: &InterferenceOptions, table: &Table) -> Option<f64> {
+    let rate = options.throughput_bytes_per_s?.get();
+    Some(table.data_file_bytes() as f64 / rate as f64)
 }
 
 /// Duration of a run by the options, without warming up and cleaning.
 fn planned(options: &InterferenceOptions, table: &Table) -> Duration {
-    let once = options.throughput_bytes_per_s.map_or(0.0, |rate| {
-        table.data_file_bytes() as f64 / rate.get() as f64
-    });
+    let once = once_s(options, table).unwrap_or(0.0);
     let least = options.least_compaction.as_secs_f64();
     let times = match once > 0.0 {
         true => (least / once).ceil().max(1.0),

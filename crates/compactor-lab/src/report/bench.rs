@@ -147,13 +147,14 @@ fn caveats(outcome: &BenchOutcome, comparison: &Comparison) -> Vec<String> {
 
 fn facts(outcome: &BenchOutcome) -> Facts {
     let options = &outcome.options;
-    let mut facts = facts::of_experiment(&outcome.course, options.command.as_deref());
-    facts.extend(facts::of_record("inputs", &outcome.data, &[]));
-    // Equal after every merge of ours that is not marked.
-    facts.extend(facts::of_record("output", &outcome.output, &[]));
-    facts.extend(facts::of_record("options", options, &["command"]));
-    facts.extend(facts::of_record("machine", &outcome.environment, &[]));
-    facts
+    let (course, command) = (&outcome.course, options.command.as_deref());
+    let own = [
+        facts::of_record("inputs", &outcome.data, &[]),
+        // Equal after every merge of ours that is not marked.
+        facts::of_record("output", &outcome.output, &[]),
+        facts::of_record("options", options, &["command"]),
+    ];
+    facts::of_experiment(course, command, own, &outcome.environment)
 }
 
 /// Notes on the arms.

@@ -263,7 +263,7 @@ fn stored(outcome: &ChunkLengthOutcome) -> Table {
 
 fn facts(outcome: &ChunkLengthOutcome) -> Facts {
     let options = &outcome.options;
-    let mut facts = facts::of_experiment(&outcome.course, options.command.as_deref());
+    let (course, command) = (&outcome.course, options.command.as_deref());
     let rate = outcome.rate_per_s.map_or_else(
         || "not known".to_owned(),
         |rate| match options.rate_per_s {
@@ -274,12 +274,14 @@ fn facts(outcome: &ChunkLengthOutcome) -> Facts {
             ),
         },
     );
-    facts.extend([
-        ("common rate".to_owned(), rate),
-        ("hot rows".to_owned(), count(outcome.hot_rows)),
-    ]);
-    facts.extend(facts::of_record("source table", &outcome.source, &[]));
-    facts.extend(facts::of_record("options", options, &["command"]));
-    facts.extend(facts::of_record("machine", &outcome.environment, &[]));
-    facts
+    let hot_rows = count(outcome.hot_rows);
+    let own = [
+        vec![
+            ("common rate".to_owned(), rate),
+            ("hot rows".to_owned(), hot_rows),
+        ],
+        facts::of_record("source table", &outcome.source, &[]),
+        facts::of_record("options", options, &["command"]),
+    ];
+    facts::of_experiment(course, command, own, &outcome.environment)
 }

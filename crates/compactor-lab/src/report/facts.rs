@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::document::Facts;
 use super::units::{bytes, seconds, significant, utc};
-use crate::outcome::{Course, End};
+use crate::outcome::{Course, End, Environment};
 use crate::text_table::count;
 
 /// Text of a field that the system did not report, or that was not set.
@@ -24,8 +24,13 @@ const UNITS: [Unit; 6] = [
     ("_s", seconds),
 ];
 
-/// Time of an experiment, and its command line.
-pub(crate) fn of_experiment(course: &Course, command: Option<&[String]>) -> Facts {
+/// Time of an experiment, its command line, facts of its own, and the machine.
+pub(crate) fn of_experiment(
+    course: &Course,
+    command: Option<&[String]>,
+    own: impl IntoIterator<Item = Facts>,
+    machine: &Environment,
+) -> Facts {
     let interrupted = match course.end {
         End::Complete => "",
         End::Interrupted => ", INTERRUPTED: not all runs took place",
@@ -37,6 +42,8 @@ pub(crate) fn of_experiment(course: &Course, command: Option<&[String]>) -> Fact
     );
     let mut facts = vec![("started".to_owned(), time)];
     facts.extend(command.map(|words| ("command".to_owned(), words.join(" "))));
+    facts.extend(own.into_iter().flatten());
+    facts.extend(of_record("machine", machine, &[]));
     facts
 }
 

@@ -101,15 +101,12 @@ fn per_inserted(figures: &Figures, outcome: &FanOutOutcome) -> f64 {
 
 fn facts(outcome: &FanOutOutcome) -> Facts {
     let options = &outcome.options;
-    let mut all = facts::of_experiment(&outcome.course, options.command.as_deref());
-    all.extend(facts::of_record(
-        "options",
-        options,
-        &["command", "arms", "directory"],
-    ));
-    all.extend(facts::of_record("flushed", &outcome.flushes, &[]));
-    all.extend(facts::of_record("machine", &outcome.environment, &[]));
-    all
+    let (course, command) = (&outcome.course, options.command.as_deref());
+    let own = [
+        facts::of_record("options", options, &["command", "arms", "directory"]),
+        facts::of_record("flushed", &outcome.flushes, &[]),
+    ];
+    facts::of_experiment(course, command, own, &outcome.environment)
 }
 
 fn blocks(outcome: &FanOutOutcome, comparison: &Comparison) -> Vec<Block> {

@@ -368,8 +368,7 @@ fn of_gentlest(comparison: &Comparison) -> Option<String> {
 
 fn facts(outcome: &Outcome) -> Facts {
     let options = &outcome.options;
-    let mut facts = facts::of_experiment(&outcome.course, options.command.as_deref());
-    facts.extend(facts::of_record("options", options, &["command"]));
-    facts.extend(facts::of_record("machine", &outcome.environment, &[]));
-    facts
+    let (course, command) = (&outcome.course, options.command.as_deref());
+    let own = [facts::of_record("options", options, &["command"])];
+    facts::of_experiment(course, command, own, &outcome.environment)
 }
