@@ -21,7 +21,6 @@ use compactor::{Error, Result};
 use crate::arm::Arm;
 use crate::caveats::Warnings;
 use crate::hot_set::HotSet;
-use crate::observer::watched;
 use crate::options::Data;
 use crate::outcome::{DataRecord, Experiment, Warning};
 use crate::random::Random;
@@ -30,7 +29,7 @@ use crate::schedule::Schedule;
 use crate::session::Session;
 use crate::table::{GENERATING, TABLE_DIRECTORY, Table, require_room};
 use crate::warnings::{self, small_hot_set};
-use crate::watcher::{Event, Plan, Watcher};
+use crate::watcher::{Event, Plan, Watcher, watched};
 use run::{Bench, SETTLE};
 use written::Written;
 

@@ -7,7 +7,6 @@
 //! lifetime of what is flushed, and nothing that was measured later. It is run with several seeds, of which the middle
 //! counts.
 
-mod arm;
 mod flushes;
 mod options;
 mod outcome;
@@ -31,8 +30,7 @@ use flushes::Flushes;
 use predicted::predict;
 use run::Run;
 
-pub use arm::{FanOutArm, Published};
-pub use options::{FanOutOptions, directory_in_memory};
+pub use options::{FanOutArm, FanOutOptions, Published, directory_in_memory};
 pub use outcome::{ArmRun, FanOutOutcome, Figures, FlushRecord, Formula, LevelFigures};
 
 /// Measures what each strategy writes.

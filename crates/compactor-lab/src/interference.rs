@@ -13,7 +13,6 @@ use run::Bench;
 use crate::arm::Arm;
 use crate::environment::memory_bytes;
 use crate::hot_set::HotSet;
-use crate::observer::watched;
 use crate::options::InterferenceOptions;
 use crate::outcome::{Outcome, Phase, Run, SweepPoint};
 use crate::random::Random;
@@ -21,7 +20,7 @@ use crate::report::units::bytes;
 use crate::schedule::Schedule;
 use crate::session::Session;
 use crate::table::{GENERATING, Table};
-use crate::watcher::{Event, Plan, Watcher};
+use crate::watcher::{Event, Plan, Watcher, watched};
 use crate::{report, warnings};
 
 /// Stream of random numbers of the seed, for the order of runs.

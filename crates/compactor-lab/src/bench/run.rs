@@ -13,7 +13,6 @@ use super::{
     Work, output, work,
 };
 use crate::caveats::Warnings;
-use crate::observer::{Following, watched};
 use crate::outcome::{Attempt, Environment, Warning};
 use crate::random::Random;
 use crate::report::units::bytes;
@@ -21,7 +20,7 @@ use crate::schedule::{Repeats, Schedule};
 use crate::scratch::OutputDirectory;
 use crate::session::Session;
 use crate::table::{GENERATING, Table, components, len_of, require_room};
-use crate::watcher::{Event, Plan, Watcher, note};
+use crate::watcher::{Event, Following, Plan, Watcher, note, watched};
 use crate::{report, warnings};
 
 /// Stream of random numbers of the seed, for the order of runs.

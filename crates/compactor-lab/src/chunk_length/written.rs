@@ -13,9 +13,9 @@ use compactor_sstable::descriptor::Descriptor;
 use super::outcome::VariantRecord;
 use super::variant::Variant;
 use crate::hot_set::HotSet;
-use crate::observer::Following;
 use crate::point_read::PointReader;
 use crate::table::Table;
+use crate::watcher::Following;
 
 /// A variant on disk.
 #[derive(Debug)]

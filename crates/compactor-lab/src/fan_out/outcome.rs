@@ -3,8 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::arm::FanOutArm;
-use super::options::FanOutOptions;
+use super::options::{FanOutArm, FanOutOptions};
 use crate::outcome::{Attempt, Course, Environment, Experiment, Warning};
 
 /// Outcome of one `compactor lab fan-out`.

@@ -15,9 +15,8 @@ use super::flushes::{Flush, Flushes};
 use super::options::FanOutOptions;
 use super::outcome::Figures;
 use super::reads::Reads;
-use crate::observer::Following;
 use crate::random::Random;
-use crate::watcher::{Event, Watcher};
+use crate::watcher::{Event, Following, Watcher};
 
 /// Flushes after which rows are looked up, at most; all are in the second half of the time, as in a simulation.
 const LOOK_UPS: usize = 60;
