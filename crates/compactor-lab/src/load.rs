@@ -5,7 +5,6 @@
 //! one of the whole rate. A read that is held up makes those after it late, and each of them is counted
 //! from the moment at which it was to start: this avoids coordinated omission.
 
-use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -48,14 +47,6 @@ pub(crate) enum Pace {
 pub(crate) struct Load {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<Measured>>,
-}
-
-impl fmt::Debug for Load {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Load")
-            .field("threads", &self.threads.len())
-            .finish_non_exhaustive()
-    }
 }
 
 struct Shared {
