@@ -25,6 +25,7 @@ use clap::Subcommand;
 
 use crate::exit_code::Writes;
 use crate::flags::Format;
+use lab::common::ReportFormat;
 
 /// The commands.
 #[derive(Debug, Subcommand)]
@@ -91,8 +92,8 @@ impl Command {
             Command::Demo(args) => args.format,
             Command::Doctor(args) => args.format,
             Command::Lab(args) => return args.prints_json(),
-            Command::Simulate(args) => return args.prints_json(),
-            Command::Bench(args) => return args.prints_json(),
+            Command::Simulate(args) => return args.format == ReportFormat::Json,
+            Command::Bench(args) => return args.results.format == ReportFormat::Json,
             // A line for each partition or none, and another process of this program that reads it.
             Command::Dump(_) | Command::Guide(_) | Command::BenchArm(_) => return false,
         };

@@ -7,9 +7,6 @@
 //! the other. [`run()`] runs them in random order, and a report needs only its [`BenchOutcome`].
 
 mod codec;
-mod copy;
-mod inputs;
-mod io_pair;
 mod options;
 mod outcome;
 mod output;
@@ -18,11 +15,11 @@ mod protocol;
 mod run;
 mod work;
 
-pub use io_pair::IoPair;
 pub use options::{ArmKind, BenchOptions};
 pub use outcome::{ArmOutcome, BenchOutcome, BenchRun, OutputFacts};
 pub use protocol::{
-    CodecTimes, Compression, Done, Introduction, Reply, Request, Work, read_line, write_line,
+    CodecTimes, Compression, Done, Introduction, IoPair, Reply, Request, Work, read_line,
+    write_line,
 };
 pub use run::run;
 pub use work::serve;

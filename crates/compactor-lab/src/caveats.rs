@@ -1,6 +1,7 @@
 //! Caveats: reasons not to trust figures that are no reason to discard a run.
 
-use crate::comparison::{ArmFigures, Comparison, Design, Measured};
+use crate::comparison::{ArmFigures, Comparison, Measured, counted, samples};
+use crate::figure::Figure;
 use crate::outcome::Warning;
 use crate::stats::{ENOUGH_REPEATS, median, median_range_confidence, outliers};
 
@@ -22,12 +23,12 @@ impl Warnings {
 }
 
 /// Caveats about runs, then those that their figures show.
-pub(crate) fn of(comparison: &Comparison, design: &Design, runs: &[Measured]) -> Vec<Warning> {
+pub(crate) fn of(comparison: &Comparison, runs: &[Measured]) -> Vec<Warning> {
     let mut caveats = of_runs(runs);
     caveats.extend(too_few(comparison));
     for arm in comparison.arms.iter().filter(|arm| arm.runs > 0) {
         caveats.extend(unpaired(arm));
-        caveats.extend(far_off(&arm.arm, design, runs));
+        caveats.extend(far_off(&arm.arm, comparison.experiment.headline, runs));
     }
     caveats
 }
@@ -98,13 +99,12 @@ fn too_few(comparison: &Comparison) -> Vec<Warning> {
 fn unpaired(arm: &ArmFigures) -> Option<Warning> {
     let text = "no repeat in common with the arm that it is compared with, so that what changed on the \
          machine between repeats counts as a difference";
-    let is_unpaired = arm.ratios.values().flatten().any(|r| !r.ratio.paired);
+    let is_unpaired = arm.ratios.values().flatten().any(|of| !of.value.paired);
     is_unpaired.then(|| Warning::new("unpaired", format!("{}: {text}", arm.arm)))
 }
 
-fn far_off(arm: &str, design: &Design, runs: &[Measured]) -> Option<Warning> {
-    let figure = design.experiment.headline;
-    let samples = design.headline_samples(runs, arm);
+fn far_off(arm: &str, figure: Figure, runs: &[Measured]) -> Option<Warning> {
+    let samples = samples(&counted(runs, arm), figure);
     let numbers: Vec<f64> = samples.iter().map(|sample| sample.1).collect();
     let median = median(&numbers)?;
     let far = outliers(&numbers).into_iter().filter_map(|at| {

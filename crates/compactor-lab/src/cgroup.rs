@@ -81,7 +81,7 @@ impl CgroupPath {
 pub(crate) fn available(limit_bytes: Option<u64>) -> String {
     match limit_bytes.map(MemoryCgroup::enter) {
         None => "not requested".to_owned(),
-        Some(Ok(group)) => group.hierarchy().name().to_owned(),
+        Some(Ok(group)) => group.hierarchy.name().to_owned(),
         Some(Err(reason)) => reason,
     }
 }
@@ -130,10 +130,6 @@ impl MemoryCgroup {
         }
         group.write("cgroup.procs", &std::process::id().to_string())?;
         Ok(group)
-    }
-
-    pub(crate) fn hierarchy(&self) -> Hierarchy {
-        self.hierarchy
     }
 
     /// Whether this process is still in it.

@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use compactor::{Error, InputCheck, MergeReport, MergeRequest, RateLimiter, Result};
 use compactor_io::{IoOptions, ReadMode, WriteMode};
 
-use crate::observer::Following;
 use crate::options::Setup;
 use crate::table::Table;
+use crate::watcher::Following;
 
 /// Compactions of one table, one after the other.
 pub(crate) struct Compactions<'a> {

@@ -9,7 +9,7 @@ use crate::caveats;
 use crate::figure::Figure;
 use crate::outcome::{Attempt, Warning};
 use crate::report::document::{Block, Table, cell};
-use crate::report::{Experiment, with_interval};
+use crate::report::{Experiment, distinct, with_interval};
 use crate::stats::{Ratio, Spread, ratio_of_repeats};
 
 /// A run and the figures that it yields.
@@ -33,20 +33,8 @@ fn by_name<S: Serializer>(figures: &[(Figure, f64)], to: S) -> Result<S::Ok, S::
     to.collect_map(figures.iter().map(|(figure, value)| (name(figure), value)))
 }
 
-/// Arms of an experiment, and the baselines that they are compared with.
-#[derive(Clone, Debug)]
-pub(crate) struct Design {
-    pub(crate) experiment: &'static Experiment,
-    /// Arms in the order of tables.
-    pub(crate) arms: Vec<String>,
-    /// Arms that others are compared with, each after a short name.
-    pub(crate) baselines: Vec<(&'static str, String)>,
-    /// Random seed of the bootstrap.
-    pub(crate) seed: u64,
-}
-
 /// Figures of arms over the runs that count.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Comparison {
     /// Arms in the order in which they were named.
@@ -58,6 +46,8 @@ pub struct Comparison {
     /// Short names of the baselines of which there are runs that count, and their arms.
     #[serde(skip)]
     pub baselines: Vec<(&'static str, String)>,
+    #[serde(skip)]
+    pub(crate) experiment: &'static Experiment,
 }
 
 /// Figures of one arm.
@@ -71,32 +61,21 @@ pub struct ArmFigures {
     /// Runs without warm-ups.
     pub runs: usize,
     /// Each figure over the runs that count; one that no run has is missing.
-    pub figures: Vec<FigureSpread>,
+    pub figures: Vec<Of<Spread>>,
     /// For each baseline, `to_` and its short name: the figures as a multiple of the baseline's.
     #[serde(flatten)]
-    pub ratios: BTreeMap<String, Vec<FigureRatio>>,
+    pub ratios: BTreeMap<String, Vec<Of<Ratio>>>,
 }
 
-/// A figure over repeats.
+/// A figure, and its spread over repeats or its ratio to a baseline's.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct FigureSpread {
+pub struct Of<T> {
     /// The figure.
     #[serde(flatten)]
     pub figure: Figure,
     /// Over the runs that count.
     #[serde(flatten)]
-    pub spread: Spread,
-}
-
-/// A figure as a multiple of the baseline's.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct FigureRatio {
-    /// The figure.
-    #[serde(flatten)]
-    pub figure: Figure,
-    /// The factor.
-    #[serde(flatten)]
-    pub ratio: Ratio,
+    pub value: T,
 }
 
 /// A run that does not count.
@@ -124,22 +103,30 @@ pub(crate) enum Column {
 }
 
 impl Comparison {
-    /// Computes the figures of runs.
-    pub(crate) fn new(design: Design, runs: &[Measured]) -> Comparison {
-        let arms = design
-            .arms
-            .iter()
-            .map(|arm| ArmFigures::new(arm, &design, runs));
-        let mut comparison = Comparison {
-            arms: arms.collect(),
-            left_out: runs.iter().filter_map(LeftOut::of).collect(),
-            ..Comparison::default()
-        };
-        comparison.caveats = caveats::of(&comparison, &design, runs);
-        comparison.baselines = design.baselines;
-        let arms = &comparison.arms;
+    /// Computes the figures of runs. Arms are in the order of tables; those that others are compared with come after a
+    /// short name; `seed` is that of the bootstrap.
+    pub(crate) fn new(
+        experiment: &'static Experiment,
+        arms: impl IntoIterator<Item = String>,
+        baselines: impl IntoIterator<Item = (&'static str, String)>,
+        seed: u64,
+        runs: impl IntoIterator<Item = Measured>,
+    ) -> Comparison {
+        let runs = Vec::from_iter(runs);
+        let mut baselines = Vec::from_iter(baselines);
+        let arms = arms.into_iter();
+        let arms = arms.map(|arm| ArmFigures::new(arm, &baselines, seed, &runs));
+        let arms: Vec<ArmFigures> = arms.collect();
         let counts = |arm: &String| arms.iter().any(|a| a.arm == *arm && a.counted > 0);
-        comparison.baselines.retain(|(_, arm)| counts(arm));
+        baselines.retain(|(_, arm)| counts(arm));
+        let mut comparison = Comparison {
+            arms,
+            left_out: runs.iter().filter_map(LeftOut::of).collect(),
+            caveats: Vec::new(),
+            baselines,
+            experiment,
+        };
+        comparison.caveats = caveats::of(&comparison, &runs);
         comparison
     }
 
@@ -160,12 +147,7 @@ impl Comparison {
     }
 
     /// A table with a row for each arm; ratios to baselines without runs are left out.
-    pub(crate) fn table(
-        &self,
-        noun: &str,
-        caption: impl Into<String>,
-        columns: &[Column],
-    ) -> Table {
+    pub(crate) fn table(&self, caption: impl Into<String>, columns: &[Column]) -> Table {
         let is_there = |column: &&Column| match column {
             Column::Ratio(_, baseline) => self.baseline(baseline).is_some(),
             _ => true,
@@ -178,7 +160,9 @@ impl Comparison {
         };
         Table {
             caption: caption.into(),
-            columns: std::iter::once(noun.to_owned()).chain(names).collect(),
+            columns: std::iter::once(self.experiment.arm.to_owned())
+                .chain(names)
+                .collect(),
             rows: self.arms.iter().map(row).collect(),
             prose: false,
         }
@@ -224,27 +208,32 @@ impl Column {
 }
 
 impl ArmFigures {
-    fn new(arm: &str, design: &Design, runs: &[Measured]) -> ArmFigures {
-        let ours = counted(runs, arm);
-        let figures = figures(&ours);
+    fn new(
+        arm: String,
+        baselines: &[(&'static str, String)],
+        seed: u64,
+        runs: &[Measured],
+    ) -> ArmFigures {
+        let ours = counted(runs, &arm);
+        let figures = ours.iter().flat_map(|run| &run.figures);
+        let figures = distinct(figures.map(|(figure, _)| *figure));
         let spread = |&figure: &Figure| {
             let numbers: Vec<f64> = samples(&ours, figure).iter().map(|n| n.1).collect();
-            let spread = Spread::of(&numbers)?;
-            Some(FigureSpread { figure, spread })
+            let value = Spread::of(&numbers)?;
+            Some(Of { figure, value })
         };
-        let ratios = |baseline: &str| -> Vec<FigureRatio> {
+        let ratios = |baseline: &str| -> Vec<Of<Ratio>> {
             let theirs = counted(runs, baseline);
             let ratio = |&figure: &Figure| {
                 let (ours, theirs) = (samples(&ours, figure), samples(&theirs, figure));
-                let ratio = ratio_of_repeats(&ours, &theirs, design.seed)?;
-                Some(FigureRatio { figure, ratio })
+                let value = ratio_of_repeats(&ours, &theirs, seed)?;
+                Some(Of { figure, value })
             };
             let compared = figures.iter().filter(|figure| figure.better.is_some());
             compared.filter_map(ratio).collect()
         };
-        let others = design.baselines.iter().filter(|(_, other)| other != arm);
+        let others = baselines.iter().filter(|(_, other)| *other != arm);
         ArmFigures {
-            arm: arm.to_owned(),
             counted: ours.len(),
             runs: runs
                 .iter()
@@ -254,13 +243,13 @@ impl ArmFigures {
             ratios: others
                 .map(|(name, baseline)| (format!("to_{name}"), ratios(baseline)))
                 .collect(),
+            arm,
         }
     }
 
     /// A figure over the runs that count.
     pub fn spread(&self, figure: Figure) -> Option<Spread> {
-        let found = self.figures.iter().find(|f| f.figure == figure);
-        found.map(|found| found.spread)
+        value_of(&self.figures, figure)
     }
 
     /// The median of a figure over the runs that count.
@@ -270,9 +259,7 @@ impl ArmFigures {
 
     /// A figure as a multiple of a baseline's, by the short name of that.
     pub fn ratio(&self, figure: Figure, baseline: &str) -> Option<Ratio> {
-        let ratios = self.ratios.get(&format!("to_{baseline}"))?;
-        let found = ratios.iter().find(|f| f.figure == figure);
-        found.map(|found| found.ratio)
+        value_of(self.ratios.get(&format!("to_{baseline}"))?, figure)
     }
 }
 
@@ -288,34 +275,21 @@ impl LeftOut {
 }
 
 /// Runs of an arm that count.
-fn counted<'a>(runs: &'a [Measured], arm: &str) -> Vec<&'a Measured> {
+pub(crate) fn counted<'a>(runs: &'a [Measured], arm: &str) -> Vec<&'a Measured> {
     let ours = runs.iter().filter(|run| run.arm == arm);
     ours.filter(|run| run.attempt.counts()).collect()
 }
 
-/// Figures that any of the runs has.
-fn figures(runs: &[&Measured]) -> Vec<Figure> {
-    let mut all: Vec<Figure> = Vec::new();
-    for (figure, _) in runs.iter().flat_map(|run| &run.figures) {
-        if !all.contains(figure) {
-            all.push(*figure);
-        }
-    }
-    all
+fn value_of<T: Copy>(all: &[Of<T>], figure: Figure) -> Option<T> {
+    let found = all.iter().find(|of| of.figure == figure);
+    found.map(|of| of.value)
 }
 
 /// Values of a figure, each with its repeat.
-fn samples(runs: &[&Measured], figure: Figure) -> Vec<(u32, f64)> {
+pub(crate) fn samples(runs: &[&Measured], figure: Figure) -> Vec<(u32, f64)> {
     let sample = |run: &&Measured| {
         let found = run.figures.iter().find(|(known, _)| *known == figure)?;
         Some((run.attempt.repeat, found.1)).filter(|sample| sample.1.is_finite())
     };
     runs.iter().filter_map(sample).collect()
-}
-
-impl Design {
-    /// Values of the headline figure in the runs of an arm that count, each with its repeat.
-    pub(crate) fn headline_samples(&self, runs: &[Measured], arm: &str) -> Vec<(u32, f64)> {
-        samples(&counted(runs, arm), self.experiment.headline)
-    }
 }

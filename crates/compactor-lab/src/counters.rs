@@ -33,17 +33,13 @@ pub(crate) fn vmstat() -> KernelCounters {
 /// Stalls of the machine, microseconds.
 pub(crate) fn pressure() -> KernelCounters {
     let (memory, io) = (MemoryPressure::current().ok(), IoPressure::current().ok());
+    let memory = memory.map(|it| (it.some.total, it.full.total)).unzip();
+    let io = io.map(|it| (it.some.total, it.full.total)).unzip();
     KernelCounters::from([
-        (
-            "memory_some_us",
-            memory.as_ref().map(|memory| memory.some.total),
-        ),
-        (
-            "memory_full_us",
-            memory.as_ref().map(|memory| memory.full.total),
-        ),
-        ("io_some_us", io.as_ref().map(|io| io.some.total)),
-        ("io_full_us", io.as_ref().map(|io| io.full.total)),
+        ("memory_some_us", memory.0),
+        ("memory_full_us", memory.1),
+        ("io_some_us", io.0),
+        ("io_full_us", io.1),
     ])
 }
 

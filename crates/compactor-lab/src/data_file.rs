@@ -7,12 +7,10 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
 use compactor::Result;
+use compactor_engine::input::InputSstable;
 use compactor_sstable::compression::chunk::ChunkDecompressor;
 use compactor_sstable::compression::info::CompressionInfo;
-use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::{Component, Error as FormatError};
-
-use crate::lookup::read;
 
 /// Bytes read at a time of a file without compression (`RandomAccessReader.DEFAULT_BUFFER_SIZE`).
 /// Cassandra does not check `CRC.db` then, either.
@@ -51,29 +49,24 @@ pub(crate) struct ReadBuffer {
 }
 
 impl DataFile {
-    /// Opens it.
+    /// Opens that of an SSTable.
     ///
     /// # Errors
-    /// Damage in `CompressionInfo.db`, or a failed read.
-    pub(crate) fn open(descriptor: &Descriptor) -> Result<DataFile> {
-        let path = descriptor.path(Component::Data);
-        let file = compactor_io::open_regular(&path)?;
-        let found = file.metadata();
-        let len = found.map_err(compactor::Error::file("stat", &path))?.len();
-        let info_path = descriptor.path(Component::CompressionInfo);
-        let storage = if info_path.exists() {
-            let at = |e: FormatError| e.with_file(&info_path, Component::CompressionInfo);
-            let bytes = read(&info_path)?;
-            let info = CompressionInfo::parse(&bytes, descriptor.version, len).map_err(at)?;
-            let decompressor = ChunkDecompressor::for_file(&info).map_err(at)?;
-            Storage::Chunks { info, decompressor }
-        } else {
-            Storage::Plain { len }
-        };
+    /// A codec that is not supported, or a failed read.
+    pub(crate) fn open(sstable: &InputSstable) -> Result<DataFile> {
+        let path = sstable.data_path();
         Ok(DataFile {
-            file,
+            file: compactor_io::open_regular(&path)?,
             path,
-            storage,
+            storage: match sstable.compression_info() {
+                Some(info) => Storage::Chunks {
+                    decompressor: ChunkDecompressor::for_file(info)?,
+                    info: info.clone(),
+                },
+                None => Storage::Plain {
+                    len: sstable.data_len(),
+                },
+            },
         })
     }
 

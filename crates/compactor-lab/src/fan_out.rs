@@ -7,20 +7,109 @@
 //! lifetime of what is flushed, and nothing that was measured later. It is run with several seeds, of which the middle
 //! counts.
 
-mod arm;
-mod experiment;
 mod flushes;
 mod options;
 mod outcome;
-mod place;
 mod predicted;
 mod reads;
 mod run;
 
-pub use arm::{FanOutArm, Published};
-pub use experiment::compare;
-pub use options::FanOutOptions;
-pub use outcome::{
-    ArmRun, FORMAT_VERSION, FanOutOutcome, Figures, FlushRecord, Formula, LevelFigures,
-};
-pub use place::directory_in_memory;
+use std::path::Path;
+use std::time::Instant;
+
+use compactor::Result;
+
+use crate::clocks::unix_ms;
+use crate::outcome::{Attempt, Experiment, Warning};
+use crate::report::fan_out::sentence;
+use crate::scratch::OutputDirectory;
+use crate::session::Session;
+use crate::table::require_room;
+use crate::watcher::Watcher;
+use flushes::Flushes;
+use predicted::predict;
+use run::Run;
+
+pub use options::{FanOutArm, FanOutOptions, Published, directory_in_memory};
+pub use outcome::{ArmRun, FanOutOutcome, Figures, FlushRecord, Formula, LevelFigures};
+
+/// Measures what each strategy writes.
+///
+/// Everything it makes on the disk is below `options.directory` and removed at the end. If the watcher stops it,
+/// the strategies that were complete are returned, with [`End::Interrupted`](crate::outcome::End::Interrupted).
+///
+/// # Errors
+/// Options that make no sense, no room, a failed read or write, or cancellation before the first strategy's end.
+pub fn compare(options: &FanOutOptions, watcher: &dyn Watcher) -> Result<FanOutOutcome> {
+    options.check()?;
+    let session = Session::begin(&options.directory, "lab", None, watcher)?;
+    let directory = session.directory();
+    require_room(directory, options.needed_bytes())?;
+    let made = OutputDirectory::create(directory.join("flushed"))?;
+    let flushes = Flushes::write(options, &made.path, watcher)?;
+    let mut runs: Vec<ArmRun> = Vec::new();
+    let result = (0..).zip(&options.arms).try_for_each(|(order, &arm)| {
+        let mut run = run_arm(arm, options, &flushes, directory, watcher)?;
+        run.attempt.order = order;
+        session.note(&sentence(&run));
+        runs.push(run);
+        Ok(())
+    });
+    drop(made);
+    let environment = session.environment.clone();
+    Ok(FanOutOutcome {
+        experiment: Experiment::FanOut,
+        course: session.finish(result, !runs.is_empty())?,
+        options: options.clone(),
+        environment,
+        flushes: flushes.record,
+        runs,
+        warnings: options.caveats(),
+    })
+}
+
+fn run_arm(
+    arm: FanOutArm,
+    options: &FanOutOptions,
+    flushes: &Flushes,
+    directory: &Path,
+    watcher: &dyn Watcher,
+) -> Result<ArmRun> {
+    let (started, started_at_ms) = (Instant::now(), unix_ms());
+    let (name, strategy) = (arm.name(options), arm.strategy(options)?);
+    let output = OutputDirectory::create(directory.join("compacted"))?;
+    let run = Run {
+        name: &name,
+        strategy: &strategy,
+        options,
+        flushes,
+    };
+    let ran = run.run(&output.path, watcher)?;
+    output.remove()?;
+    let predicted = predict(strategy, options, &flushes.record)?;
+    let mut attempt = Attempt {
+        started_at_ms,
+        elapsed_s: started.elapsed().as_secs_f64(),
+        ..Attempt::default()
+    };
+    if ran.damaged_sstables > 0 {
+        let text = format!(
+            "{} SSTables of the final table are damaged",
+            ran.damaged_sstables
+        );
+        attempt.invalid.push(Warning::new("damaged", text));
+    }
+    Ok(ArmRun {
+        arm,
+        name,
+        attempt,
+        measured: ran.figures,
+        simulated: predicted.simulated,
+        simulated_range_bytes: predicted.range_bytes,
+        formula: predicted.formula,
+        all_components_bytes: ran.report.bytes_written,
+        purged: ran.report.purged,
+        verified_sstables: ran.verified_sstables,
+        damaged_sstables: ran.damaged_sstables,
+    })
+}

@@ -75,13 +75,6 @@ pub struct FioRun {
     pub failure: Option<String>,
 }
 
-impl FioRun {
-    /// A job by its name.
-    pub fn job(&self, name: &str) -> Option<&FioJob> {
-        self.jobs.iter().find(|job| job.name == name)
-    }
-}
-
 /// One job of a run: all reads, or all writes, of some threads.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FioJob {

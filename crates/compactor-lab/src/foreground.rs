@@ -8,8 +8,6 @@ use compactor::Result;
 use compactor_io::Io;
 
 use crate::hot_set::HotSet;
-use crate::load::Reads;
-use crate::options::Distribution;
 use crate::point_read::{PointReader, ReadState, RowFound};
 use crate::random::{Draw, Random};
 
@@ -34,7 +32,7 @@ impl LiveSstables {
     pub(crate) fn open(io: &Io, data_paths: &[PathBuf]) -> Result<LiveSstables> {
         Ok(LiveSstables {
             generation: AtomicU64::new(0),
-            readers: Mutex::new(open_all(io, data_paths)?),
+            readers: Mutex::new(PointReader::open_all(io, data_paths)?.into()),
             not_found: AtomicU64::new(0),
             decompressed_bytes: AtomicU64::new(0),
         })
@@ -45,8 +43,8 @@ impl LiveSstables {
     /// # Errors
     /// Damage, or a failed read: reads continue from the previous SSTables.
     pub(crate) fn replace(&self, io: &Io, data_paths: &[PathBuf]) -> Result<()> {
-        let readers = open_all(io, data_paths)?;
-        *self.readers.lock().unwrap_or_else(PoisonError::into_inner) = readers;
+        let readers = PointReader::open_all(io, data_paths)?;
+        *self.readers.lock().unwrap_or_else(PoisonError::into_inner) = readers.into();
         self.generation.fetch_add(1, Ordering::Release);
         Ok(())
     }
@@ -69,13 +67,6 @@ impl LiveSstables {
     pub(crate) fn readers(&self) -> Arc<[PointReader]> {
         Arc::clone(&self.readers.lock().unwrap_or_else(PoisonError::into_inner))
     }
-}
-
-fn open_all(io: &Io, data_paths: &[PathBuf]) -> Result<Arc<[PointReader]>> {
-    data_paths
-        .iter()
-        .map(|path| PointReader::open(io, path))
-        .collect()
 }
 
 /// A reader thread of the foreground load.
@@ -133,20 +124,16 @@ impl ForegroundReader {
         }
         Ok(())
     }
+
+    /// Reads of hot rows, the popular ones more often.
+    pub(crate) fn reads(mut self) -> impl FnMut() -> Result<(), String> {
+        move || {
+            let number = self.draw.next(&mut self.random);
+            self.read_row(number)
+        }
+    }
 }
 
 fn states(readers: &[PointReader]) -> Vec<ReadState> {
     readers.iter().map(|_| ReadState::default()).collect()
-}
-
-impl Reads for ForegroundReader {
-    fn read(&mut self) -> Result<(), String> {
-        let number = self.draw.next(&mut self.random);
-        self.read_row(number)
-    }
-}
-
-/// Shares of hot rows in the reads.
-pub(crate) fn draw(distribution: Distribution, hot: &HotSet) -> Arc<Draw> {
-    Arc::new(Draw::new(distribution, hot.rows.len()))
 }

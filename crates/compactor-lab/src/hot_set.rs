@@ -58,9 +58,7 @@ impl HotSet {
         watcher: &dyn Watcher,
     ) -> Result<HotSet> {
         let io = Io::new(IoOptions::default())?;
-        let paths = table.data_paths.iter();
-        let readers = paths.map(|path| PointReader::open(&io, path));
-        let readers: Vec<PointReader> = readers.collect::<Result<_>>()?;
+        let readers = PointReader::open_all(&io, &table.data_paths)?;
         let page_bytes = rustix::param::page_size() as u64;
         HotSet::choose(&readers, bytes, page_bytes, seed, &|| {
             check_cancelled(watcher)
@@ -120,7 +118,7 @@ impl HotSet {
         if rows.is_empty() {
             return Err(compactor::Error::invalid("the table has no rows to read"));
         }
-        let paths = readers.iter().map(|r| r.descriptor().path(Component::Data));
+        let paths = readers.iter().map(|r| r.descriptor.path(Component::Data));
         Ok(HotSet {
             rows,
             spans,
@@ -172,7 +170,7 @@ fn candidates(
         let mut found: Vec<Found> = Vec::new();
         let (mut step, mut count) = (1u64, 0u64);
         let mut stopped = Ok(());
-        reader.lookup().for_each(|place| {
+        reader.lookup.for_each(|place| {
             if count.is_multiple_of(step) {
                 found.push(place);
             }

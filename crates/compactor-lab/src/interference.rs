@@ -1,6 +1,170 @@
-//! Interference experiment: p99 of reads of hot rows while their table is compacted, in each I/O mode.
+//! Interference experiment: p99 of reads of hot rows while their table is compacted, in each I/O mode; for each size of
+//! the hot set all arms in random order, repeated.
 
-mod experiment;
 mod run;
 
-pub use experiment::interference;
+use std::sync::Arc;
+use std::time::Duration;
+
+use compactor::Result;
+
+use run::Bench;
+
+use crate::arm::Arm;
+use crate::environment::memory_bytes;
+use crate::hot_set::HotSet;
+use crate::options::InterferenceOptions;
+use crate::outcome::{Outcome, Phase, Run, SweepPoint};
+use crate::random::Random;
+use crate::report::units::bytes;
+use crate::schedule::Schedule;
+use crate::session::Session;
+use crate::table::{GENERATING, Table};
+use crate::watcher::{Event, Plan, Watcher, watched};
+use crate::{report, warnings};
+
+/// Stream of random numbers of the seed, for the order of runs.
+const STREAM: u64 = 0x6f72_6465;
+/// Duration of an idle run while that of a compaction is unknown.
+const IDLE: Duration = Duration::from_secs(20);
+
+/// Measures what a compaction does to reads of hot rows, in each of the arms.
+///
+/// Everything it makes on the disk is below `options.directory` and removed at the end, and so is its
+/// cgroup. If the watcher stops it, what was measured until then is returned, with
+/// [`End::Interrupted`](crate::outcome::End::Interrupted).
+///
+/// # Errors
+/// Options that make no sense, no room, a failed read, or cancellation before the first run.
+pub fn interference(options: &InterferenceOptions, watcher: &dyn Watcher) -> Result<Outcome> {
+    options.check()?;
+    let limit = options.memory_limit_bytes;
+    let session = Session::begin(&options.directory, "lab", limit, watcher)?;
+    let warnings = session.warn(warnings::of_environment(&session.environment, options));
+    let bytes = options.generated_bytes().unwrap_or(0);
+    // Inputs, the output before and that which is being written: compressed, each is about half of it.
+    let mut table = Table::prepare(
+        &options.data,
+        (bytes, 2 * bytes),
+        options.seed,
+        session.directory(),
+        &mut watched(watcher, GENERATING, bytes),
+    )?;
+    let arms = options.arms.iter().map(Arm::to_string).collect();
+    let sizes = &options.hot_sets_bytes;
+    let mut schedule = Schedule::new(arms, sizes.len(), options.all_repeats());
+    let mut points = Vec::new();
+    let runs = sizes.iter().try_for_each(|&size| {
+        let hot = Arc::new(HotSet::of_table(&table, size, options.seed, watcher)?);
+        table.record.partitions = hot.partitions;
+        let cgroup = session.enter_cgroup()?;
+        let mut point = point(&session, &table, &hot, size);
+        let bench = Bench {
+            options,
+            session: &session,
+            table: &table,
+            hot: &hot,
+            cgroup: cgroup.as_ref(),
+            pressure: point.pressure,
+        };
+        let runs = run_all(&bench, &mut point, &mut schedule);
+        points.push(point);
+        runs
+    });
+    let has_runs = points.iter().any(|point| !point.runs.is_empty());
+    let environment = session.environment.clone();
+    Ok(Outcome {
+        course: session.finish(runs, has_runs)?,
+        options: options.clone(),
+        environment,
+        points,
+        warnings,
+    })
+}
+
+/// A size of the hot set, and caveats about it.
+fn point(session: &Session<'_>, table: &Table, hot: &HotSet, hot_set_bytes: u64) -> SweepPoint {
+    let hot_bytes = hot.page_count() * session.environment.page_bytes;
+    let pressure = hot_bytes as f64 / session.room_bytes() as f64;
+    session.note(&format!(
+        "hot set: {} rows on {} of pages, {:.0}% of the memory they may take",
+        hot.rows.len(),
+        bytes(hot_bytes as f64),
+        100.0 * pressure
+    ));
+    let limit = session.limit_bytes;
+    let found = warnings::of_point(
+        &table.record,
+        hot_bytes,
+        hot_set_bytes,
+        pressure,
+        limit,
+        memory_bytes(),
+    );
+    SweepPoint {
+        hot_set_bytes,
+        data: table.record.clone(),
+        memory_limit_bytes: limit,
+        cache_room_bytes: None,
+        pressure,
+        runs: Vec::new(),
+        warnings: session.warn(found),
+    }
+}
+
+/// All runs at one size of the hot set. What was measured is in the point, however they end.
+fn run_all(bench: &Bench<'_>, point: &mut SweepPoint, schedule: &mut Schedule) -> Result<()> {
+    let (options, watcher) = (bench.options, bench.session.watcher);
+    let mut random = Random::new(options.seed, STREAM ^ point.hot_set_bytes);
+    let planned = planned(options, bench.table);
+    // Idle lasts as long as compactions do, which is known after one.
+    let idle_last = options.arms.iter().position(|arm| *arm == Arm::Idle);
+    let one = |arm: usize, plan: Plan| {
+        watcher.event(&Event::RunStarted(&plan));
+        let idle = idle(options, bench.table, &point.runs);
+        let run = bench.run(options.arms[arm], idle, &plan)?;
+        watcher.event(&Event::RunEnded(&report::interference::measured(&run)));
+        if point.cache_room_bytes.is_none() {
+            point.cache_room_bytes = cache_room(point.memory_limit_bytes, &run);
+        }
+        point.runs.push(run);
+        Ok(())
+    };
+    schedule.run(&mut random, |_| planned, idle_last, one)
+}
+
+/// Average duration of the compactions before, or expected duration.
+fn idle(options: &InterferenceOptions, table: &Table, runs: &[Run]) -> Duration {
+    let compactions = runs.iter().filter_map(|run| run.compaction.as_ref());
+    let times: Vec<f64> = compactions.map(|compaction| compaction.elapsed_s).collect();
+    match times.len() {
+        0 => once_s(options, table).map_or(IDLE, Duration::from_secs_f64),
+        count => Duration::from_secs_f64(times.iter().sum::<f64>() / count as f64),
+    }
+}
+
+/// Seconds of a compaction, if it has a limit.
+fn once_s(options: &InterferenceOptions, table: &Table) -> Option<f64> {
+    let rate = options.throughput_bytes_per_s?.get();
+    Some(table.data_file_bytes() as f64 / rate as f64)
+}
+
+/// Duration of a run by the options, without warming up and cleaning.
+fn planned(options: &InterferenceOptions, table: &Table) -> Duration {
+    let once = once_s(options, table).unwrap_or(0.0);
+    let least = options.least_compaction.as_secs_f64();
+    let times = match once > 0.0 {
+        true => (least / once).ceil().max(1.0),
+        false => 0.0,
+    };
+    let compaction = Duration::from_secs_f64((once * times).max(least));
+    options.before + compaction + options.after
+}
+
+/// Bytes that the limit left to the page cache when the hot set had been warmed.
+fn cache_room(limit: Option<u64>, run: &Run) -> Option<u64> {
+    let first = run.samples.iter().find(|s| s.phase == Phase::Before)?;
+    let found = first.cgroup?;
+    let other = found.usage_bytes?.saturating_sub(found.file_bytes?);
+    Some(limit?.saturating_sub(other))
+}

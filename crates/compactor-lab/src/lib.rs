@@ -36,7 +36,6 @@ mod index_map;
 mod interference;
 mod load;
 mod lookup;
-mod observer;
 pub mod options;
 pub mod outcome;
 mod parallel;

@@ -5,7 +5,6 @@
 //! one of the whole rate. A read that is held up makes those after it late, and each of them is counted
 //! from the moment at which it was to start: this avoids coordinated omission.
 
-use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -31,18 +30,6 @@ const CPU_EVERY: u64 = 64;
 const PHASES: usize = 3;
 const UNSET: u64 = u64::MAX;
 
-/// A read that a thread repeats.
-pub(crate) trait Reads: Send + 'static {
-    /// One read; an error is a sentence.
-    fn read(&mut self) -> Result<(), String>;
-}
-
-impl<F: FnMut() -> Result<(), String> + Send + 'static> Reads for F {
-    fn read(&mut self) -> Result<(), String> {
-        self()
-    }
-}
-
 /// Pace of reads.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Pace {
@@ -62,14 +49,6 @@ pub(crate) struct Load {
     threads: Vec<JoinHandle<Measured>>,
 }
 
-impl fmt::Debug for Load {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Load")
-            .field("threads", &self.threads.len())
-            .finish_non_exhaustive()
-    }
-}
-
 struct Shared {
     started: Instant,
     /// Nanoseconds since `started`.
@@ -80,29 +59,33 @@ struct Shared {
     cpu: CpuMeter,
     /// Ids of the threads that have begun.
     thread_ids: Mutex<Vec<Pid>>,
-    intervals: Vec<Mutex<IntervalReads>>,
+    intervals: Vec<Mutex<Reads>>,
     first_error: Mutex<Option<String>>,
 }
 
-/// Reads of an interval.
-pub(crate) struct IntervalReads {
+/// Reads of a span of time.
+pub(crate) struct Reads {
     pub(crate) latency: Histogram<u64>,
     pub(crate) errors: u64,
 }
 
-struct Measured {
-    latency: [Histogram<u64>; PHASES],
+/// Reads of a phase.
+struct PhaseReads {
+    reads: Reads,
     /// Delay with which threads that slept were woken.
-    wake_up: [Histogram<u64>; PHASES],
-    errors: [u64; PHASES],
-    /// Completed in a phase, whenever they were to start.
-    completed: [u64; PHASES],
+    wake_up: Histogram<u64>,
+    /// Completed in the phase, whenever they were to start.
+    completed: u64,
+}
+
+struct Measured {
+    phases: [PhaseReads; PHASES],
     unfinished: bool,
 }
 
 /// Result of a load.
 pub(crate) struct LoadResult {
-    measured: Measured,
+    phases: [PhaseReads; PHASES],
     /// Length of each phase.
     durations: [Duration; PHASES],
     /// Error of the first read that failed.
@@ -112,11 +95,11 @@ pub(crate) struct LoadResult {
 }
 
 impl Load {
-    /// Starts reading at a pace over `threads`; `reads` makes the read of each.
+    /// Starts reading at a pace over `threads`; `reads` makes the read of each, whose error is a sentence.
     ///
     /// # Errors
     /// If the system refuses a thread.
-    pub(crate) fn start<R: Reads>(
+    pub(crate) fn start<R: FnMut() -> Result<(), String> + Send + 'static>(
         threads: u32,
         pace: Pace,
         seed: u64,
@@ -131,9 +114,7 @@ impl Load {
             is_abandoned: AtomicBool::new(false),
             cpu: CpuMeter::default(),
             thread_ids: Mutex::new(Vec::new()),
-            intervals: (0..threads)
-                .map(|_| Mutex::new(IntervalReads::new()))
-                .collect(),
+            intervals: (0..threads).map(|_| Mutex::new(Reads::new())).collect(),
             first_error: Mutex::new(None),
         });
         let mut load = Load {
@@ -189,15 +170,13 @@ impl Load {
     }
 
     /// Takes the reads since the last call.
-    pub(crate) fn take_interval(&self) -> IntervalReads {
-        let mut all = IntervalReads::new();
+    pub(crate) fn take_interval(&self) -> Reads {
+        let mut all = Reads::new();
         for interval in &self.shared.intervals {
-            let mut counts = lock(interval);
-            // Of one shape, so that nothing can be out of bounds.
-            let _ = all.latency.add(&counts.latency);
-            all.errors += counts.errors;
-            counts.latency.reset();
-            counts.errors = 0;
+            let mut reads = lock(interval);
+            all.add(&reads);
+            reads.latency.reset();
+            reads.errors = 0;
         }
         all
     }
@@ -219,13 +198,12 @@ impl Load {
         }
         let from = self.shared.during_from.load(Ordering::Relaxed).min(stop_at);
         let to = self.shared.during_to.load(Ordering::Relaxed).min(stop_at);
-        let is_unfinished = measured.unfinished;
         LoadResult {
-            measured,
+            phases: measured.phases,
             durations: [from, to.saturating_sub(from), stop_at.saturating_sub(to)]
                 .map(Duration::from_nanos),
             first_error: lock(&self.shared.first_error).take(),
-            is_unfinished,
+            is_unfinished: measured.unfinished,
         }
     }
 }
@@ -272,7 +250,12 @@ impl Shared {
         }
     }
 
-    fn run(&self, thread: usize, schedule: &mut Schedule, reads: &mut dyn Reads) -> Measured {
+    fn run(
+        &self,
+        thread: usize,
+        schedule: &mut Schedule,
+        read: &mut dyn FnMut() -> Result<(), String>,
+    ) -> Measured {
         // By default the kernel lets a sleeper oversleep by 50 us, to wake several at once. Without
         // the right to less, that is in the figures.
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
@@ -291,27 +274,20 @@ impl Shared {
                 measured.unfinished = true;
                 break;
             }
-            let result = reads.read();
+            let result = read();
             let done = self.now_ns();
             let phase = self.phase_of(due);
-            measured.completed[self.phase_of(done) as usize] += 1;
+            measured.phases[self.phase_of(done) as usize].completed += 1;
+            let latency_ns = result.is_ok().then(|| done.saturating_sub(due));
+            lock(&self.intervals[thread]).record(latency_ns);
+            let measured = &mut measured.phases[phase as usize];
+            measured.reads.record(latency_ns);
             if let Some(late_ns) = woken {
-                measured.wake_up[phase as usize].saturating_record(late_ns);
+                measured.wake_up.saturating_record(late_ns);
             }
-            let mut interval = lock(&self.intervals[thread]);
-            match result {
-                Ok(()) => {
-                    let latency = done.saturating_sub(due);
-                    measured.latency[phase as usize].saturating_record(latency);
-                    interval.latency.saturating_record(latency);
-                }
-                Err(reason) => {
-                    measured.errors[phase as usize] += 1;
-                    interval.errors += 1;
-                    lock(&self.first_error).get_or_insert(reason);
-                }
+            if let Err(reason) = result {
+                lock(&self.first_error).get_or_insert(reason);
             }
-            drop(interval);
             count += 1;
             if count.is_multiple_of(CPU_EVERY) {
                 added_ns = self.cpu.add(added_ns);
@@ -341,33 +317,47 @@ impl Shared {
     }
 }
 
-impl IntervalReads {
-    fn new() -> IntervalReads {
-        IntervalReads {
+impl Reads {
+    fn new() -> Reads {
+        Reads {
             latency: histogram(),
             errors: 0,
         }
+    }
+
+    /// Adds a read; `None` for one that failed.
+    fn record(&mut self, latency_ns: Option<u64>) {
+        match latency_ns {
+            Some(latency_ns) => self.latency.saturating_record(latency_ns),
+            None => self.errors += 1,
+        }
+    }
+
+    fn add(&mut self, other: &Reads) {
+        // Of one shape, so that nothing can be out of bounds.
+        let _ = self.latency.add(&other.latency);
+        self.errors += other.errors;
     }
 }
 
 impl Measured {
     fn new() -> Measured {
         Measured {
-            latency: std::array::from_fn(|_| histogram()),
-            wake_up: std::array::from_fn(|_| histogram()),
-            errors: [0; PHASES],
-            completed: [0; PHASES],
+            phases: std::array::from_fn(|_| PhaseReads {
+                reads: Reads::new(),
+                wake_up: histogram(),
+                completed: 0,
+            }),
             unfinished: false,
         }
     }
 
     fn add(&mut self, other: &Measured) {
-        for phase in 0..PHASES {
-            // Of one shape, so that nothing can be out of bounds.
-            let _ = self.latency[phase].add(&other.latency[phase]);
-            let _ = self.wake_up[phase].add(&other.wake_up[phase]);
-            self.errors[phase] += other.errors[phase];
-            self.completed[phase] += other.completed[phase];
+        for (phase, other) in self.phases.iter_mut().zip(&other.phases) {
+            phase.reads.add(&other.reads);
+            // Of one shape as well.
+            let _ = phase.wake_up.add(&other.wake_up);
+            phase.completed += other.completed;
         }
         self.unfinished |= other.unfinished;
     }
@@ -376,20 +366,21 @@ impl Measured {
 impl LoadResult {
     /// Latencies of the reads that were to start in a phase.
     pub(crate) fn latency(&self, phase: Phase) -> Latency {
-        let index = phase as usize;
-        let found = &self.measured.latency[index];
-        let duration_s = self.durations[index].as_secs_f64();
+        let duration_s = self.durations[phase as usize].as_secs_f64();
+        let PhaseReads {
+            reads, completed, ..
+        } = &self.phases[phase as usize];
+        let (found, errors) = (&reads.latency, reads.errors);
         let per_s = |count: u64| match duration_s > 0.0 {
             true => count as f64 / duration_s,
             false => 0.0,
         };
-        let errors = self.measured.errors[index];
         Latency {
             operations: found.len(),
             errors,
             duration_s,
             intended_per_s: per_s(found.len() + errors),
-            achieved_per_s: per_s(self.measured.completed[index]),
+            achieved_per_s: per_s(*completed),
             mean_ns: found.mean(),
             stdev_ns: found.stdev(),
             min_ns: found.min(),
@@ -406,7 +397,7 @@ impl LoadResult {
 
     /// 99th percentile of the delay with which sleeping threads were woken for reads of a phase.
     pub(crate) fn wake_up_p99_ns(&self, phase: Phase) -> u64 {
-        self.measured.wake_up[phase as usize].value_at_quantile(0.99)
+        self.phases[phase as usize].wake_up.value_at_quantile(0.99)
     }
 }
 

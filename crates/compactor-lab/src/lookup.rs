@@ -2,8 +2,6 @@
 //!
 //! Source: `BigTableReader.getRowIndexEntry`, `BtiTableReader.getExactPosition`.
 
-use std::path::Path;
-
 use compactor::Result;
 use compactor_io::MappedFile;
 use compactor_sstable::big::index::{IndexEntry, IndexReader};
@@ -76,7 +74,8 @@ impl PartitionLookup {
             });
         }
         let summary_path = path(Component::Summary);
-        let bytes = read(&summary_path)?;
+        let bytes = std::fs::read(&summary_path);
+        let bytes = bytes.map_err(compactor::Error::file("read", &summary_path))?;
         let summary = Summary::parse(&bytes, descriptor.version)
             .map_err(|e| e.with_file(&summary_path, Component::Summary))?;
         let keys = summary.entries().map(|(key, _)| partitioner.position(key));
@@ -136,42 +135,28 @@ impl PartitionLookup {
         types: &[CqlType],
         comparator: &ClusteringComparator,
     ) -> Result<Option<u64>> {
-        match (self, found.blocks) {
-            (_, BlockIndex::None) => Ok(None),
-            (PartitionLookup::Big { .. }, BlockIndex::Promoted { .. }) => {
-                let mut spans = Vec::new();
-                let Some(promoted) = self.promoted(found)? else {
-                    return Ok(None);
-                };
-                let (mut low, mut high) = (0, promoted.block_count());
-                let mut offset = None;
-                // The last block that does not begin after the row.
-                while low < high {
-                    let middle = low + (high - low) / 2;
-                    let block = promoted.block(middle, comparator, &mut spans)?;
-                    let first = comparator.parse_name(block.first, &mut spans)?;
-                    if comparator.compare(first, row).is_le() {
-                        offset = Some(block.offset);
-                        low = middle + 1;
-                    } else {
-                        high = middle;
-                    }
-                }
-                Ok(offset)
-            }
-            (
-                PartitionLookup::Bti {
-                    rows: Some(rows), ..
-                },
-                BlockIndex::Rows(at),
-            ) => {
-                let at_rows = |e: FormatError| e.with_file(rows.path(), Component::Rows);
-                let index = RowIndex::parse(rows, at).map_err(at_rows)?;
-                let block = index.floor(types, row).map_err(at_rows)?;
-                Ok(Some(block.offset))
-            }
-            _ => Ok(None),
+        if let Some((index, at_rows)) = self.row_index(found)? {
+            return Ok(Some(index.floor(types, row).map_err(at_rows)?.offset));
         }
+        let Some(promoted) = self.promoted(found)? else {
+            return Ok(None);
+        };
+        let mut spans = Vec::new();
+        let (mut low, mut high) = (0, promoted.block_count());
+        let mut offset = None;
+        // The last block that does not begin after the row.
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let block = promoted.block(middle, comparator, &mut spans)?;
+            let first = comparator.parse_name(block.first, &mut spans)?;
+            if comparator.compare(first, row).is_le() {
+                offset = Some(block.offset);
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        Ok(offset)
     }
 
     /// Begin of each block of a partition, from its first byte; empty for a short one.
@@ -183,33 +168,36 @@ impl PartitionLookup {
         found: &Found,
         comparator: &ClusteringComparator,
     ) -> Result<Vec<u64>> {
+        if let Some((index, at_rows)) = self.row_index(found)? {
+            let mut blocks = index.blocks();
+            let mut offsets = Vec::new();
+            while let Some(block) = blocks.next_block().map_err(&at_rows)? {
+                offsets.push(block.offset);
+            }
+            // The last is the partition's end.
+            offsets.pop();
+            return Ok(offsets);
+        }
+        let Some(promoted) = self.promoted(found)? else {
+            return Ok(Vec::new());
+        };
+        let mut spans = Vec::new();
+        (0..promoted.block_count())
+            .map(|i| Ok(promoted.block(i, comparator, &mut spans)?.offset))
+            .collect()
+    }
+
+    /// The row index of a partition, and what adds the file to an error; `None` if it has none.
+    fn row_index(
+        &self,
+        found: &Found,
+    ) -> Result<Option<(RowIndex<'_>, impl Fn(FormatError) -> FormatError)>> {
         match (self, found.blocks) {
-            (
-                PartitionLookup::Bti {
-                    rows: Some(rows), ..
-                },
-                BlockIndex::Rows(at),
-            ) => {
-                let at_rows = |e: FormatError| e.with_file(rows.path(), Component::Rows);
-                let index = RowIndex::parse(rows, at).map_err(at_rows)?;
-                let mut blocks = index.blocks();
-                let mut offsets = Vec::new();
-                while let Some(block) = blocks.next_block().map_err(at_rows)? {
-                    offsets.push(block.offset);
-                }
-                // The last is the partition's end.
-                offsets.pop();
-                Ok(offsets)
+            (PartitionLookup::Bti { rows, .. }, BlockIndex::Rows(at)) => {
+                let indexed = rows.as_ref().map(|rows| rows_at(rows, at)).transpose()?;
+                Ok(indexed)
             }
-            _ => {
-                let Some(promoted) = self.promoted(found)? else {
-                    return Ok(Vec::new());
-                };
-                let mut spans = Vec::new();
-                (0..promoted.block_count())
-                    .map(|i| Ok(promoted.block(i, comparator, &mut spans)?.offset))
-                    .collect()
-            }
+            _ => Ok(None),
         }
     }
 
@@ -312,8 +300,7 @@ fn place_of(position: PartitionPosition, rows: Option<&MappedFile>) -> Result<Fo
             blocks: BlockIndex::None,
         }),
         (PartitionPosition::Rows(at), Some(rows)) => {
-            let index =
-                RowIndex::parse(rows, at).map_err(|e| e.with_file(rows.path(), Component::Rows))?;
+            let (index, _) = rows_at(rows, at)?;
             Ok(Found {
                 position: index.data_position,
                 blocks: BlockIndex::Rows(at),
@@ -329,7 +316,11 @@ fn place_of(position: PartitionPosition, rows: Option<&MappedFile>) -> Result<Fo
     }
 }
 
-/// Reads a small component whole.
-pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
-    std::fs::read(path).map_err(compactor::Error::file("read", path))
+/// An entry of `Rows.db`, and what adds the file to an error.
+fn rows_at(
+    rows: &MappedFile,
+    at: u64,
+) -> Result<(RowIndex<'_>, impl Fn(FormatError) -> FormatError)> {
+    let at_rows = |e: FormatError| e.with_file(rows.path(), Component::Rows);
+    Ok((RowIndex::parse(rows, at).map_err(at_rows)?, at_rows))
 }

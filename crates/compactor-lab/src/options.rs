@@ -18,8 +18,8 @@ use crate::schedule::Repeats;
 
 pub(crate) mod form;
 
-const MIB: u64 = 1 << 20;
-const GIB: u64 = 1 << 30;
+pub(crate) const MIB: u64 = 1 << 20;
+pub(crate) const GIB: u64 = 1 << 30;
 
 /// Source of the table.
 #[derive(Clone, Debug, PartialEq)]

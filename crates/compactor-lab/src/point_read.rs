@@ -4,7 +4,7 @@
 //! no versions of a row, and makes no result of it. Every SSTable that may have the partition is read.
 
 use std::cmp::Ordering;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use compactor::Result;
@@ -22,7 +22,7 @@ use compactor_sstable::types::CqlType;
 use compactor_sstable::{Component, Error as FormatError};
 
 use crate::data_file::{DataFile, ReadBuffer};
-use crate::lookup::{Found, PartitionLookup, read};
+use crate::lookup::{Found, PartitionLookup};
 
 /// A row that is read repeatedly.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,13 +37,13 @@ pub(crate) struct HotRow {
 /// An SSTable opened for queries.
 #[derive(Debug)]
 pub(crate) struct PointReader {
-    descriptor: Descriptor,
+    pub(crate) descriptor: Descriptor,
     partitioner: Partitioner,
     layout: Arc<Layout>,
     types: Vec<CqlType>,
     filter: Option<BloomFilter>,
-    lookup: PartitionLookup,
-    data: DataFile,
+    pub(crate) lookup: PartitionLookup,
+    pub(crate) data: DataFile,
 }
 
 /// Buffers of a thread that reads from a [`PointReader`].
@@ -75,24 +75,25 @@ impl PointReader {
     /// Damage, something unsupported, or a failed read.
     pub(crate) fn open(io: &Io, data_path: &Path) -> Result<PointReader> {
         let sstable = InputSstable::open(io, data_path, ReadMode::Buffered)?;
-        let descriptor = sstable.descriptor.clone();
-        let filter_path = descriptor.path(Component::Filter);
-        let filter = if sstable.has(Component::Filter) {
-            let parsed = BloomFilter::parse(&read(&filter_path)?, descriptor.version);
-            Some(parsed.map_err(|e| e.with_file(&filter_path, Component::Filter))?)
-        } else {
-            None
-        };
         let types = sstable.header().clustering_types.iter();
         Ok(PointReader {
             types: types.map(|t| t.cql_type.clone()).collect(),
             partitioner: sstable.partitioner,
             layout: Arc::clone(&sstable.layout),
-            filter,
-            lookup: PartitionLookup::open(&descriptor, sstable.partitioner)?,
-            data: DataFile::open(&descriptor)?,
-            descriptor,
+            filter: filter_of(io, &sstable)?,
+            lookup: PartitionLookup::open(&sstable.descriptor, sstable.partitioner)?,
+            data: DataFile::open(&sstable)?,
+            descriptor: sstable.descriptor.clone(),
         })
+    }
+
+    /// Opens those of a table.
+    ///
+    /// # Errors
+    /// As of one.
+    pub(crate) fn open_all(io: &Io, data_paths: &[PathBuf]) -> Result<Vec<PointReader>> {
+        let paths = data_paths.iter();
+        paths.map(|path| PointReader::open(io, path)).collect()
     }
 
     /// Disables readahead: the device's is sized for sequential reads, that of a
@@ -101,18 +102,6 @@ impl PointReader {
     pub(crate) fn expect_random(&self) {
         self.data.expect_random();
         self.lookup.expect_random();
-    }
-
-    pub(crate) fn descriptor(&self) -> &Descriptor {
-        &self.descriptor
-    }
-
-    pub(crate) fn data(&self) -> &DataFile {
-        &self.data
-    }
-
-    pub(crate) fn lookup(&self) -> &PartitionLookup {
-        &self.lookup
     }
 
     /// Searches for a row.
@@ -276,6 +265,22 @@ impl PointReader {
         })?;
         Ok(row.clustering.is_some().then_some(row))
     }
+}
+
+/// The Bloom filter of an SSTable, if it has one.
+///
+/// # Errors
+/// Damage, or a failed read.
+pub(crate) fn filter_of(io: &Io, sstable: &InputSstable) -> Result<Option<BloomFilter>> {
+    if !sstable.has(Component::Filter) {
+        return Ok(None);
+    }
+    let bytes = sstable.read_component(io, ReadMode::Buffered, Component::Filter)?;
+    let path = sstable.descriptor.path(Component::Filter);
+    let filter = BloomFilter::parse(&bytes, sstable.descriptor.version);
+    Ok(Some(
+        filter.map_err(|e| e.with_file(&path, Component::Filter))?,
+    ))
 }
 
 /// Start of reading.

@@ -83,6 +83,31 @@ pub struct Point {
 }
 
 impl Report {
+    /// A report with the name of its section.
+    pub(crate) fn new(
+        experiment: &'static Experiment,
+        end: &End,
+        points: impl IntoIterator<Item = (Value, Comparison)>,
+        warnings: &[Warning],
+        section: Section,
+    ) -> Report {
+        let points = points.into_iter();
+        let points = points.map(|(circumstances, comparison)| Point {
+            circumstances,
+            comparison,
+        });
+        Report {
+            name: section.name.clone(),
+            end: end.clone(),
+            points: points.collect(),
+            warnings: warnings.to_vec(),
+            fio: None,
+            section,
+            picture: None,
+            experiment,
+        }
+    }
+
     /// Title of reports of its kind of experiment.
     pub fn title(&self) -> &'static str {
         self.experiment.title
@@ -129,17 +154,9 @@ fn side_by_side(experiment: &Experiment, reports: &[Report]) -> Table {
         arm: noun,
         ..
     } = *experiment;
-    let comparisons = || {
-        reports
-            .iter()
-            .filter_map(|report| Some(&report.points.first()?.comparison))
-    };
-    let mut arms: Vec<&str> = Vec::new();
-    for arm in comparisons().flat_map(|comparison| &comparison.arms) {
-        if !arms.contains(&arm.arm.as_str()) {
-            arms.push(&arm.arm);
-        }
-    }
+    let points = reports.iter().filter_map(|report| report.points.first());
+    let arms = points.flat_map(|point| &point.comparison.arms);
+    let arms = distinct(arms.map(|arm| arm.arm.as_str()));
     let text = |report: &Report, arm: &str| {
         let found = report.points.first()?.comparison.counted(arm)?;
         let median = headline.unit.text(found.median(headline)?);
@@ -165,6 +182,25 @@ fn side_by_side(experiment: &Experiment, reports: &[Report]) -> Table {
         rows: arms.into_iter().map(row).collect(),
         prose: false,
     }
+}
+
+/// Figures that have a value.
+pub(crate) fn known<const N: usize>(figures: [(Figure, Option<f64>); N]) -> Vec<(Figure, f64)> {
+    let known = figures.into_iter();
+    known
+        .filter_map(|(figure, value)| Some((figure, value?)))
+        .collect()
+}
+
+/// Items without those that were there before.
+pub(crate) fn distinct<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
+    let mut all = Vec::new();
+    for item in items {
+        if !all.contains(&item) {
+            all.push(item);
+        }
+    }
+    all
 }
 
 /// Texts of warnings.

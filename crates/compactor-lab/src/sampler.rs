@@ -10,7 +10,7 @@ use crate::cgroup::MemoryCgroup;
 use crate::clocks::{CpuMeter, process_cpu_ns, thread_cpu_ns};
 use crate::counters;
 use crate::hot_set::HotSet;
-use crate::load::{IntervalReads, Load};
+use crate::load::{Load, Reads};
 use crate::outcome::{CgroupMemory, Cpu, Interval, KernelCounters, Pages, Phase, Sample};
 
 /// Reciprocal of the share of a processor that counting pages may take: each page costs a look, a page that
@@ -19,9 +19,8 @@ const COUNTING_SHARE: u32 = 50;
 /// Directories of an output within one another: staging is one.
 const MOST_DEPTH: u32 = 4;
 
-/// Files, cgroup and device that are sampled.
-#[derive(Debug)]
-pub(crate) struct Watched<'a> {
+/// Files, cgroup, device and load that are sampled.
+pub(crate) struct Sampler<'a> {
     pub(crate) hot: &'a HotSet,
     /// Files of the inputs.
     pub(crate) inputs: &'a [PathBuf],
@@ -30,6 +29,8 @@ pub(crate) struct Watched<'a> {
     pub(crate) cgroup: Option<&'a MemoryCgroup>,
     /// Name of the block device.
     pub(crate) device: Option<&'a str>,
+    pub(crate) load: &'a Load,
+    pub(crate) progress: &'a Progress,
     pub(crate) sample_interval: Duration,
     pub(crate) report_interval: Duration,
 }
@@ -79,19 +80,6 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
-    pub(crate) fn now(watched: &Watched<'_>, load: &Load, progress: &Progress) -> Counters {
-        let other = progress.other_harness_ns.load(Ordering::Relaxed);
-        Counters {
-            cgroup: watched.cgroup.map(MemoryCgroup::memory),
-            vmstat: counters::vmstat(),
-            pressure: counters::pressure(),
-            disk: watched.device.and_then(counters::disk),
-            process_ns: process_cpu_ns(),
-            foreground_ns: load.cpu_ns(),
-            harness_ns: progress.harness.ns() + other,
-        }
-    }
-
     /// Processor time since `earlier`.
     pub(crate) fn cpu_since(&self, earlier: &Counters) -> Cpu {
         let seconds = |now: u64, before: u64| now.saturating_sub(before) as f64 / 1e9;
@@ -119,106 +107,118 @@ pub(crate) struct Seen {
     pub(crate) intervals: Vec<Interval>,
 }
 
-/// Samples until the run is over. `notify` receives each interval, and the number of reads so far.
-pub(crate) fn watch(
-    watched: &Watched<'_>,
-    load: &Load,
-    progress: &Progress,
-    notify: &dyn Fn(&Interval, u64),
-) -> Seen {
-    let mut added_ns = progress.harness.add(thread_cpu_ns());
-    let first = Counters::now(watched, load, progress);
-    let started = Instant::now();
-    let mut seen = Seen::default();
-    let mut interval_from = started;
-    let mut interval_phase = progress.phase();
-    let mut operations = 0;
-    let mut count_at = Duration::ZERO;
-    // Reads before this are in no interval.
-    drop(load.take_interval());
-    let next_of = |count: usize| started + watched.sample_interval * (count as u32 + 1);
-    loop {
-        let is_last = progress.is_over.load(Ordering::Relaxed);
-        let at_s = started.elapsed().as_secs_f64();
-        let is_due = is_last || started.elapsed() >= count_at;
-        let counted = is_due.then(|| {
-            let before = thread_cpu_ns();
-            let counted = Counted::now(watched);
-            let cost = Duration::from_nanos(thread_cpu_ns().saturating_sub(before));
-            count_at = started.elapsed() + cost * COUNTING_SHARE;
-            counted
+impl Sampler<'_> {
+    /// The counters now.
+    pub(crate) fn counters(&self) -> Counters {
+        let (load, progress) = (self.load, self.progress);
+        let other = progress.other_harness_ns.load(Ordering::Relaxed);
+        Counters {
+            cgroup: self.cgroup.map(MemoryCgroup::memory),
+            vmstat: counters::vmstat(),
+            pressure: counters::pressure(),
+            disk: self.device.and_then(counters::disk),
+            process_ns: process_cpu_ns(),
+            foreground_ns: load.cpu_ns(),
+            harness_ns: progress.harness.ns() + other,
+        }
+    }
+
+    /// Samples until the run is over. `notify` receives each interval, and the number of reads so far.
+    pub(crate) fn watch(&self, notify: &dyn Fn(&Interval, u64)) -> Seen {
+        let (load, progress) = (self.load, self.progress);
+        let mut added_ns = progress.harness.add(thread_cpu_ns());
+        let first = self.counters();
+        let started = Instant::now();
+        let mut seen = Seen::default();
+        let mut interval_from = started;
+        let mut interval_phase = progress.phase();
+        let mut operations = 0;
+        let mut count_at = Duration::ZERO;
+        // Reads before this are in no interval.
+        drop(load.take_interval());
+        let next_of = |count: usize| started + self.sample_interval * (count as u32 + 1);
+        loop {
+            let is_last = progress.is_over.load(Ordering::Relaxed);
+            let at_s = started.elapsed().as_secs_f64();
+            let is_due = is_last || started.elapsed() >= count_at;
+            let counted = is_due.then(|| {
+                let before = thread_cpu_ns();
+                let counted = self.count_pages();
+                let cost = Duration::from_nanos(thread_cpu_ns().saturating_sub(before));
+                count_at = started.elapsed() + cost * COUNTING_SHARE;
+                counted
+            });
+            let counted = counted.unwrap_or_default();
+            seen.samples.push(self.sample(&first, at_s, counted));
+            let now = Instant::now();
+            if now - interval_from >= self.report_interval || is_last {
+                let Reads { latency, errors } = load.take_interval();
+                let interval = Interval {
+                    start_s: (interval_from - started).as_secs_f64(),
+                    duration_s: (now - interval_from).as_secs_f64(),
+                    phase: interval_phase,
+                    operations: latency.len(),
+                    errors,
+                    mean_ns: latency.mean(),
+                    p50_ns: latency.value_at_quantile(0.5),
+                    p99_ns: latency.value_at_quantile(0.99),
+                    p999_ns: latency.value_at_quantile(0.999),
+                    max_ns: latency.max(),
+                };
+                operations += interval.operations + interval.errors;
+                notify(&interval, operations);
+                seen.intervals.push(interval);
+                interval_from = now;
+                interval_phase = progress.phase();
+            }
+            added_ns = progress.harness.add(added_ns);
+            if is_last {
+                return seen;
+            }
+            // A slow sample does not make others catch up.
+            let next = next_of(seen.samples.len()).max(Instant::now() + self.sample_interval / 4);
+            while Instant::now() < next && !progress.is_over.load(Ordering::Relaxed) {
+                let left = next.saturating_duration_since(Instant::now());
+                std::thread::sleep(left.min(Duration::from_millis(20)));
+            }
+        }
+    }
+
+    /// Pages of the hot set, the inputs and the outputs.
+    fn count_pages(&self) -> [Option<Pages>; 3] {
+        [
+            self.hot.resident().map(|found| found.hot),
+            pages_of(self.inputs),
+            pages_of(&files_below(self.output, MOST_DEPTH)),
+        ]
+    }
+
+    fn sample(
+        &self,
+        first: &Counters,
+        at_s: f64,
+        [hot, inputs, outputs]: [Option<Pages>; 3],
+    ) -> Sample {
+        let now = self.counters();
+        let cgroup = now.cgroup.map(|found| CgroupMemory {
+            refaults: now.cgroup_refaults_since(first),
+            ..found
         });
-        seen.samples
-            .push(sample(watched, load, progress, &first, at_s, counted));
-        let now = Instant::now();
-        if now - interval_from >= watched.report_interval || is_last {
-            let start_s = (interval_from - started).as_secs_f64();
-            let duration = now - interval_from;
-            let reads = load.take_interval();
-            let interval = interval(&reads, start_s, duration, interval_phase);
-            operations += interval.operations + interval.errors;
-            notify(&interval, operations);
-            seen.intervals.push(interval);
-            interval_from = now;
-            interval_phase = progress.phase();
+        let disk = now.disk.as_ref().zip(first.disk.as_ref());
+        let read_bytes = &self.progress.compaction_read_bytes;
+        Sample {
+            at_s,
+            phase: self.progress.phase(),
+            hot,
+            inputs,
+            outputs,
+            cgroup,
+            vmstat: now.vmstat.since(&first.vmstat),
+            pressure: now.pressure.since(&first.pressure),
+            disk: disk.map(|(now, first)| now.since(first)),
+            cpu: now.cpu_since(first),
+            compaction_read_bytes: read_bytes.load(Ordering::Relaxed),
         }
-        added_ns = progress.harness.add(added_ns);
-        if is_last {
-            return seen;
-        }
-        // A slow sample does not make others catch up.
-        let next = next_of(seen.samples.len()).max(Instant::now() + watched.sample_interval / 4);
-        while Instant::now() < next && !progress.is_over.load(Ordering::Relaxed) {
-            let left = next.saturating_duration_since(Instant::now());
-            std::thread::sleep(left.min(Duration::from_millis(20)));
-        }
-    }
-}
-
-/// Pages in the page cache.
-#[derive(Clone, Copy, Debug, Default)]
-struct Counted {
-    hot: Option<Pages>,
-    inputs: Option<Pages>,
-    outputs: Option<Pages>,
-}
-
-impl Counted {
-    fn now(watched: &Watched<'_>) -> Counted {
-        Counted {
-            hot: watched.hot.resident().map(|found| found.hot),
-            inputs: pages_of(watched.inputs),
-            outputs: pages_of(&files_below(watched.output, MOST_DEPTH)),
-        }
-    }
-}
-
-fn sample(
-    watched: &Watched<'_>,
-    load: &Load,
-    progress: &Progress,
-    first: &Counters,
-    at_s: f64,
-    counted: Option<Counted>,
-) -> Sample {
-    let now = Counters::now(watched, load, progress);
-    let counted = counted.unwrap_or_default();
-    let cgroup = now.cgroup.map(|found| CgroupMemory {
-        refaults: now.cgroup_refaults_since(first),
-        ..found
-    });
-    Sample {
-        at_s,
-        phase: progress.phase(),
-        hot: counted.hot,
-        inputs: counted.inputs,
-        outputs: counted.outputs,
-        cgroup,
-        vmstat: now.vmstat.since(&first.vmstat),
-        pressure: now.pressure.since(&first.pressure),
-        disk: (now.disk.as_ref().zip(first.disk.as_ref())).map(|(now, first)| now.since(first)),
-        cpu: now.cpu_since(first),
-        compaction_read_bytes: progress.compaction_read_bytes.load(Ordering::Relaxed),
     }
 }
 
@@ -258,20 +258,4 @@ pub(crate) fn files_below(directory: &Path, depth: u32) -> Vec<PathBuf> {
         }
     }
     files
-}
-
-fn interval(reads: &IntervalReads, start_s: f64, duration: Duration, phase: Phase) -> Interval {
-    let latency = &reads.latency;
-    Interval {
-        start_s,
-        duration_s: duration.as_secs_f64(),
-        phase,
-        operations: latency.len(),
-        errors: reads.errors,
-        mean_ns: latency.mean(),
-        p50_ns: latency.value_at_quantile(0.5),
-        p99_ns: latency.value_at_quantile(0.99),
-        p999_ns: latency.value_at_quantile(0.999),
-        max_ns: latency.max(),
-    }
 }

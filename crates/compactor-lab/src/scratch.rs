@@ -5,17 +5,6 @@ use std::path::{Path, PathBuf};
 
 use compactor::Error;
 
-/// Name prefix of directories of a purpose.
-fn prefix_of(purpose: &str) -> String {
-    format!("compactor-{purpose}-")
-}
-
-/// A file that is made once the directory is locked. A directory of such a name without it is
-/// not ours.
-fn mark_of(purpose: &str) -> String {
-    format!(".compactor-{purpose}")
-}
-
 /// A directory that is removed when this is dropped.
 #[derive(Debug)]
 pub struct Scratch {
@@ -32,7 +21,9 @@ impl Scratch {
     /// # Errors
     /// If none can be made there.
     pub fn create(parent: &Path, purpose: &str) -> Result<Scratch, Error> {
-        let (prefix, mark) = (prefix_of(purpose), mark_of(purpose));
+        let prefix = format!("compactor-{purpose}-");
+        // A file that is made once the directory is locked. A directory of such a name without it is not ours.
+        let mark = format!(".compactor-{purpose}");
         remove_left_over(parent, &prefix, &mark);
         let directory = tempfile::Builder::new()
             .prefix(&prefix)
@@ -139,7 +130,7 @@ mod tests {
             let path = parent.path().join(name);
             fs::create_dir_all(path.join("data")).unwrap();
             if is_marked {
-                fs::write(path.join(mark_of("demo")), "").unwrap();
+                fs::write(path.join(".compactor-demo"), "").unwrap();
             }
             path
         };

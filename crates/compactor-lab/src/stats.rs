@@ -112,10 +112,9 @@ pub fn ratio_of_repeats(arm: &[(u32, f64)], other: &[(u32, f64)], seed: u64) -> 
 /// whose ratio is not a positive number do not count.
 pub fn paired_ratio(pairs: &[(f64, f64)], seed: u64) -> Option<Ratio> {
     let ratios: Vec<f64> = pairs.iter().filter_map(|&(a, b)| quotient(a, b)).collect();
-    let ratio = median(&ratios)?;
     let (low, high) = interval(seed, |random| median(&resample(&ratios, random)))?;
     Some(Ratio {
-        ratio,
+        ratio: median(&ratios)?,
         low,
         high,
         repeats: ratios.len(),

@@ -15,7 +15,7 @@ use crate::outcome::DataRecord;
 /// Name of the generation of a table.
 pub(crate) const GENERATING: &str = "generating data";
 /// Rows per partition of shapes with a sequence of rows: enough for a promoted index of some blocks.
-pub(crate) const WIDE_ROWS: u32 = 4000;
+const WIDE_ROWS: u32 = 4000;
 /// Outputs on the disk at a time: one that was published, until the next is.
 const OUTPUTS: u64 = 2;
 /// Directory of a generated table.
@@ -60,9 +60,6 @@ impl Table {
                 generated.amount = Amount::Bytes(bytes / u64::from(generated.sstables));
                 generated.version = *version;
                 generated.seed = seed;
-                if shape.has_sequence() {
-                    generated.rows_per_partition = WIDE_ROWS;
-                }
                 Table::generate(generated, observer)
             }
         }
@@ -72,8 +69,14 @@ impl Table {
     ///
     /// # Errors
     /// A failed write, or cancellation.
-    pub(crate) fn generate(options: GenerateOptions, observer: &mut dyn Observer) -> Result<Table> {
+    pub(crate) fn generate(
+        mut options: GenerateOptions,
+        observer: &mut dyn Observer,
+    ) -> Result<Table> {
         let shape = options.shape.name().to_owned();
+        if options.shape.has_sequence() {
+            options.rows_per_partition = WIDE_ROWS;
+        }
         let report = generate(IoOptions::default(), options, observer)?;
         let paths = report.sstables.into_iter().map(|s| s.data_path);
         Table::open(shape, paths.collect())
@@ -111,11 +114,7 @@ impl Table {
 
     /// Every component of every SSTable.
     pub(crate) fn files(&self) -> Vec<PathBuf> {
-        let descriptors = self.data_paths.iter().filter_map(|path| {
-            let file = Descriptor::parse(path).ok()?;
-            Some(file.descriptor)
-        });
-        descriptors.flat_map(|d| components(&d)).collect()
+        components(&self.data_paths)
     }
 
     /// Stored bytes of `Data.db`, which is what a limit on throughput counts.
@@ -135,13 +134,13 @@ impl Table {
     }
 }
 
-pub(crate) fn components(descriptor: &Descriptor) -> Vec<PathBuf> {
-    let paths = Component::ALL.map(|component| descriptor.path(component));
-    paths.into_iter().filter(|path| path.is_file()).collect()
-}
-
-pub(crate) fn disk_len(descriptor: &Descriptor) -> u64 {
-    components(descriptor).iter().map(|path| len_of(path)).sum()
+/// Every component of some SSTables.
+pub(crate) fn components(data_paths: &[PathBuf]) -> Vec<PathBuf> {
+    let files = data_paths
+        .iter()
+        .filter_map(|path| Descriptor::parse(path).ok());
+    let paths = files.flat_map(|file| Component::ALL.map(|c| file.descriptor.path(c)));
+    paths.filter(|path| path.is_file()).collect()
 }
 
 pub(crate) fn len_of(path: &Path) -> u64 {

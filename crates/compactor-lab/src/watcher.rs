@@ -1,9 +1,9 @@
-//! Observer of an experiment, which may stop it.
+//! Observers of an experiment, which may stop it, and of the merges in it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use compactor::{Error, Result};
+use compactor::{Error, Observer, Result};
 use serde::Serialize;
 
 use crate::clocks::unix_ms;
@@ -152,4 +152,38 @@ pub(crate) fn wait(duration: Duration, watcher: &dyn Watcher) -> Result<()> {
 /// Sends a note.
 pub(crate) fn note(watcher: &dyn Watcher, text: &str) {
     watcher.event(&Event::Note { text });
+}
+
+/// Observer that can be cancelled and notes uncompressed bytes read.
+pub(crate) struct Following<C, P> {
+    pub(crate) is_cancelled: C,
+    pub(crate) progress: P,
+}
+
+impl<C: Fn() -> bool, P: FnMut(u64)> Observer for Following<C, P> {
+    fn is_cancelled(&self) -> bool {
+        (self.is_cancelled)()
+    }
+
+    fn progress(&mut self, read_bytes: u64, _rows: u64, _partitions: u64) {
+        (self.progress)(read_bytes);
+    }
+}
+
+/// Observer that reports the progress of work on a number of uncompressed bytes.
+pub(crate) fn watched<'a>(
+    watcher: &'a dyn Watcher,
+    work: &'a str,
+    total_bytes: u64,
+) -> impl Observer + 'a {
+    Following {
+        is_cancelled: || watcher.is_cancelled(),
+        progress: move |done_bytes| {
+            watcher.event(&Event::Progress {
+                work,
+                done_bytes,
+                total_bytes,
+            });
+        },
+    }
 }

@@ -16,7 +16,7 @@ use compactor_sstable::Version;
 use compactor_sstable::compression::info::CompressionParams;
 
 use super::generate::ShapeName;
-use super::lab::common::{Results, begin};
+use super::lab::common::{Results, begin, command};
 use crate::flags::ByteSize;
 use crate::numbers::{DEFAULT_MEMORY, MEMORY, THREADS, besides_program, within};
 use crate::output::say_notes;
@@ -193,13 +193,6 @@ pub struct Args {
     pub results: Results,
 }
 
-impl Args {
-    /// Whether stdout gets one JSON document.
-    pub fn prints_json(&self) -> bool {
-        self.results.prints_json()
-    }
-}
-
 /// Our arms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum ArmName {
@@ -245,6 +238,7 @@ fn options(args: &Args, directory: PathBuf) -> anyhow::Result<BenchOptions> {
             table.sstables().to_vec()
         }
     };
+    let words = command().into_iter().skip(1);
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let mut kinds = Vec::new();
     for kind in args.arms.iter().map(|arm| arm.kind()) {
@@ -258,7 +252,8 @@ fn options(args: &Args, directory: PathBuf) -> anyhow::Result<BenchOptions> {
     generated.version = args.sstable_version;
     generated.compression = compression(args)?;
     Ok(BenchOptions {
-        command: Some(command()),
+        // As another user would type it.
+        command: Some(["compactor".to_owned()].into_iter().chain(words).collect()),
         directory,
         given,
         generated,
@@ -277,14 +272,6 @@ fn options(args: &Args, directory: PathBuf) -> anyhow::Result<BenchOptions> {
         sample_bytes: args.codec_sample.0,
         now_s: now.map_or(0, |now| i64::try_from(now.as_secs()).unwrap_or(0)),
     })
-}
-
-/// The command line, as another user would type it.
-fn command() -> Vec<String> {
-    let mut words = vec!["compactor".to_owned()];
-    let rest = std::env::args_os().skip(1);
-    words.extend(rest.map(|word| word.to_string_lossy().into_owned()));
-    words
 }
 
 fn compression(args: &Args) -> anyhow::Result<Option<CompressionParams>> {

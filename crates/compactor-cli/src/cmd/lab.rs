@@ -12,6 +12,8 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
+use common::ReportFormat;
+
 /// Measure the effect of a compaction on concurrent reads, the cost of reads by chunk length, and writes by fan-out.
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -32,13 +34,14 @@ enum Experiment {
 impl Args {
     /// Whether stdout gets one JSON document.
     pub fn prints_json(&self) -> bool {
-        match &self.experiment {
-            Experiment::Interference(args) => args.common.results.prints_json(),
-            Experiment::ChunkLength(args) => args.common.results.prints_json(),
-            Experiment::FanOut(args) => args.results.prints_json(),
-            Experiment::Report(args) => args.prints_json(),
-            Experiment::Fio(args) => args.results.prints_json(),
-        }
+        let format = match &self.experiment {
+            Experiment::Interference(args) => args.common.results.format,
+            Experiment::ChunkLength(args) => args.common.results.format,
+            Experiment::FanOut(args) => args.results.format,
+            Experiment::Report(args) => args.format,
+            Experiment::Fio(args) => args.results.format,
+        };
+        format == ReportFormat::Json
     }
 }
 

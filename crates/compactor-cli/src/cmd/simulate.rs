@@ -91,13 +91,6 @@ pub struct Args {
     pub format: ReportFormat,
 }
 
-impl Args {
-    /// Form of an error on stdout.
-    pub fn prints_json(&self) -> bool {
-        self.format == ReportFormat::Json
-    }
-}
-
 /// Several simulations.
 #[derive(Serialize)]
 struct Runs<'a> {
@@ -153,12 +146,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         file.write(&document.to_html())?;
         say(format_args!("report with charts: {}", path.display()));
     }
-    let printed = print(&match (args.format, &runs[..]) {
-        (ReportFormat::Text, _) => document.to_text(),
-        (ReportFormat::Markdown, _) => document.to_markdown(),
-        (ReportFormat::Json, [only]) => serde_json::to_string_pretty(only)?,
-        (ReportFormat::Json, runs) => serde_json::to_string_pretty(&Runs { runs })?,
-    })?;
+    let json = || match &runs[..] {
+        [only] => serde_json::to_string_pretty(only),
+        runs => serde_json::to_string_pretty(&Runs { runs }),
+    };
+    let printed = print(&args.format.text(&document, json)?)?;
     Ok(match left_out {
         0 => printed,
         // As `plan`.

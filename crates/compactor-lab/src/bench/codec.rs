@@ -49,7 +49,7 @@ pub(super) fn codec(request: &Request, observer: &mut dyn Observer) -> Result<Co
     let (mut pieces, decompressors) = read_sample(request, observer)?;
     let sample_bytes = decompress_first(&mut pieces, &decompressors)?;
     let params = request.compression.as_ref().map(CompressionParams::from);
-    let mut passes: Vec<[Took; 2]> = Vec::new();
+    let mut passes: Vec<[f64; 4]> = Vec::new();
     let begun = Instant::now();
     while passes.len() < FEWEST_PASSES
         || (passes.len() < MOST_PASSES && begun.elapsed().as_secs_f64() < LONG_ENOUGH_S)
@@ -57,33 +57,27 @@ pub(super) fn codec(request: &Request, observer: &mut dyn Observer) -> Result<Co
         if observer.is_cancelled() {
             return Err(Error::Cancelled);
         }
-        let decompress = timed(request.threads, &pieces, || {
+        let [wall_s, cpu_s] = timed(request.threads, &pieces, || {
             decompression(decompressors.clone())
         })?;
         let compress = match &params {
-            None => Took::default(),
+            None => [0.0; 2],
             Some(params) => timed(request.threads, &pieces, || compression(params))?,
         };
-        passes.push([decompress, compress]);
+        passes.push([wall_s, compress[0], cpu_s, compress[1]]);
     }
-    let of = |number: fn(&[Took; 2]) -> f64| {
-        median(&passes.iter().map(number).collect::<Vec<_>>()).unwrap_or(0.0)
-    };
+    let [decompress_s, compress_s, decompress_cpu_s, compress_cpu_s] = [0, 1, 2, 3].map(|at| {
+        let numbers: Vec<f64> = passes.iter().map(|pass| pass[at]).collect();
+        median(&numbers).unwrap_or(0.0)
+    });
     Ok(CodecTimes {
         sample_bytes,
         passes: u32::try_from(passes.len()).unwrap_or(u32::MAX),
-        decompress_s: of(|[decompress, _]| decompress.wall_s),
-        compress_s: of(|[_, compress]| compress.wall_s),
-        decompress_cpu_s: of(|[decompress, _]| decompress.cpu_s),
-        compress_cpu_s: of(|[_, compress]| compress.cpu_s),
+        decompress_s,
+        compress_s,
+        decompress_cpu_s,
+        compress_cpu_s,
     })
-}
-
-/// Time of a pass over all pieces.
-#[derive(Clone, Copy, Debug, Default)]
-struct Took {
-    wall_s: f64,
-    cpu_s: f64,
 }
 
 /// Reads the stored bytes of the sample.
@@ -224,12 +218,12 @@ fn compression(params: &CompressionParams) -> Result<impl FnMut(&Piece) -> Resul
     })
 }
 
-/// Times one pass over all pieces; `new` makes the work of a thread.
+/// Times one pass over all pieces: seconds, and processor seconds. `new` makes the work of a thread.
 fn timed<W: FnMut(&Piece) -> Result<()>>(
     threads: usize,
     pieces: &[Piece],
     new: impl Fn() -> Result<W> + Sync,
-) -> Result<Took> {
+) -> Result<[f64; 2]> {
     let next = AtomicUsize::new(0);
     let before = Usage::now();
     let started = Instant::now();
@@ -240,10 +234,9 @@ fn timed<W: FnMut(&Piece) -> Result<()>>(
         }
         Ok(())
     })?;
-    Ok(Took {
-        wall_s: started.elapsed().as_secs_f64(),
-        cpu_s: Usage::now().since(&before).cpu.as_secs_f64(),
-    })
+    let wall = started.elapsed();
+    let cpu = Usage::now().since(&before).cpu;
+    Ok([wall, cpu].map(|time| time.as_secs_f64()))
 }
 
 #[cfg(test)]

@@ -86,18 +86,14 @@ impl BenchOptions {
     /// # Errors
     /// No arm, no modes or number of compactors for arms that need some, or nothing to repeat.
     pub(super) fn check(&self) -> Result<()> {
-        if self.kinds.is_empty() && self.external.is_empty() {
-            return Err(Error::invalid("there is no arm to run"));
-        }
-        if self.pairs.is_empty() {
-            return Err(Error::invalid("there are no modes to read and write in"));
-        }
-        if self.compactors.is_empty() {
-            return Err(Error::invalid("there is no number of compactors"));
-        }
-        if self.repeats == 0 {
-            return Err(Error::invalid("nothing is measured in 0 repeats"));
-        }
-        Ok(())
+        let has_arm = !self.kinds.is_empty() || !self.external.is_empty();
+        let text = match () {
+            () if !has_arm => "there is no arm to run",
+            () if self.pairs.is_empty() => "there are no modes to read and write in",
+            () if self.compactors.is_empty() => "there is no number of compactors",
+            () if self.repeats == 0 => "nothing is measured in 0 repeats",
+            () => return Ok(()),
+        };
+        Err(Error::invalid(text))
     }
 }

@@ -3,22 +3,14 @@
 use serde::Serialize;
 
 use super::{ArmKind, BenchOptions, CodecTimes, Compression, IoPair};
-use crate::outcome::{Attempt, DataRecord, End, Environment, Warning};
-
-/// Version of the shape of the JSON document.
-pub const FORMAT_VERSION: u32 = 1;
+use crate::outcome::{Attempt, Course, DataRecord, End, Environment, Warning};
 
 /// Outcome of one `compactor bench`.
 #[derive(Clone, Debug, Serialize)]
 pub struct BenchOutcome {
-    /// Version of the shape of the document: 1.
-    pub format_version: u32,
-    /// Time of the start, milliseconds since 1970.
-    pub started_at_ms: u64,
-    /// Duration.
-    pub elapsed_s: f64,
-    /// Whether all runs took place.
-    pub end: End,
+    /// Time of the experiment, and whether it was stopped.
+    #[serde(flatten)]
+    pub course: Course,
     /// Options, defaults filled in.
     pub options: BenchOptions,
     /// Machine that it took place on.
@@ -100,6 +92,6 @@ impl ArmOutcome {
 impl BenchOutcome {
     /// Whether every arm ran in every repeat and did what it claims.
     pub fn is_sound(&self) -> bool {
-        self.end == End::Complete && self.arms.iter().all(ArmOutcome::is_sound)
+        self.course.end == End::Complete && self.arms.iter().all(ArmOutcome::is_sound)
     }
 }

@@ -39,7 +39,7 @@ pub(super) fn examine(
         facts.bytes += sstable.disk_len();
         facts.uncompressed_bytes += sstable.data_len();
         facts.rows += u64::try_from(sstable.statistics.stats.total_rows).unwrap_or_default();
-        let mut files: Vec<PathBuf> = components(&sstable.descriptor);
+        let mut files: Vec<PathBuf> = components(std::slice::from_ref(path));
         files.sort();
         for file in files {
             sums.extend(file.file_name().unwrap_or_default().as_encoded_bytes());

@@ -1,29 +1,26 @@
 //! Runs of a bench: every repeat has each arm once, in an order of its own.
 
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use compactor::{Error, Result};
+use compactor::{Error, Observer, Result};
 
-use super::inputs::{self, make_ready, needed_bytes};
 use super::options::GC_GRACE_S;
-use super::outcome::FORMAT_VERSION;
 use super::process::{External, run_ours};
 use super::{
     ArmKind, ArmOutcome, BenchOptions, BenchOutcome, BenchRun, Done, OutputFacts, Reply, Request,
     Work, output, work,
 };
 use crate::caveats::Warnings;
-use crate::observer::{Following, watched};
-use crate::outcome::{Attempt, End, Environment, Warning};
+use crate::outcome::{Attempt, Environment, Warning};
 use crate::random::Random;
 use crate::report::units::bytes;
 use crate::schedule::{Repeats, Schedule};
 use crate::scratch::OutputDirectory;
-use crate::session::{Session, end_of, report_warnings};
-use crate::table::{GENERATING, Table, require_room};
-use crate::watcher::{Event, Plan, Watcher, note};
+use crate::session::Session;
+use crate::table::{GENERATING, Table, components, len_of, require_room};
+use crate::watcher::{Event, Following, Plan, Watcher, note, watched};
 use crate::{report, warnings};
 
 /// Stream of random numbers of the seed, for the order of runs.
@@ -31,7 +28,7 @@ const STREAM: u64 = 0x6265_6e63;
 
 /// Measures all arms. `program bench-arm` has to [`serve`](super::serve) a request. Whatever is
 /// made on the disk is below `options.directory` and removed at the end, and so are processes. If the
-/// watcher stops it, what was measured until then is returned, with [`End::Interrupted`].
+/// watcher stops it, what was measured until then is returned, with [`End::Interrupted`](crate::outcome::End::Interrupted).
 ///
 /// # Errors
 /// Options that make no sense, no room, a merge that fails, a command that does not introduce itself,
@@ -48,55 +45,53 @@ pub fn run(options: &BenchOptions, program: &Path, watcher: &dyn Watcher) -> Res
     );
     note(watcher, &text);
     require_room(&directory, needed)?;
-    let session = Session::begin(&directory, "bench", None)?;
-    let warnings = warnings_of(&session.environment);
-    report_warnings(&warnings, watcher);
+    let session = Session::begin(&directory, "bench", None, watcher)?;
+    let warnings = session.warn(warnings_of(&session.environment));
     // Ended before the directory is removed, which is dropped later.
     let externals = options.external.iter();
     let externals = externals.map(|command| External::start(command, watcher));
     let externals = externals.collect::<Result<_>>()?;
-    let scratch = session.scratch.path();
     let mut observer = watched(watcher, GENERATING, options.generated_bytes());
-    let inputs = inputs::prepare(options, scratch, &mut observer)?;
-    note(watcher, "merging once, to know the output");
+    let inputs = inputs(options, session.directory(), &mut observer)?;
+    session.note("merging once, to know the output");
     let mut bench = Bench {
         options,
         program,
-        watcher,
-        scratch,
-        expected: reference(options, &inputs, scratch, watcher)?,
+        session: &session,
+        expected: reference(options, &inputs, &session)?,
         compacted: None,
         inputs,
         externals,
     };
-    let mut outcome = BenchOutcome {
-        format_version: FORMAT_VERSION,
-        started_at_ms: session.started_at_ms,
-        elapsed_s: 0.0,
-        end: End::Complete,
-        options: options.clone(),
-        environment: session.environment.clone(),
-        data: bench.inputs.record.clone(),
-        data_file_bytes: bench.inputs.data_file_bytes(),
-        output: bench.expected.clone(),
-        arms: bench.arms(),
-        warnings,
-    };
-    let runs = bench.rounds(&mut outcome.arms);
-    let all_runs = outcome.arms.iter().flat_map(|arm| &arm.runs);
+    let mut arms = bench.arms();
+    let runs = bench.rounds(&mut arms);
+    let all_runs = arms.iter().flat_map(|arm| &arm.runs);
     let has_runs = all_runs.into_iter().any(|run| run.attempt.counts());
-    outcome.end = end_of(runs, has_runs)?;
-    drop(bench);
-    outcome.elapsed_s = session.finish()?;
-    Ok(outcome)
+    let Bench {
+        inputs,
+        expected,
+        externals,
+        ..
+    } = bench;
+    drop(externals);
+    let environment = session.environment.clone();
+    Ok(BenchOutcome {
+        options: options.clone(),
+        environment,
+        data_file_bytes: inputs.data_file_bytes(),
+        course: session.finish(runs, has_runs)?,
+        data: inputs.record,
+        output: expected,
+        arms,
+        warnings,
+    })
 }
 
 /// Context of all runs.
 struct Bench<'a> {
     options: &'a BenchOptions,
     program: &'a Path,
-    watcher: &'a dyn Watcher,
-    scratch: &'a Path,
+    session: &'a Session<'a>,
     inputs: Table,
     expected: OutputFacts,
     /// Output of the first compaction.
@@ -106,63 +101,47 @@ struct Bench<'a> {
 
 impl Bench<'_> {
     fn arms(&self) -> Vec<ArmOutcome> {
-        let arm = |name: String, kind, io, notes: Vec<String>| ArmOutcome {
+        let arm = |name: String, kind, io| ArmOutcome {
             name,
             kind,
             io,
             compactors: None,
-            notes,
+            notes: Vec::new(),
             runs: Vec::new(),
             failure: None,
         };
-        let wants = |kind| self.options.kinds.contains(&kind);
-        let mut arms = Vec::new();
-        let pairs = |kind| self.options.pairs.iter().filter(move |_| wants(kind));
-        for pair in pairs(ArmKind::Merge) {
-            let name = format!("merge {pair}");
-            arms.push(arm(name, ArmKind::Merge, Some(*pair), Vec::new()));
-        }
-        for pair in pairs(ArmKind::Compact) {
-            arms.extend(
-                self.options
-                    .compactors
-                    .iter()
-                    .map(|&compactors| ArmOutcome {
-                        compactors: Some(compactors),
-                        ..arm(
-                            format!("compact {pair}, {compactors} at a time"),
-                            ArmKind::Compact,
-                            Some(*pair),
-                            Vec::new(),
-                        )
-                    }),
-            );
-        }
-        for pair in pairs(ArmKind::Copy) {
-            let name = format!("copy {pair}");
-            arms.push(arm(name, ArmKind::Copy, Some(*pair), Vec::new()));
-        }
-        let has_codec =
+        let options = self.options;
+        let wants = |kind| options.kinds.contains(&kind);
+        let pairs = |kind| options.pairs.iter().filter(move |_| wants(kind));
+        let of_pairs = |name: &'static str, kind| {
+            pairs(kind).map(move |pair| arm(format!("{name} {pair}"), kind, Some(*pair)))
+        };
+        let compacts = of_pairs("compact", ArmKind::Compact).flat_map(|arm| {
+            options
+                .compactors
+                .iter()
+                .map(move |&compactors| ArmOutcome {
+                    name: format!("{}, {compactors} at a time", arm.name),
+                    compactors: Some(compactors),
+                    ..arm.clone()
+                })
+        });
+        let merges = of_pairs("merge", ArmKind::Merge);
+        let copies = of_pairs("copy", ArmKind::Copy);
+        let mut arms: Vec<ArmOutcome> = merges.chain(compacts).chain(copies).collect();
+        let is_compressed =
             self.inputs.record.compressor.is_some() || self.expected.compression.is_some();
-        match (wants(ArmKind::Codec), has_codec) {
-            (true, true) => arms.push(arm("codec".to_owned(), ArmKind::Codec, None, Vec::new())),
-            (true, false) => {
-                note(
-                    self.watcher,
-                    "neither inputs nor output are compressed: no arm codec",
-                );
-            }
-            (false, _) => {}
+        if wants(ArmKind::Codec) && is_compressed {
+            arms.push(arm("codec".to_owned(), ArmKind::Codec, None));
+        } else if wants(ArmKind::Codec) {
+            let text = "neither inputs nor output are compressed: no arm codec";
+            self.session.note(text);
         }
-        for external in &self.externals {
-            let hello = &external.introduction;
-            arms.push(arm(
-                hello.name.clone(),
-                ArmKind::External,
-                None,
-                hello.notes.clone(),
-            ));
-        }
+        let introduced = self.externals.iter().map(|external| &external.introduction);
+        arms.extend(introduced.map(|it| ArmOutcome {
+            notes: it.notes.clone(),
+            ..arm(it.name.clone(), ArmKind::External, None)
+        }));
         arms
     }
 
@@ -181,17 +160,17 @@ impl Bench<'_> {
             if arm.failure.is_some() {
                 return Ok(());
             }
-            self.watcher.event(&Event::RunStarted(&plan));
+            self.session.watcher.event(&Event::RunStarted(&plan));
             match self.one(arm, external, plan.repeat)? {
                 Ok(done) => {
                     let run = self.run_of(arm.kind, done, &plan);
                     let bytes = self.inputs.record.uncompressed_bytes;
                     let measured = report::bench::measured(arm, &run, bytes);
-                    self.watcher.event(&Event::RunEnded(&measured));
+                    self.session.watcher.event(&Event::RunEnded(&measured));
                     arm.runs.push(run);
                 }
                 Err(reason) => {
-                    note(self.watcher, &format!("{} failed: {reason}", arm.name));
+                    self.session.note(&format!("{} failed: {reason}", arm.name));
                     arm.failure = Some(reason);
                 }
             }
@@ -207,10 +186,11 @@ impl Bench<'_> {
         external: usize,
         repeat: u32,
     ) -> Result<std::result::Result<Done, String>> {
-        let is_cancelled = || self.watcher.is_cancelled();
-        let output = OutputDirectory::create(self.scratch.join("output"))?;
+        let (scratch, watcher) = (self.session.directory(), self.session.watcher);
+        let is_cancelled = || watcher.is_cancelled();
+        let output = OutputDirectory::create(scratch.join("output"))?;
         make_ready(&self.inputs, self.options.warm)?;
-        let mut request = request(self.options, &self.inputs, self.scratch, &output.path);
+        let mut request = request(self.options, &self.inputs, scratch, &output.path);
         request.compression.clone_from(&self.expected.compression);
         // Others may have to copy it: once is enough.
         request.keep_output = arm.kind != ArmKind::External || repeat == 0;
@@ -227,12 +207,12 @@ impl Bench<'_> {
             request.io = pair;
         }
         // What was removed or written before is not to be written while something else is measured.
-        if let Ok(directory) = File::open(self.scratch) {
+        if let Ok(directory) = File::open(scratch) {
             let _ = rustix::fs::syncfs(directory);
         }
         let reply = match (arm.kind, self.externals.get_mut(external)) {
-            (ArmKind::External, Some(external)) => external.run(&request, self.watcher)?,
-            _ => run_ours(self.program, &request, self.watcher)?,
+            (ArmKind::External, Some(external)) => external.run(&request, watcher)?,
+            _ => run_ours(self.program, &request, watcher)?,
         };
         let mut done = match reply {
             Reply::Done(done) => done,
@@ -296,13 +276,8 @@ fn request(options: &BenchOptions, inputs: &Table, scratch: &Path, output: &Path
 }
 
 /// Merges in this process, where an error has its full text.
-fn reference(
-    options: &BenchOptions,
-    inputs: &Table,
-    scratch: &Path,
-    watcher: &dyn Watcher,
-) -> Result<OutputFacts> {
-    let is_cancelled = || watcher.is_cancelled();
+fn reference(options: &BenchOptions, inputs: &Table, session: &Session<'_>) -> Result<OutputFacts> {
+    let (scratch, is_cancelled) = (session.directory(), || session.watcher.is_cancelled());
     let mut observer = Following {
         is_cancelled,
         progress: |_| (),
@@ -320,6 +295,61 @@ fn reference(
              there is nothing to compare",
         )
     })
+}
+
+/// The most bytes below the directory at a time: generated inputs, the output of one run, and a second one
+/// where an external command copies its own, or a compaction merges outputs again.
+fn needed_bytes(options: &BenchOptions) -> u64 {
+    let merges_again = options.kinds.contains(&ArmKind::Compact);
+    let outputs = if options.external.is_empty() && !merges_again {
+        1
+    } else {
+        2
+    };
+    match options.given.is_empty() {
+        true => options.generated_bytes().saturating_mul(1 + outputs),
+        false => {
+            let files = components(&options.given);
+            let bytes: u64 = files.iter().map(|path| len_of(path)).sum();
+            bytes.saturating_mul(outputs)
+        }
+    }
+}
+
+/// Generates them below `directory`, or takes what was given.
+///
+/// # Errors
+/// A failed write, damage in what was given, or cancellation.
+fn inputs(options: &BenchOptions, directory: &Path, observer: &mut dyn Observer) -> Result<Table> {
+    if !options.given.is_empty() {
+        // Arms run elsewhere than this process.
+        let absolute =
+            |path: &PathBuf| std::path::absolute(path).map_err(Error::file("find", path));
+        let paths = options.given.iter().map(absolute);
+        return Table::open("given".to_owned(), paths.collect::<Result<_, _>>()?);
+    }
+    let mut generated = options.generated.clone();
+    generated.output_directory = directory.join("inputs");
+    generated.keyspace = "bench".to_owned();
+    generated.seed = options.seed;
+    generated.now_s = options.now_s;
+    Table::generate(generated, observer)
+}
+
+/// Drops the inputs from the page cache, or reads them into it.
+///
+/// # Errors
+/// The system's.
+fn make_ready(table: &Table, warm: bool) -> Result<()> {
+    if !warm {
+        return table.drop_pages();
+    }
+    for path in table.files() {
+        let mut file = File::open(&path).map_err(Error::file("open", &path))?;
+        let read = std::io::copy(&mut file, &mut std::io::sink());
+        read.map_err(Error::file("read", &path))?;
+    }
+    Ok(())
 }
 
 fn warnings_of(environment: &Environment) -> Vec<Warning> {

@@ -4,12 +4,17 @@ use std::io::{BufRead, Write};
 use std::time::Instant;
 
 use compactor::process::Usage;
-use compactor::{MergeReport, MergeRequest, Observer, Purging, Resources, Result, Scope, Table};
-use compactor_io::{ReadMode, WriteMode};
+use compactor::{
+    Error, MergeReport, MergeRequest, Observer, Purging, Resources, Result, Scope, Table,
+};
+use compactor_io::{
+    Io, IoOptions, ReadMode, ReadaheadOptions, SequentialReader, WriteMode, WriterOptions,
+    sync_directory,
+};
 
 use rustix::process::{Signal, set_parent_process_death_signal};
 
-use super::{Done, IoPair, Reply, Request, Work, codec, copy, read_line, write_line};
+use super::{Done, IoPair, Reply, Request, Work, codec, read_line, write_line};
 
 /// Carries out the one request that is read, and answers it. If its parent dies, this process is asked
 /// to stop, as with Ctrl-C.
@@ -49,7 +54,7 @@ fn carry_out(request: &Request, observer: &mut (dyn Observer + Send)) -> Result<
             done.otherwise = otherwise(&report);
         }
         Work::Compact => compact(request, observer)?,
-        Work::Copy => (done.io, done.otherwise) = copy::copy(request, observer)?,
+        Work::Copy => (done.io, done.otherwise) = copy(request, observer)?,
         Work::Codec => done.codec = Some(codec::codec(request, observer)?),
     }
     done.wall_s = started.elapsed().as_secs_f64();
@@ -101,6 +106,40 @@ fn compact(request: &Request, observer: &mut (dyn Observer + Send)) -> Result<()
     compacted.error.map_or(Ok(()), Err)
 }
 
+/// Copies every byte of the inputs' `Data.db`, read and written as a merge does: the inputs, one after the other, and returns the modes that were used and what was done
+/// otherwise than asked.
+///
+/// # Errors
+/// A failed read or write, or cancellation.
+fn copy(request: &Request, observer: &mut dyn Observer) -> Result<(Option<IoPair>, Vec<String>)> {
+    let io = Io::new(IoOptions::default())?;
+    let mut used = None;
+    let mut done_bytes = 0;
+    for (number, path) in request.inputs.iter().enumerate() {
+        let input = io.open(path, request.io.read)?;
+        let read = input.mode();
+        let options = WriterOptions {
+            expected_len: Some(input.len()),
+            ..WriterOptions::default()
+        };
+        let target = request.output.join(number.to_string());
+        let mut writer = io.create(&target, request.io.write, options)?;
+        let mut reader = SequentialReader::whole(input, ReadaheadOptions::default());
+        while let Some(extent) = reader.next()? {
+            if observer.is_cancelled() {
+                return Err(Error::Cancelled);
+            }
+            writer.write_all(&extent)?;
+            done_bytes += extent.len() as u64;
+            observer.progress(done_bytes, 0, 0);
+        }
+        let write = writer.finish()?.mode;
+        used = Some(IoPair { read, write });
+    }
+    sync_directory(&request.output)?;
+    Ok((used, io.notes()))
+}
+
 fn modes_of(report: &MergeReport) -> Option<IoPair> {
     Some(IoPair {
         read: report.io.read_mode.parse().ok()?,
@@ -125,6 +164,8 @@ fn otherwise(report: &MergeReport) -> Vec<String> {
 pub(super) mod tests {
     use std::path::Path;
 
+    use compactor::NoObserver;
+
     use super::*;
 
     /// A request without inputs.
@@ -146,6 +187,35 @@ pub(super) mod tests {
             gc_before_s: 1_799_000_000,
             compression: None,
             sample_bytes: 1 << 20,
+        }
+    }
+
+    #[test]
+    fn every_byte_arrives_in_every_mode() {
+        let temp = tempfile::tempdir().unwrap();
+        let mut request = request(temp.path(), Work::Copy);
+        for (number, len) in [0usize, 1, 5000, 3 << 20].into_iter().enumerate() {
+            let path = temp.path().join(format!("input-{number}"));
+            let bytes: Vec<u8> = (0..len).map(|at| (at % 251) as u8).collect();
+            std::fs::write(&path, bytes).unwrap();
+            request.inputs.push(path);
+        }
+        let pairs = [
+            (ReadMode::Auto, WriteMode::Auto),
+            (ReadMode::Buffered, WriteMode::Trickle),
+            (ReadMode::DontNeed, WriteMode::Buffered),
+        ];
+        for (read, write) in pairs {
+            request.io = IoPair { read, write };
+            request.output = temp.path().join(request.io.to_string().replace('/', "-"));
+            std::fs::create_dir(&request.output).unwrap();
+            let (used, _) = copy(&request, &mut NoObserver).unwrap();
+            let used = used.unwrap();
+            assert!(used.read != ReadMode::Auto && used.write != WriteMode::Auto);
+            for (number, input) in request.inputs.iter().enumerate() {
+                let copied = std::fs::read(request.output.join(number.to_string())).unwrap();
+                assert!(copied == std::fs::read(input).unwrap(), "{number}");
+            }
         }
     }
 }

@@ -122,7 +122,7 @@ fn a_group_is_entered_read_and_left_in_either_hierarchy() {
         )
         .unwrap();
         let group = MemoryCgroup::enter_as(&fake.process(), 1 << 29).unwrap();
-        assert_eq!(group.hierarchy(), hierarchy);
+        assert_eq!(group.hierarchy, hierarchy);
         let made = fake.made_in("fs/slice/own");
         let (limit, swap, usage, stat) = match hierarchy {
             Hierarchy::V1 => (

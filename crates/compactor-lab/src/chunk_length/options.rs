@@ -8,11 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use super::variant::{Compressor, Variant};
 use crate::arm::Arm;
-use crate::options::{Distribution, Setup, form, is_rate, refuse_twice};
+use crate::options::{Distribution, GIB, MIB, Setup, form, is_rate, refuse_twice};
 
 const KIB: u32 = 1 << 10;
-const MIB: u64 = 1 << 20;
-const GIB: u64 = 1 << 30;
 
 /// Options of a comparison of chunk lengths and compressors, and their record in its outcome.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

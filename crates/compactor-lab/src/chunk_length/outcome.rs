@@ -5,24 +5,16 @@ use serde::{Deserialize, Serialize};
 
 use super::options::ChunkLengthOptions;
 use super::variant::Variant;
-use crate::outcome::{Attempt, DataRecord, End, Environment, Experiment, Latency, Warning};
-
-/// Version of the shape of the JSON document. A reader refuses versions that it does not know.
-pub const FORMAT_VERSION: u32 = 1;
+use crate::outcome::{Attempt, Course, DataRecord, Environment, Experiment, Latency, Warning};
 
 /// Outcome of one `compactor lab chunk-length`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ChunkLengthOutcome {
     /// Always [`Experiment::ChunkLength`].
     pub experiment: Experiment,
-    /// [`FORMAT_VERSION`].
-    pub format_version: u32,
-    /// Time of the start, milliseconds since 1970.
-    pub started_at_ms: u64,
-    /// Duration, including making data and removing files.
-    pub elapsed_s: f64,
-    /// Whether all runs that were planned took place.
-    pub end: End,
+    /// Time of the experiment, and whether it was stopped.
+    #[serde(flatten)]
+    pub course: Course,
     /// Options, defaults filled in.
     pub options: ChunkLengthOptions,
     /// Machine that it took place on.
@@ -41,14 +33,6 @@ pub struct ChunkLengthOutcome {
     pub runs: Vec<VariantRun>,
     /// Caveats about the numbers, sentences.
     pub warnings: Vec<Warning>,
-}
-
-impl ChunkLengthOutcome {
-    /// All runs of a variant that are to be compared: valid and no warm-up, by repeat.
-    pub fn counted(&self, variant: Variant) -> impl Iterator<Item = &VariantRun> {
-        let runs = self.runs.iter();
-        runs.filter(move |run| run.variant == variant && run.attempt.counts())
-    }
 }
 
 /// The rows as one variant stores them.
@@ -142,12 +126,6 @@ impl Reading {
     /// Reads that were completed.
     pub fn completed(&self) -> f64 {
         self.latency.achieved_per_s * self.latency.duration_s
-    }
-
-    /// Average of a total per read; `None` without reads.
-    pub fn per_read(&self, total: f64) -> Option<f64> {
-        let reads = self.completed();
-        (reads > 0.0).then(|| total / reads)
     }
 }
 

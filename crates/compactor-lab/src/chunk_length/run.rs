@@ -1,44 +1,53 @@
 //! Run of a variant: drop the caches, read until they are filled again, measure alone and during a
 //! compaction.
 
-use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use compactor::{Error, Result};
+use compactor::{Error, ErrorKind, Result};
 use compactor_io::{Io, IoOptions, ReadMode, WriteMode};
 
-use super::background::Background;
 use super::options::ChunkLengthOptions;
 use super::outcome::{BackgroundRecord, Reading, Reads, VariantRun};
 use super::written::Written;
 use crate::arm::Arm;
 use crate::caveats::Warnings;
 use crate::cgroup::MemoryCgroup;
-use crate::foreground::{ForegroundReader, LiveSstables, draw};
+use crate::compaction::Compactions;
+use crate::foreground::{ForegroundReader, LiveSstables};
 use crate::hot_set::HotSet;
-use crate::load::{Load, LoadResult, Pace};
+use crate::load::{Load, Pace};
 use crate::outcome::{Phase, Warning};
 use crate::random::Draw;
+use crate::scratch::OutputDirectory;
+use crate::session::Session;
 use crate::table::Table;
 use crate::validity::keeps_schedule;
-use crate::watcher::{Plan, Watcher, wait};
+use crate::watcher::{Plan, wait};
 
 /// Reads before a measurement at a rate, so that the threads have begun and the queue is what it is.
 pub(super) const SETTLE: Duration = Duration::from_millis(300);
 
 /// Context of all runs.
-#[derive(Debug)]
 pub(super) struct Bench<'a> {
     pub(super) options: &'a ChunkLengthOptions,
+    pub(super) session: &'a Session<'a>,
     /// Table that is compacted.
     pub(super) source: &'a Table,
-    pub(super) hot: &'a Arc<HotSet>,
-    /// Directory for the output of a compaction.
-    pub(super) directory: &'a Path,
+    pub(super) hot: Arc<HotSet>,
     pub(super) cgroup: Option<&'a MemoryCgroup>,
     /// `None` while it is not known.
     pub(super) rate_per_s: Option<f64>,
+}
+
+/// Compactions of one table during the reads, for as long as these take.
+#[derive(Debug, Default)]
+struct Background {
+    /// Stops the one that is running, and begins no other.
+    is_over: AtomicBool,
+    /// Uncompressed bytes read so far, over all of them.
+    read_bytes: AtomicU64,
 }
 
 /// Context of the measurements of a run.
@@ -47,7 +56,6 @@ struct Reader<'a> {
     live: Arc<LiveSstables>,
     draw: Arc<Draw>,
     seed: u64,
-    watcher: &'a dyn Watcher,
     first_error: Option<String>,
 }
 
@@ -56,27 +64,21 @@ impl Bench<'_> {
     ///
     /// # Errors
     /// A failed read, or cancellation. Nothing of a compaction's output stays.
-    pub(super) fn run(
-        &self,
-        written: &Written,
-        plan: &Plan,
-        watcher: &dyn Watcher,
-    ) -> Result<VariantRun> {
+    pub(super) fn run(&self, written: &Written, plan: &Plan) -> Result<VariantRun> {
         written.table.drop_pages()?;
         self.source.drop_pages()?;
         let io = Io::new(IoOptions::default())?;
         let mut reader = Reader {
             bench: self,
             live: Arc::new(LiveSstables::open(&io, &written.table.data_paths)?),
-            draw: draw(self.options.distribution, self.hot),
+            draw: Arc::new(Draw::new(self.options.distribution, self.hot.rows.len())),
             seed: self.options.seed ^ (u64::from(plan.repeat) << 32),
-            watcher,
             first_error: None,
         };
         if !self.options.warm.is_zero() {
-            reader.measure(Pace::Closed, self.options.warm, None)?;
+            reader.measure(Pace::Closed, self.options.warm, &Background::default())?;
         }
-        let alone = reader.reads(None)?;
+        let alone = reader.reads(&Background::default())?;
         let (compacting, compaction) = match self.options.compaction {
             Arm::Idle => (None, None),
             Arm::Compaction { read, write } => {
@@ -114,43 +116,84 @@ impl Bench<'_> {
         modes: (ReadMode, WriteMode),
         reader: &mut Reader<'_>,
     ) -> Result<(Reads, BackgroundRecord)> {
-        let (background, watcher) = (Background::default(), reader.watcher);
+        let (background, watcher) = (Background::default(), self.session.watcher);
         std::thread::scope(|scope| {
-            let run = || {
-                background.run(
-                    &self.options.setup,
-                    modes,
-                    self.source,
-                    self.directory,
-                    watcher,
-                )
-            };
             let running = std::thread::Builder::new()
-                .spawn_scoped(scope, run)
+                .spawn_scoped(scope, || self.compact(modes, &background))
                 .map_err(Error::thread("the compaction"))?;
-            let reads = wait_for_first_bytes(&background, watcher)
-                .and_then(|()| reader.reads(Some(&background)));
-            background.end();
+            let until = Instant::now() + Duration::from_secs(10);
+            // Until a compaction is under way, or none will be.
+            let is_awaited = || {
+                let read_bytes = background.read_bytes.load(Ordering::Relaxed);
+                read_bytes == 0 && !running.is_finished() && Instant::now() < until
+            };
+            let reads = (|| {
+                while is_awaited() {
+                    wait(Duration::from_millis(20), watcher)?;
+                }
+                reader.reads(&background)
+            })();
+            background.is_over.store(true, Ordering::Relaxed);
             let record = running
                 .join()
                 .map_err(|_| Error::Internal("the compaction panicked".to_owned()))?;
             Ok((reads?, record))
         })
     }
-}
 
-/// Waits until a compaction is under way, or none will be.
-fn wait_for_first_bytes(background: &Background, watcher: &dyn Watcher) -> Result<()> {
-    let until = Instant::now() + Duration::from_secs(10);
-    while background.read_bytes() == 0 && !background.has_failed() && Instant::now() < until {
-        wait(Duration::from_millis(20), watcher)?;
+    /// Compacts until it is over, or until a compaction fails. Their outputs are removed.
+    fn compact(
+        &self,
+        (read, write): (ReadMode, WriteMode),
+        background: &Background,
+    ) -> BackgroundRecord {
+        let started = Instant::now();
+        let mut record = BackgroundRecord::default();
+        let is_over =
+            || background.is_over.load(Ordering::Relaxed) || self.session.watcher.is_cancelled();
+        let output = self.session.directory().join("compacted");
+        let result = OutputDirectory::create(output).and_then(|output| {
+            let compactions = Compactions {
+                setup: self.options,
+                read,
+                write,
+                table: self.source,
+                directory: &output.path,
+                keeps_last: false,
+                read_bytes: &background.read_bytes,
+                is_cancelled: &is_over,
+            };
+            // A node does not compact the same SSTables twice: they come from disk each time.
+            compactions.run(
+                || self.source.drop_pages(),
+                |report| {
+                    record.completed += 1;
+                    record.read_mode = Some(report.io.read_mode);
+                    record.write_mode = report.io.write_mode;
+                    for note in report.io.fallbacks {
+                        if !record.fallbacks.contains(&note) {
+                            record.fallbacks.push(note);
+                        }
+                    }
+                    is_over()
+                },
+            )?;
+            output.remove()
+        });
+        if let Err(error) = result
+            && error.kind() != ErrorKind::Cancelled
+        {
+            record.failure = Some(error.to_string());
+        }
+        record.elapsed_s = started.elapsed().as_secs_f64();
+        record.read_bytes = background.read_bytes.load(Ordering::Relaxed);
+        record
     }
-    Ok(())
 }
 
 impl Reader<'_> {
     /// The most reads that there can be, then reads at the common rate.
-    fn reads(&mut self, background: Option<&Background>) -> Result<Reads> {
+    fn reads(&mut self, background: &Background) -> Result<Reads> {
         let span = self.bench.options.measure;
         let peak = self.measure(Pace::Closed, span, background)?;
         let at_rate = match self.bench.rate_per_s {
@@ -160,35 +203,26 @@ impl Reader<'_> {
         Ok(Reads { peak, at_rate })
     }
 
-    fn measure(
-        &mut self,
-        pace: Pace,
-        span: Duration,
-        background: Option<&Background>,
-    ) -> Result<Reading> {
+    fn measure(&mut self, pace: Pace, span: Duration, background: &Background) -> Result<Reading> {
         // Each measurement draws its own rows, and each variant the same ones for it.
         self.seed = self.seed.wrapping_add(1);
-        let (live, hot) = (&self.live, self.bench.hot);
-        let new_reader = |thread| ForegroundReader::new(live, hot, &self.draw, self.seed, thread);
-        let load = Load::start(
-            self.bench.options.reader_threads,
-            pace,
-            self.seed,
-            new_reader,
-        )?;
-        wait(SETTLE, self.watcher)?;
-        let compacted = || background.map_or(0, Background::read_bytes);
+        let (live, hot) = (&self.live, &self.bench.hot);
+        let watcher = self.bench.session.watcher;
+        let reads =
+            |thread| ForegroundReader::new(live, hot, &self.draw, self.seed, thread).reads();
+        let load = Load::start(self.bench.options.reader_threads, pace, self.seed, reads)?;
+        wait(SETTLE, watcher)?;
         let now = || {
             (
                 load.disk_read_bytes(),
                 live.decompressed_bytes(),
                 load.cpu_ns(),
-                compacted(),
+                background.read_bytes.load(Ordering::Relaxed),
             )
         };
         load.begin_during();
         let before = now();
-        wait(span, self.watcher)?;
+        wait(span, watcher)?;
         let after = now();
         load.end_during();
         let result = load.finish();
@@ -202,12 +236,8 @@ impl Reader<'_> {
             wake_up_p99_ns: result.wake_up_p99_ns(Phase::During),
             is_unfinished: result.is_unfinished,
         };
-        self.keep_error(result);
-        Ok(reading)
-    }
-
-    fn keep_error(&mut self, result: LoadResult) {
         self.first_error = self.first_error.take().or(result.first_error);
+        Ok(reading)
     }
 }
 

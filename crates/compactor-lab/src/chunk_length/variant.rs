@@ -15,7 +15,6 @@ use strum::{Display, EnumString, IntoStaticStr, VariantArray};
     Debug,
     PartialEq,
     Eq,
-    Hash,
     PartialOrd,
     Ord,
     Serialize,
@@ -74,7 +73,7 @@ fn no_compressor(text: &str) -> String {
 }
 
 /// Compressor and chunk length.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Variant {
     /// Compressor of chunks.
     pub compressor: Compressor,

@@ -13,9 +13,9 @@ use compactor_sstable::descriptor::Descriptor;
 use super::outcome::VariantRecord;
 use super::variant::Variant;
 use crate::hot_set::HotSet;
-use crate::observer::Following;
 use crate::point_read::PointReader;
 use crate::table::Table;
+use crate::watcher::Following;
 
 /// A variant on disk.
 #[derive(Debug)]
@@ -95,11 +95,8 @@ pub(crate) fn write(
 ) -> Result<Written> {
     let started = Instant::now();
     let output = directory.join(variant.to_string().replace(' ', "-"));
-    let Rewritten {
-        table,
-        rows,
-        partitions,
-    } = rewrite(source, &variant.compression(), &output, observer)?;
+    let rewritten = rewrite(source, &variant.compression(), &output, observer)?;
+    let table = rewritten.table;
     let (stored, uncompressed) = (table.data_file_bytes(), table.record.uncompressed_bytes);
     if uncompressed != source.record.uncompressed_bytes {
         return Err(Error::Internal(format!(
@@ -109,7 +106,7 @@ pub(crate) fn write(
     }
     let written_in_s = started.elapsed().as_secs_f64();
     let readers = open(&table)?;
-    let chunks: u64 = readers.iter().filter_map(|r| r.data().chunk_count()).sum();
+    let chunks: u64 = readers.iter().filter_map(|r| r.data.chunk_count()).sum();
     let offsets = 8 * chunks;
     Ok(Written {
         record: VariantRecord {
@@ -121,8 +118,8 @@ pub(crate) fn write(
             chunk_offset_bytes: offsets,
             chunk_offset_bytes_per_gib: offsets as f64 * f64::from(1 << 30)
                 / uncompressed.max(1) as f64,
-            partitions,
-            rows,
+            partitions: rewritten.partitions,
+            rows: rewritten.rows,
             // Known when the hot rows are.
             hot_bytes: 0,
             pressure: 0.0,
@@ -141,10 +138,7 @@ impl Written {
     pub(crate) fn hot_bytes(&self, hot: &HotSet, page_bytes: u64) -> Result<u64> {
         let mut count = 0;
         for (reader, spans) in open(&self.table)?.iter().zip(&hot.spans) {
-            let mut ranges: Vec<_> = spans
-                .iter()
-                .map(|span| reader.data().stored(span))
-                .collect();
+            let mut ranges: Vec<_> = spans.iter().map(|span| reader.data.stored(span)).collect();
             ranges.sort_unstable_by_key(|range| range.start);
             // Pages before this are counted.
             let mut next = 0;
@@ -160,9 +154,7 @@ impl Written {
 }
 
 fn open(table: &Table) -> Result<Vec<PointReader>> {
-    let io = Io::new(IoOptions::default())?;
-    let paths = table.data_paths.iter();
-    paths.map(|path| PointReader::open(&io, path)).collect()
+    PointReader::open_all(&Io::new(IoOptions::default())?, &table.data_paths)
 }
 
 #[cfg(test)]
@@ -179,7 +171,7 @@ mod tests {
 
     /// All of the uncompressed content.
     fn content(reader: &PointReader) -> Vec<u8> {
-        let (data, mut buffer) = (reader.data(), ReadBuffer::default());
+        let (data, mut buffer) = (&reader.data, ReadBuffer::default());
         let len = data.data_len();
         data.read_from(0, &mut buffer, |bytes, _| {
             Ok((bytes.len() as u64 >= len).then(|| bytes.to_vec()))

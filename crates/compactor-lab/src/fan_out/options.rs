@@ -1,19 +1,38 @@
-//! Options of the fan-out experiment.
+//! Options of the fan-out experiment, and the strategies that it compares.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use compactor::{Error, Result};
+use compactor_strategy::CompactionParams;
+use compactor_strategy::options::Options;
+use compactor_strategy::release::Release;
+use procfs::{Current, Meminfo};
 use serde::{Deserialize, Serialize};
+use strum::VariantArray;
 
-use super::arm::FanOutArm;
 use super::flushes::ROW_BYTES;
+use crate::options::MIB;
 use crate::outcome::Warning;
+use crate::table::free_bytes;
 
 const KIB: u64 = 1 << 10;
-const MIB: u64 = 1 << 20;
 const HOUR_S: u64 = 3600;
 /// Most SSTables to flush: all of them are on the disk to the end.
 const MAX_FLUSHES: u64 = 100_000;
+
+/// A file system in memory, on most systems.
+const IN_MEMORY: &str = "/dev/shm";
+/// Free room and free memory, as a multiple of what is needed: others need some as well.
+const SPARE: u64 = 2;
+
+/// A directory in memory, if there is one with room to spare. Thousands of small SSTables are written, each with the
+/// syncs of its files, which take longer on a disk than everything else, and are not measured.
+pub fn directory_in_memory(needed_bytes: u64) -> Option<&'static Path> {
+    let directory = Path::new(IN_MEMORY);
+    let available = Meminfo::current().ok()?.mem_available?;
+    let room = free_bytes(directory)?.min(available);
+    (room >= needed_bytes.saturating_mul(SPARE)).then_some(directory)
+}
 
 /// Options of a comparison of fan-outs, and their record in its outcome.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -134,3 +153,89 @@ impl FanOutOptions {
         }
     }
 }
+
+/// Number of times that the SSTables of [`FanOutArm::M4Large`] are larger: 1024 MB to 160 MB in the issue.
+const LARGER: f64 = 6.4;
+
+/// A strategy with its options.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, VariantArray)]
+#[serde(rename_all = "snake_case")]
+pub enum FanOutArm {
+    /// Leveled compaction with a fan-out of 10, Cassandra's default.
+    M10,
+    /// With a fan-out of 4.
+    M4,
+    /// With a fan-out of 4 and SSTables 6.4 times as large.
+    M4Large,
+    /// Level count compaction, for which the issue asks: of four levels, with sizes that follow the data.
+    LevelCount,
+}
+
+/// Figures of the issue for 1 MB/s of inserts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Published {
+    /// MB written per second.
+    pub write_mb_per_s: f64,
+    /// Levels, L0 included.
+    pub levels: f64,
+}
+
+impl FanOutArm {
+    /// All, in the order of tables.
+    pub const ALL: &[FanOutArm] = FanOutArm::VARIANTS;
+
+    /// Name in tables.
+    pub fn name(self, options: &FanOutOptions) -> String {
+        let mib = self.sstable_mib(options);
+        match self {
+            FanOutArm::M10 => format!("m=10, {mib} MiB"),
+            FanOutArm::M4 | FanOutArm::M4Large => format!("m=4, {mib} MiB"),
+            FanOutArm::LevelCount => "level count".to_owned(),
+        }
+    }
+
+    /// Size of an SSTable; of level count compaction the smallest.
+    pub fn sstable_mib(self, options: &FanOutOptions) -> u32 {
+        match self {
+            FanOutArm::M4Large => (f64::from(options.sstable_mib) * LARGER).round() as u32,
+            _ => options.sstable_mib,
+        }
+    }
+
+    /// Figures of the issue; it has none of level count compaction.
+    pub fn published(self) -> Option<Published> {
+        let (write_mb_per_s, levels) = match self {
+            FanOutArm::M10 => (32.0, 4.1),
+            FanOutArm::M4 => (28.0, 6.1),
+            FanOutArm::M4Large => (20.4, 4.8),
+            FanOutArm::LevelCount => return None,
+        };
+        Some(Published {
+            write_mb_per_s,
+            levels,
+        })
+    }
+
+    /// The strategy, with the rules of Cassandra 5.0.
+    ///
+    /// # Errors
+    /// Options that Cassandra refuses.
+    pub(super) fn strategy(self, options: &FanOutOptions) -> Result<CompactionParams> {
+        let mib = self.sstable_mib(options).to_string();
+        let (class, named) = match self {
+            FanOutArm::M10 => (LEVELED, [("fanout_size", "10"), (SIZE, &mib)]),
+            FanOutArm::M4 | FanOutArm::M4Large => (LEVELED, [("fanout_size", "4"), (SIZE, &mib)]),
+            FanOutArm::LevelCount => (
+                "LevelCountCompactionStrategy",
+                [("level_count", "4"), ("min_sstable_size_in_mb", &mib)],
+            ),
+        };
+        let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+        let named: Options = named.into_iter().map(owned).collect();
+        CompactionParams::from_options(class, &named, Release::V5_0)
+            .map_err(|error| Error::invalid(error.to_string()))
+    }
+}
+
+const LEVELED: &str = "LeveledCompactionStrategy";
+const SIZE: &str = "sstable_size_in_mb";

@@ -3,26 +3,17 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::arm::FanOutArm;
-use super::options::FanOutOptions;
-use crate::outcome::{Attempt, End, Environment, Experiment, Warning};
-
-/// Version of the shape of the JSON document. A reader refuses versions that it does not know.
-pub const FORMAT_VERSION: u32 = 1;
+use super::options::{FanOutArm, FanOutOptions};
+use crate::outcome::{Attempt, Course, Environment, Experiment, Warning};
 
 /// Outcome of one `compactor lab fan-out`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FanOutOutcome {
     /// Always [`Experiment::FanOut`].
     pub experiment: Experiment,
-    /// [`FORMAT_VERSION`].
-    pub format_version: u32,
-    /// Time of the start, milliseconds since 1970.
-    pub started_at_ms: u64,
-    /// Duration, including making data and removing files.
-    pub elapsed_s: f64,
-    /// Whether all strategies were run.
-    pub end: End,
+    /// Time of the experiment, and whether it was stopped.
+    #[serde(flatten)]
+    pub course: Course,
     /// Options, defaults filled in.
     pub options: FanOutOptions,
     /// Machine that it took place on. No figure depends on it.

@@ -7,6 +7,7 @@ use compactor_strategy::CompactionParams;
 
 use super::options::FanOutOptions;
 use super::outcome::{Figures, FlushRecord, Formula};
+use crate::report::units::MIB;
 
 /// Simulations, with seeds that follow one another. A little more or less in an SSTable changes what is selected from
 /// then on: a single one may be 2% from the others. Of an odd number one is in the middle.
@@ -67,8 +68,6 @@ pub(super) fn predict(
         }),
     })
 }
-
-const MIB: f64 = (1u64 << 20) as f64;
 
 fn figures(outcome: &Outcome) -> Figures {
     let mut figures = Figures {

@@ -7,11 +7,11 @@ use compactor::Result;
 use compactor::compact::replay::ReplayedSstable;
 use compactor_engine::input::{InputSstable, KeyRange};
 use compactor_io::{Io, ReadMode};
-use compactor_sstable::Component;
 use compactor_sstable::bloom_filter::BloomFilter;
 use compactor_sstable::partitioner::Partitioner;
 
 use super::flushes::key;
+use crate::point_read::filter_of;
 
 /// The parts of an SSTable that a node keeps in memory.
 #[derive(Debug)]
@@ -65,32 +65,18 @@ impl Reads {
         Ok(())
     }
 
-    /// SSTables whose range and filter have the partition of a row, on average.
-    pub(super) fn per_point_read(&self) -> f64 {
-        self.point as f64 / self.rows.max(1) as f64
-    }
-
-    /// SSTables that cover the token of a row, on average.
-    pub(super) fn per_range_read(&self) -> f64 {
-        self.range as f64 / self.rows.max(1) as f64
+    /// SSTables whose range and filter have the partition of a row, and those that cover its token, on average.
+    pub(super) fn per_row(&self) -> [f64; 2] {
+        [self.point, self.range].map(|sum| sum as f64 / self.rows.max(1) as f64)
     }
 }
 
 impl Known {
     fn open(io: &Io, data_path: &Path) -> Result<Known> {
         let input = InputSstable::open(io, data_path, ReadMode::Buffered)?;
-        let filter = match input.has(Component::Filter) {
-            false => None,
-            true => {
-                let bytes = input.read_component(io, ReadMode::Buffered, Component::Filter)?;
-                let path = input.descriptor.path(Component::Filter);
-                let filter = BloomFilter::parse(&bytes, input.descriptor.version);
-                Some(filter.map_err(|error| error.with_file(&path, Component::Filter))?)
-            }
-        };
         Ok(Known {
             range: KeyRange::of(io, &input, ReadMode::Buffered)?,
-            filter,
+            filter: filter_of(io, &input)?,
         })
     }
 }

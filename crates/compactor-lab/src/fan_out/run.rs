@@ -15,9 +15,8 @@ use super::flushes::{Flush, Flushes};
 use super::options::FanOutOptions;
 use super::outcome::Figures;
 use super::reads::Reads;
-use crate::observer::Following;
 use crate::random::Random;
-use crate::watcher::{Event, Watcher};
+use crate::watcher::{Event, Following, Watcher};
 
 /// Flushes after which rows are looked up, at most; all are in the second half of the time, as in a simulation.
 const LOOK_UPS: usize = 60;
@@ -63,8 +62,11 @@ impl Run<'_> {
         }
         let sstables = replay.sstables();
         let mut figures = self.figures(&replay, &sstables);
-        figures.sstables_per_point_read = reads.per_point_read();
-        figures.sstables_per_range_read = reads.per_range_read();
+        let [point, range] = reads.per_row();
+        (
+            figures.sstables_per_point_read,
+            figures.sstables_per_range_read,
+        ) = (point, range);
         let report = replay.finish()?;
         let (verified_sstables, damaged_sstables) = verified(&io, &report)?;
         Ok(Ran {

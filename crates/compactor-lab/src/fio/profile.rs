@@ -10,7 +10,6 @@ use strum::{Display, EnumString, IntoStaticStr, VariantArray};
     Debug,
     PartialEq,
     Eq,
-    Hash,
     Serialize,
     Deserialize,
     Display,

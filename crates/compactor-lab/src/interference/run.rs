@@ -1,6 +1,5 @@
 //! Run of an arm: drop the caches, warm the hot set, read, compact meanwhile, read the output, clean up.
 
-use std::num::NonZeroU64;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,7 +12,7 @@ use crate::arm::Arm;
 use crate::cgroup::MemoryCgroup;
 use crate::clocks::thread_cpu_ns;
 use crate::compaction::Compactions;
-use crate::foreground::{ForegroundReader, LiveSstables, draw};
+use crate::foreground::{ForegroundReader, LiveSstables};
 use crate::hot_set::{HotAndCold, HotSet};
 use crate::load::{Load, LoadResult, Pace};
 use crate::options::InterferenceOptions;
@@ -22,11 +21,13 @@ use crate::outcome::{
     Run, Sample,
 };
 use crate::parallel::parallel;
-use crate::sampler::{Counters, Progress, Seen, Watched, pages_of, watch};
+use crate::random::Draw;
+use crate::sampler::{Counters, Progress, Sampler, Seen, pages_of};
 use crate::scratch::OutputDirectory;
+use crate::session::Session;
 use crate::table::Table;
 use crate::validity::{Circumstances, caveats, judge};
-use crate::watcher::{Event, Plan, Watcher, check_cancelled, wait};
+use crate::watcher::{Event, Plan, check_cancelled, wait};
 
 /// Times that each hot row is read to warm up: pages that were touched twice are active.
 const WARMING_READS: usize = 2;
@@ -35,18 +36,13 @@ const WARMING_READS: usize = 2;
 const MOST_COMPACTIONS: usize = 100;
 
 /// Context of all runs at one size of the hot set.
-#[derive(Debug)]
 pub(super) struct Bench<'a> {
     pub(super) options: &'a InterferenceOptions,
+    pub(super) session: &'a Session<'a>,
     pub(super) table: &'a Table,
     pub(super) hot: &'a Arc<HotSet>,
-    /// Directory for the output of a run.
-    pub(super) directory: &'a Path,
     pub(super) cgroup: Option<&'a MemoryCgroup>,
-    pub(super) device: Option<&'a str>,
     pub(super) pressure: f64,
-    /// Duration of an idle run.
-    pub(super) idle: Duration,
 }
 
 /// Measurements of the time of the compaction.
@@ -67,37 +63,35 @@ struct During {
 }
 
 impl Bench<'_> {
-    /// Runs an arm. A failure of the compaction makes the run invalid; one of the experiment is an error.
+    /// Runs an arm; `idle` is the duration of a run without a compaction. A failure of the compaction makes the run
+    /// invalid; one of the experiment is an error.
     ///
     /// # Errors
     /// A failed read, or cancellation. Nothing of the output stays.
-    pub(super) fn run(&self, arm: Arm, plan: &Plan, watcher: &dyn Watcher) -> Result<Run> {
-        let output = OutputDirectory::create(self.directory.join(format!("run-{}", plan.order)))?;
+    pub(super) fn run(&self, arm: Arm, idle: Duration, plan: &Plan) -> Result<Run> {
+        let output = self.session.directory().join(format!("run-{}", plan.order));
+        let output = OutputDirectory::create(output)?;
         self.table.drop_pages()?;
         let not_dropped = pages_of(&self.table.files());
         let io = Io::new(IoOptions::default())?;
         let live = Arc::new(LiveSstables::open(&io, &self.table.data_paths)?);
         live.expect_random();
-        let draw = draw(self.options.distribution, self.hot);
+        let draw = Draw::new(self.options.distribution, self.hot.rows.len());
+        let draw = Arc::new(draw);
         let seed = self.options.seed ^ (u64::from(plan.order) << 32);
         let new_reader = |thread| ForegroundReader::new(&live, self.hot, &draw, seed, thread);
+        self.warm_up(&new_reader)?;
         let threads = self.options.reader_threads;
-        let rows = self.hot.rows.len();
-        warm_up(threads, rows, WARMING_READS, &new_reader, watcher)?;
-        let load = Load::start(
-            self.options.reader_threads,
-            Pace::Open {
-                per_s: self.options.rate_per_s,
-            },
-            seed,
-            new_reader,
-        )?;
-        let (seen, during) = self.measure((arm, plan), &load, &live, &io, &output, watcher)?;
+        let per_s = self.options.rate_per_s;
+        let load = Load::start(threads, Pace::Open { per_s }, seed, |thread| {
+            new_reader(thread).reads()
+        })?;
+        let (seen, during) = self.measure((arm, idle, plan), &load, (&*live, &io), &output)?;
         let result = load.finish();
         let circumstances = Circumstances {
             failure: during.failure.as_deref(),
             least_compaction: self.options.least_compaction,
-            throughput_bytes_per_s: self.options.throughput_bytes_per_s.map(NonZeroU64::get),
+            throughput_bytes_per_s: self.options.throughput_bytes_per_s.map(u64::from),
             first_error: result.first_error.as_deref(),
             pressure: self.pressure,
             kept_cgroup: self.cgroup.map(MemoryCgroup::holds_this_process),
@@ -115,26 +109,48 @@ impl Bench<'_> {
         Ok(run)
     }
 
+    /// Reads each hot row some times, so that its pages are in the cache, and active there.
+    ///
+    /// # Errors
+    /// A failed read, or cancellation.
+    fn warm_up(&self, new_reader: &(impl Fn(u32) -> ForegroundReader + Sync)) -> Result<()> {
+        let threads = self.options.reader_threads.max(1) as usize;
+        for _ in 0..WARMING_READS {
+            parallel(threads, "warming up", |thread| {
+                let mut reader = new_reader(u32::try_from(thread).unwrap_or(u32::MAX));
+                for row in (thread..self.hot.rows.len()).step_by(threads) {
+                    check_cancelled(self.session.watcher)?;
+                    let read = reader.read_row(row);
+                    read.map_err(|reason| Error::Internal(format!("warm up: {reason}")))?;
+                }
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+
     fn measure(
         &self,
-        (arm, plan): (Arm, &Plan),
+        (arm, idle, plan): (Arm, Duration, &Plan),
         load: &Load,
-        live: &LiveSstables,
-        io: &Io,
+        (live, io): (&LiveSstables, &Io),
         output: &OutputDirectory,
-        watcher: &dyn Watcher,
     ) -> Result<(Seen, During)> {
+        let watcher = self.session.watcher;
+        let device = self.session.environment.device.as_ref();
         let inputs = self.table.files();
-        let watched = Watched {
+        let progress = Progress::default();
+        let sampler = Sampler {
             hot: self.hot,
             inputs: &inputs,
             output: &output.path,
             cgroup: self.cgroup,
-            device: self.device,
+            device: device.map(|device| device.name.as_str()),
+            load,
+            progress: &progress,
             sample_interval: self.options.sample_interval,
             report_interval: self.options.report_interval,
         };
-        let progress = Progress::default();
         let notify = |interval: &Interval, operations| {
             watcher.event(&Event::Interval {
                 order: plan.order,
@@ -149,9 +165,9 @@ impl Bench<'_> {
             });
         };
         std::thread::scope(|scope| {
-            let (watched, progress) = (&watched, &progress);
-            let sampler = std::thread::Builder::new()
-                .spawn_scoped(scope, move || watch(watched, load, progress, &notify))
+            let (sampler, progress) = (&sampler, &progress);
+            let sampling = std::thread::Builder::new()
+                .spawn_scoped(scope, || sampler.watch(&notify))
                 .map_err(Error::thread("the sampler"))?;
             let sampling_since = Instant::now();
             let during = (|| {
@@ -162,16 +178,16 @@ impl Bench<'_> {
                 // What looking cost is not the compaction's.
                 let other = &progress.other_harness_ns;
                 other.fetch_add(thread_cpu_ns() - own_cpu, Ordering::Relaxed);
-                let before = Counters::now(watched, load, progress);
+                let before = sampler.counters();
                 let read_before = load.disk_read_bytes();
                 progress.set_phase(Phase::During);
                 load.begin_during();
                 let began = Instant::now();
-                let compacted = self.compact(arm, &output.path, progress, watcher)?;
+                let compacted = self.compact((arm, idle), &output.path, progress)?;
                 let elapsed = began.elapsed();
                 load.end_during();
                 let read = load.disk_read_bytes().zip(read_before);
-                let after = Counters::now(watched, load, progress);
+                let after = sampler.counters();
                 let hot_after = self.hot.resident();
                 progress.set_phase(Phase::After);
                 let (reports, failure) = match compacted {
@@ -197,7 +213,7 @@ impl Bench<'_> {
                 })
             })();
             progress.end();
-            let seen = sampler
+            let seen = sampling
                 .join()
                 .map_err(|_| Error::Internal("the sampler panicked".to_owned()))?;
             during.map(|during| (seen, during))
@@ -209,17 +225,17 @@ impl Bench<'_> {
     /// The outer error stops the experiment, the inner one only this run.
     fn compact(
         &self,
-        arm: Arm,
+        (arm, idle): (Arm, Duration),
         output: &Path,
         progress: &Progress,
-        watcher: &dyn Watcher,
     ) -> Result<Result<Vec<MergeReport>>> {
+        let watcher = self.session.watcher;
         let Arm::Compaction {
             mut read,
             mut write,
         } = arm
         else {
-            return wait(self.idle, watcher).map(|()| Ok(Vec::new()));
+            return wait(idle, watcher).map(|()| Ok(Vec::new()));
         };
         let options = self.options;
         if options.may_fall_back && arm == Arm::DIRECT {
@@ -263,19 +279,15 @@ impl Bench<'_> {
     fn record(
         &self,
         arm: Arm,
-        seen: Seen,
+        mut seen: Seen,
         during: &During,
         result: &LoadResult,
         rows_not_found: u64,
     ) -> Run {
-        let Seen {
-            mut samples,
-            mut intervals,
-        } = seen;
+        let Seen { samples, intervals } = &mut seen;
         samples.iter_mut().for_each(|s| s.at_s -= during.began_s);
-        intervals
-            .iter_mut()
-            .for_each(|i| i.start_s -= during.began_s);
+        let intervals = intervals.iter_mut();
+        intervals.for_each(|i| i.start_s -= during.began_s);
         let vm = during.after.vmstat.since(&during.before.vmstat);
         let sum = |a, b| Some(vm.get(a)? + vm.get(b)?);
         let mut cpu = during.after.cpu_since(&during.before);
@@ -290,14 +302,14 @@ impl Bench<'_> {
             during: result.latency(Phase::During),
             after: result.latency(Phase::After),
             compaction: self.compaction_record(during),
-            hot_set: hot_set_record(self.hot, during, &samples),
+            hot_set: hot_set_record(self.hot, during, &seen.samples),
             memory: MemoryRecord {
                 cgroup_refaults: during.after.cgroup_refaults_since(&during.before),
                 machine_refaults: vm.get("workingset_refault_file"),
                 pages_scanned: sum("pgscan_kswapd", "pgscan_direct"),
                 pages_reclaimed: sum("pgsteal_kswapd", "pgsteal_direct"),
                 allocation_stalls: vm.get("allocstall"),
-                most_dirty_pages: most_dirty(&samples),
+                most_dirty_pages: most_dirty(&seen.samples),
             },
             pressure: during.after.pressure.since(&during.before.pressure),
             cpu,
@@ -307,8 +319,8 @@ impl Bench<'_> {
                 is_unfinished: result.is_unfinished,
                 rows_not_found,
             },
-            intervals,
-            samples,
+            intervals: seen.intervals,
+            samples: seen.samples,
         }
     }
 
@@ -322,14 +334,13 @@ impl Bench<'_> {
         let data_file_bytes = self.table.data_file_bytes() * u64::from(rounds);
         let uncompressed = all(|report| report.input_uncompressed_bytes);
         // A fallback in any of them is one of the run.
-        let odd = reports.iter().find(|report| {
-            let io = |report: &MergeReport| {
-                let io = &report.io;
-                (io.read_mode.clone(), io.write_mode.clone())
-            };
-            !report.io.fallbacks.is_empty() || io(report) != io(last)
-        });
-        let io = &odd.unwrap_or(last).io;
+        let modes = |report: &MergeReport| {
+            let io = &report.io;
+            (io.read_mode.clone(), io.write_mode.clone())
+        };
+        let is_odd =
+            |report: &&MergeReport| !report.io.fallbacks.is_empty() || modes(report) != modes(last);
+        let io = &reports.iter().find(is_odd).unwrap_or(last).io;
         let cold = |found: Option<HotAndCold>| found.map(|found| found.cold.resident);
         Some(CompactionRecord {
             rounds,
@@ -340,10 +351,7 @@ impl Bench<'_> {
             output_bytes: all(|report| report.output_bytes),
             stored_bytes_per_s: per_s(data_file_bytes),
             uncompressed_bytes_per_s: per_s(uncompressed),
-            throughput_limit_bytes_per_s: self
-                .options
-                .throughput_bytes_per_s
-                .map(|rate| rate.get()),
+            throughput_limit_bytes_per_s: self.options.throughput_bytes_per_s.map(u64::from),
             read_mode: io.read_mode.clone(),
             write_mode: io.write_mode.clone(),
             backend: io.backend.clone(),
@@ -365,16 +373,11 @@ impl Bench<'_> {
 
 fn hot_set_record(hot: &HotSet, during: &During, samples: &[Sample]) -> HotSetRecord {
     let resident = |pages: Option<HotAndCold>| pages.map(|pages| pages.hot.resident);
-    let while_running = samples
-        .iter()
-        .filter(|sample| sample.phase == Phase::During)
-        .filter_map(|sample| Some(sample.hot?.resident));
     let resident_before = resident(during.hot_before);
     let resident_after = resident(during.hot_after);
-    let least_resident = while_running
-        .chain(resident_before)
-        .chain(resident_after)
-        .min();
+    let ends = resident_before.into_iter().chain(resident_after);
+    let while_running = while_running(samples).filter_map(|sample| Some(sample.hot?.resident));
+    let least_resident = while_running.chain(ends).min();
     let page_bytes = rustix::param::page_size() as u64;
     let read_again = during.disk_read_bytes.map(|bytes| bytes / page_bytes);
     HotSetRecord {
@@ -398,37 +401,12 @@ fn evicted(before: u64, least: u64, after: u64, read_again: Option<u64>) -> u64 
 }
 
 fn most_dirty(samples: &[Sample]) -> Option<u64> {
-    samples
-        .iter()
-        .filter(|sample| sample.phase == Phase::During)
-        .filter_map(|sample| Some(sample.inputs?.dirty? + sample.outputs?.dirty?))
-        .max()
+    let dirty = |sample: &Sample| Some(sample.inputs?.dirty? + sample.outputs?.dirty?);
+    while_running(samples).filter_map(dirty).max()
 }
 
-/// Reads each hot row some times, so that its pages are in the cache, and active there.
-///
-/// # Errors
-/// A failed read, or cancellation.
-fn warm_up(
-    threads: u32,
-    rows: usize,
-    times: usize,
-    new_reader: &(impl Fn(u32) -> ForegroundReader + Sync),
-    watcher: &dyn Watcher,
-) -> Result<()> {
-    let threads = threads.max(1) as usize;
-    for _ in 0..times {
-        parallel(threads, "warming up", |thread| {
-            let mut reader = new_reader(u32::try_from(thread).unwrap_or(u32::MAX));
-            for row in (thread..rows).step_by(threads) {
-                check_cancelled(watcher)?;
-                let read = reader.read_row(row);
-                read.map_err(|reason| Error::Internal(format!("warm up: {reason}")))?;
-            }
-            Ok(())
-        })?;
-    }
-    Ok(())
+fn while_running(samples: &[Sample]) -> impl Iterator<Item = &Sample> {
+    samples.iter().filter(|s| s.phase == Phase::During)
 }
 
 #[cfg(test)]

@@ -5,9 +5,9 @@ use serde_json::json;
 
 use super::document::{Block, Facts, Section, Table};
 use super::units::{bytes, milliseconds};
-use super::{Experiment, Point, Report, bars, facts, texts};
+use super::{Experiment, Report, bars, facts, known, texts};
 use crate::bench::{ArmKind, ArmOutcome, BenchOutcome, BenchRun};
-use crate::comparison::{ArmFigures, Column, Comparison, Design, Measured};
+use crate::comparison::{ArmFigures, Column, Comparison, Measured};
 use crate::figure::{Figure, Unit};
 use crate::outcome::Warning;
 
@@ -36,31 +36,20 @@ static EXPERIMENT: Experiment = Experiment {
 /// The report of an outcome.
 pub fn report(outcome: &BenchOutcome) -> Report {
     let comparison = compare(outcome);
-    let notes = notes(outcome).into_iter();
-    let notes = notes.map(|(name, note)| Block::Paragraph(format!("{name}: {note}")));
     let mut blocks = vec![
         Block::Caveats("About these numbers", caveats(outcome, &comparison)),
         Block::Table(table(outcome, &comparison)),
     ];
     blocks.extend(bars::figure(&comparison, &[(WALL, FIRST), (WALL, CODEC)]));
-    blocks.extend(notes);
-    Report {
-        name: String::new(),
-        end: outcome.end.clone(),
-        points: vec![Point {
-            circumstances: json!({}),
-            comparison,
-        }],
-        warnings: outcome.warnings.clone(),
-        fio: None,
-        section: Section {
-            facts: facts(outcome),
-            blocks,
-            ..Section::default()
-        },
-        picture: None,
-        experiment: &EXPERIMENT,
-    }
+    blocks.extend(notes(outcome));
+    let section = Section {
+        facts: facts(outcome),
+        blocks,
+        ..Section::default()
+    };
+    let circumstances = json!({});
+    let (end, points) = (&outcome.course.end, [(circumstances, comparison)]);
+    Report::new(&EXPERIMENT, end, points, &outcome.warnings, section)
 }
 
 /// An outcome with the figures of its arms, as JSON.
@@ -91,38 +80,31 @@ fn compare(outcome: &BenchOutcome) -> Comparison {
     let runs = outcome.arms.iter();
     let bytes = outcome.data.uncompressed_bytes;
     let runs = runs.flat_map(|arm| arm.runs.iter().map(move |run| measured(arm, run, bytes)));
-    let runs: Vec<Measured> = runs.collect();
     let first = outcome.arms.first().map(|arm| (FIRST, arm.name.clone()));
     let codec = outcome.arms.iter().find(|arm| arm.kind == ArmKind::Codec);
     let codec = codec.map(|arm| (CODEC, arm.name.clone()));
-    let design = Design {
-        experiment: &EXPERIMENT,
-        arms: outcome.arms.iter().map(|arm| arm.name.clone()).collect(),
-        baselines: first.into_iter().chain(codec).collect(),
-        seed: outcome.options.seed,
-    };
-    Comparison::new(design, &runs)
+    let arms = outcome.arms.iter().map(|arm| arm.name.clone());
+    let baselines = first.into_iter().chain(codec);
+    Comparison::new(&EXPERIMENT, arms, baselines, outcome.options.seed, runs)
 }
 
 /// A run with its figures.
 pub(crate) fn measured(arm: &ArmOutcome, run: &BenchRun, uncompressed_bytes: u64) -> Measured {
     let bytes_per_s = uncompressed_bytes as f64 / run.wall_s.max(1e-9);
-    let mut figures = vec![
-        (WALL, run.wall_s),
-        (THROUGHPUT, bytes_per_s),
-        (CPU, run.cpu_s),
-    ];
-    figures.extend(run.peak_rss_bytes.map(|bytes| (PEAK_RSS, bytes as f64)));
     Measured {
         arm: arm.name.clone(),
         attempt: run.attempt.clone(),
-        figures,
+        figures: known([
+            (WALL, Some(run.wall_s)),
+            (THROUGHPUT, Some(bytes_per_s)),
+            (CPU, Some(run.cpu_s)),
+            (PEAK_RSS, run.peak_rss_bytes.map(|bytes| bytes as f64)),
+        ]),
     }
 }
 
 fn table(outcome: &BenchOutcome, comparison: &Comparison) -> Table {
     let mut table = comparison.table(
-        "arm",
         "Medians; MB/s of uncompressed input; time as a multiple of the first arm's and of the codec's in the \
          same repeat, with 95% intervals",
         &[
@@ -165,53 +147,43 @@ fn caveats(outcome: &BenchOutcome, comparison: &Comparison) -> Vec<String> {
 
 fn facts(outcome: &BenchOutcome) -> Facts {
     let options = &outcome.options;
-    let mut facts = facts::of_experiment(
-        outcome.started_at_ms,
-        outcome.elapsed_s,
-        &outcome.end,
-        options.command.as_deref(),
-    );
-    facts.extend(facts::of_record("inputs", &outcome.data, &[]));
-    // Equal after every merge of ours that is not marked.
-    facts.extend(facts::of_record("output", &outcome.output, &[]));
-    facts.extend(facts::of_record("options", options, &["command"]));
-    facts.extend(facts::of_record("machine", &outcome.environment, &[]));
-    facts
+    let (course, command) = (&outcome.course, options.command.as_deref());
+    let own = [
+        facts::of_record("inputs", &outcome.data, &[]),
+        // Equal after every merge of ours that is not marked.
+        facts::of_record("output", &outcome.output, &[]),
+        facts::of_record("options", options, &["command"]),
+    ];
+    facts::of_experiment(course, command, own, &outcome.environment)
 }
 
 /// Notes on the arms.
-fn notes(outcome: &BenchOutcome) -> Vec<(String, String)> {
-    let mut notes = Vec::new();
-    for arm in &outcome.arms {
+fn notes(outcome: &BenchOutcome) -> Vec<Block> {
+    let of_arm = |arm: &ArmOutcome| {
+        let last = arm.runs.last();
         // Modes that `auto` selected.
-        let used = arm.runs.last().and_then(|run| run.io);
-        if let Some(used) = used.filter(|_| arm.io.is_some() && used != arm.io) {
-            notes.push((arm.name.clone(), format!("it used {used}")));
-        }
-        notes.extend(
-            arm.notes
-                .iter()
-                .map(|note| (arm.name.clone(), note.clone())),
-        );
-        let times = arm.runs.last().and_then(|run| run.codec);
-        if let (ArmKind::Codec, Some(times)) = (arm.kind, times) {
-            notes.push((
-                arm.name.clone(),
-                format!(
-                    "by a sample of {} in memory, {} ms to decompress and {} ms to compress it on \
-                     all threads, checksums included, medians of {} passes; scaled to {} in and \
-                     {} out",
-                    bytes(times.sample_bytes as f64),
-                    milliseconds(times.decompress_s * 1e9),
-                    milliseconds(times.compress_s * 1e9),
-                    times.passes,
-                    bytes(outcome.data.uncompressed_bytes as f64),
-                    bytes(outcome.output.uncompressed_bytes as f64),
-                ),
-            ));
-        }
-    }
-    notes
+        let used = last.and_then(|run| run.io);
+        let used = used.filter(|_| arm.io.is_some() && used != arm.io);
+        let codec = last.and_then(|run| run.codec);
+        let codec = codec.filter(|_| arm.kind == ArmKind::Codec);
+        let codec = codec.map(|times| {
+            format!(
+                "by a sample of {} in memory, {} ms to decompress and {} ms to compress it on all threads, \
+                 checksums included, medians of {} passes; scaled to {} in and {} out",
+                bytes(times.sample_bytes as f64),
+                milliseconds(times.decompress_s * 1e9),
+                milliseconds(times.compress_s * 1e9),
+                times.passes,
+                bytes(outcome.data.uncompressed_bytes as f64),
+                bytes(outcome.output.uncompressed_bytes as f64),
+            )
+        });
+        let notes = used.map(|used| format!("it used {used}")).into_iter();
+        let notes = notes.chain(arm.notes.iter().cloned()).chain(codec);
+        let named = notes.map(|note| Block::Paragraph(format!("{}: {note}", arm.name)));
+        named.collect::<Vec<_>>()
+    };
+    outcome.arms.iter().flat_map(of_arm).collect()
 }
 
 #[cfg(test)]
@@ -220,7 +192,7 @@ mod tests {
 
     use super::*;
     use crate::bench::{BenchOptions, CodecTimes, Compression, OutputFacts};
-    use crate::outcome::{Attempt, DataRecord, End};
+    use crate::outcome::{Attempt, Course, DataRecord, End};
 
     /// Three repeats after a warm-up, each twice as slow as the one before; an arm that failed.
     fn outcome() -> BenchOutcome {
@@ -264,10 +236,12 @@ mod tests {
         let deviation = Warning::new("deviation", "read dontneed, not direct");
         copy.runs[2].attempt.warnings.push(deviation);
         BenchOutcome {
-            format_version: 1,
-            started_at_ms: 0,
-            elapsed_s: 60.0,
-            end: End::Complete,
+            course: Course {
+                format_version: 1,
+                started_at_ms: 0,
+                elapsed_s: 60.0,
+                end: End::Complete,
+            },
             options: BenchOptions {
                 command: None,
                 directory: "/data".into(),

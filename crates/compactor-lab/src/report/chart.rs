@@ -163,6 +163,8 @@ pub(super) struct Line {
     pub(super) others: Vec<Vec<Point>>,
     /// Least and most at each of `points`, which are marked if there are any.
     pub(super) ranges: Vec<Point>,
+    /// What it shows in words, for people who do not see it; may be empty.
+    pub(super) described: String,
 }
 
 impl Line {
@@ -174,7 +176,13 @@ impl Line {
             points,
             others: Vec::new(),
             ranges: Vec::new(),
+            described: String::new(),
         }
+    }
+
+    /// The line, described in words.
+    pub(super) fn described(self, described: String) -> Line {
+        Line { described, ..self }
     }
 }
 
@@ -205,6 +213,13 @@ impl<'a> Panel<'a> {
         }
     }
 
+    /// Lines over a linear axis from 0 on.
+    pub(super) fn from_zero(name: &'a str, lines: Vec<Line>) -> Panel<'a> {
+        let values = lines.iter().flat_map(|line| &line.points).map(|(_, y)| *y);
+        let axis = Axis::linear(values.chain([0.0]));
+        Panel::new(name, axis, (5, plain), lines)
+    }
+
     /// The more marks the axis may have, the higher it is.
     fn height(&self) -> f64 {
         30.0 * self.marks.0 as f64
@@ -229,10 +244,25 @@ impl Mark {
             below: String::new(),
         }
     }
+}
 
-    /// A mark at a tick of an axis.
-    pub(super) fn of_tick((at, _): Point) -> Mark {
-        Mark::new(at, plain(at))
+/// The horizontal axis of a plot.
+#[derive(Debug)]
+pub(super) struct Horizontal<'a> {
+    pub(super) name: &'a str,
+    pub(super) axis: Axis,
+    pub(super) marks: Vec<Mark>,
+}
+
+impl<'a> Horizontal<'a> {
+    /// An axis with marks at round numbers.
+    pub(super) fn new(name: &'a str, axis: Axis) -> Horizontal<'a> {
+        let ticks = axis.ticks_at(6).into_iter();
+        Horizontal {
+            name,
+            axis,
+            marks: ticks.map(|(at, _)| Mark::new(at, plain(at))).collect(),
+        }
     }
 }
 
@@ -240,15 +270,10 @@ impl Mark {
 #[derive(Debug)]
 pub(super) struct Plot<'a> {
     pub(super) title: &'a str,
-    /// Text alternative for screen readers.
-    pub(super) description: String,
     /// Heading in the colour of a stroke.
     pub(super) heading: Option<(&'a str, Stroke)>,
     pub(super) panels: Vec<Panel<'a>>,
-    /// Name of the horizontal axis.
-    pub(super) x_name: &'a str,
-    pub(super) x_axis: Axis,
-    pub(super) x_marks: Vec<Mark>,
+    pub(super) x: Horizontal<'a>,
     /// Span of the horizontal axis that is shaded.
     pub(super) shade: Option<Point>,
 }
@@ -258,11 +283,22 @@ pub(super) const WIDTH: f64 = 390.0;
 const LEFT: f64 = 52.0;
 const RIGHT: f64 = 378.0;
 
-impl Plot<'_> {
+impl<'a> Plot<'a> {
+    /// A plot of one panel.
+    pub(super) fn new(title: &'a str, x: Horizontal<'a>, panel: Panel<'a>) -> Plot<'a> {
+        Plot {
+            title,
+            heading: None,
+            panels: vec![panel],
+            x,
+            shade: None,
+        }
+    }
+
     /// Draws the panels, the marks of the horizontal axis, and the names of the lines.
     pub(super) fn draw(&self) -> String {
         let mut svg = Svg::new(WIDTH, 0.0);
-        let x = self.x_axis.between(LEFT, RIGHT);
+        let x = self.x.axis.between(LEFT, RIGHT);
         let mut floor = 0.0;
         if let Some((name, stroke)) = self.heading {
             let class = format!("name {}", stroke.class);
@@ -275,7 +311,7 @@ impl Plot<'_> {
             self.draw_panel(panel, &mut svg, &x, (top, floor));
         }
         let mut free_from = f64::NEG_INFINITY;
-        for mark in &self.x_marks {
+        for mark in &self.x.marks {
             let Some(at) = x.at(mark.at) else { continue };
             // Marks that are close to another have no text.
             if at < free_from {
@@ -288,9 +324,9 @@ impl Plot<'_> {
         }
         let mut bottom = floor + 50.0;
         let middle = (LEFT.midpoint(RIGHT), bottom);
-        svg.text("axis", middle, "middle", self.x_name);
-        let lines = self.panels.iter().flat_map(|panel| &panel.lines);
-        for line in lines.filter(|line| !line.name.is_empty()) {
+        svg.text("axis", middle, "middle", self.x.name);
+        let lines = || self.panels.iter().flat_map(|panel| &panel.lines);
+        for line in lines().filter(|line| !line.name.is_empty()) {
             bottom += 16.0;
             let sample = [(10.0, bottom), (44.0, bottom)];
             svg.path("line", line.stroke, &sample);
@@ -298,7 +334,9 @@ impl Plot<'_> {
             svg.text(&class, (52.0, bottom + 4.0), "start", &line.name);
         }
         svg.height = bottom + 12.0;
-        svg.finish(self.title, &self.description)
+        let described = lines().map(|line| line.described.as_str());
+        let described: Vec<&str> = described.filter(|text| !text.is_empty()).collect();
+        svg.finish(self.title, &described.join("; "))
     }
 
     fn draw_panel(&self, panel: &Panel<'_>, svg: &mut Svg, x: &Axis, (top, floor): Point) {
@@ -313,7 +351,7 @@ impl Plot<'_> {
             svg.line("grid", (LEFT, at), (RIGHT, at));
             svg.text("tick", (LEFT - 7.0, at + 4.0), "end", &text(tick));
         }
-        for at in self.x_marks.iter().filter_map(|mark| x.at(mark.at)) {
+        for at in self.x.marks.iter().filter_map(|mark| x.at(mark.at)) {
             svg.line("grid", (at, top), (at, floor));
         }
         svg.line("rule", (LEFT, floor), (RIGHT, floor));

@@ -4,11 +4,11 @@ use serde_json::json;
 
 use super::document::{Block, Facts, Section, Table, cell};
 use super::units::{bytes, significant, times};
-use super::{Experiment, Point, Report, bars, facts, texts};
+use super::{Experiment, Report, bars, facts, known, texts};
 use crate::chunk_length::{
     ChunkLengthOutcome, Reading, Reads, Variant, VariantRecord, VariantRun, holds_rate,
 };
-use crate::comparison::{Column, Comparison, Design, Measured};
+use crate::comparison::{Column, Comparison, Measured};
 use crate::figure::{Figure, Unit};
 use crate::text_table::count;
 
@@ -68,32 +68,22 @@ static EXPERIMENT: Experiment = Experiment {
 
 /// The report of an outcome.
 pub fn report(name: impl Into<String>, outcome: &ChunkLengthOutcome) -> Report {
-    let name = name.into();
     let comparison = compare_with(outcome, BASELINE, baseline(outcome));
     let published = published::compare(outcome);
-    Report {
-        section: Section {
-            name: name.clone(),
-            headline: String::new(),
-            facts: facts(outcome),
-            blocks: blocks(outcome, &comparison, &published),
-        },
-        name,
-        end: outcome.end.clone(),
-        points: vec![Point {
-            circumstances: json!({
-                "rate_per_s": outcome.rate_per_s,
-                "baseline": baseline(outcome),
-                "variants": outcome.variants,
-                "published": published,
-            }),
-            comparison,
-        }],
-        warnings: outcome.warnings.clone(),
-        fio: None,
-        picture: None,
-        experiment: &EXPERIMENT,
-    }
+    let section = Section {
+        name: name.into(),
+        headline: String::new(),
+        facts: facts(outcome),
+        blocks: blocks(outcome, &comparison, &published),
+    };
+    let circumstances = json!({
+        "rate_per_s": outcome.rate_per_s,
+        "baseline": baseline(outcome),
+        "variants": outcome.variants,
+        "published": published,
+    });
+    let (end, points) = (&outcome.course.end, [(circumstances, comparison)]);
+    Report::new(&EXPERIMENT, end, points, &outcome.warnings, section)
 }
 
 /// Compares the variants with a baseline, which has this short name.
@@ -103,17 +93,9 @@ fn compare_with(
     baseline: Option<Variant>,
 ) -> Comparison {
     let runs = outcome.runs.iter().map(measured);
-    let design = Design {
-        experiment: &EXPERIMENT,
-        arms: outcome
-            .variants
-            .iter()
-            .map(|v| v.variant.to_string())
-            .collect(),
-        baselines: Vec::from_iter(baseline.map(|variant| (name, variant.to_string()))),
-        seed: outcome.options.seed,
-    };
-    Comparison::new(design, &runs.collect::<Vec<_>>())
+    let arms = outcome.variants.iter().map(|v| v.variant.to_string());
+    let baseline = baseline.map(|variant| (name, variant.to_string()));
+    Comparison::new(&EXPERIMENT, arms, baseline, outcome.options.seed, runs)
 }
 
 /// The variant that others are compared with: of the first compressor with chunks.
@@ -141,40 +123,29 @@ pub(crate) fn measured(run: &VariantRun) -> Measured {
 
 fn figures_of(reads: &Reads, condition: Option<&'static str>) -> Vec<(Figure, f64)> {
     let peak = &reads.peak;
-    let mut figures = vec![
-        (READS_PER_S, peak.latency.achieved_per_s),
-        (PEAK_P99, peak.latency.p99_ns as f64),
-    ];
     // Latencies at a rate that was not held are those of a queue.
     let is_valid = |reading: &&Reading| holds_rate(reading) && reading.latency.operations > 0;
-    if let Some(reading) = reads.at_rate.as_ref().filter(is_valid) {
-        figures.extend([
-            (P50, reading.latency.p50_ns as f64),
-            (P99, reading.latency.p99_ns as f64),
-            (P999, reading.latency.p999_ns as f64),
-        ]);
-    }
-    let totals = [
+    let at_rate = reads.at_rate.as_ref().filter(is_valid);
+    let at_rate = at_rate.map(|reading| &reading.latency);
+    let (count, seconds) = (peak.completed(), peak.latency.duration_s);
+    let disk = peak.disk_read_bytes.map(|bytes| bytes as f64);
+    let figures = [
+        (READS_PER_S, Some(peak.latency.achieved_per_s)),
+        (PEAK_P99, Some(peak.latency.p99_ns as f64)),
+        (P50, at_rate.map(|latency| latency.p50_ns as f64)),
+        (P99, at_rate.map(|latency| latency.p99_ns as f64)),
+        (P999, at_rate.map(|latency| latency.p999_ns as f64)),
         (
-            DISK_PER_READ,
-            DISK_RATE,
-            peak.disk_read_bytes.map(|bytes| bytes as f64),
+            DECOMPRESSED_PER_READ,
+            Some(peak.decompressed_bytes as f64 / count),
         ),
-        (CPU_PER_READ, PROCESSORS, Some(peak.reader_cpu_s)),
+        (DISK_PER_READ, disk.map(|bytes| bytes / count)),
+        (DISK_RATE, disk.map(|bytes| bytes / seconds)),
+        (CPU_PER_READ, Some(1e9 * peak.reader_cpu_s / count)),
+        (PROCESSORS, Some(peak.reader_cpu_s / seconds)),
+        (COMPACTED_RATE, Some(peak.compacted_bytes as f64 / seconds)),
     ];
-    let (reads, seconds) = (peak.completed(), peak.latency.duration_s);
-    figures.push((
-        DECOMPRESSED_PER_READ,
-        peak.decompressed_bytes as f64 / reads,
-    ));
-    for (per_read, per_s, total) in totals {
-        let Some(total) = total else { continue };
-        let unit = if per_read == CPU_PER_READ { 1e9 } else { 1.0 };
-        figures.extend([(per_read, unit * total / reads), (per_s, total / seconds)]);
-    }
-    figures.push((COMPACTED_RATE, peak.compacted_bytes as f64 / seconds));
-    let under = |(figure, value): (Figure, f64)| (figure.under(condition), value);
-    figures.into_iter().map(under).collect()
+    known(figures.map(|(figure, value)| (figure.under(condition), value)))
 }
 
 fn blocks(
@@ -213,7 +184,7 @@ fn blocks(
         let caption = format!(
             "As a multiple of {baseline}, within each repeat: median, and 95% bootstrap interval over repeats"
         );
-        Block::Table(comparison.table("variant", caption, &columns))
+        Block::Table(comparison.table(caption, &columns))
     }));
     blocks.extend(published::table(published));
     blocks.extend(comparison.left_out_table());
@@ -254,7 +225,7 @@ fn reads(
     let medians = figures.iter().take(shown);
     let medians = medians.map(|figure| Column::Median(figure.under(condition)));
     let columns: Vec<Column> = std::iter::once(Column::Runs).chain(medians).collect();
-    comparison.table("variant", caption, &columns)
+    comparison.table(caption, &columns)
 }
 
 /// The work alongside reads, in a sentence.
@@ -292,12 +263,7 @@ fn stored(outcome: &ChunkLengthOutcome) -> Table {
 
 fn facts(outcome: &ChunkLengthOutcome) -> Facts {
     let options = &outcome.options;
-    let mut facts = facts::of_experiment(
-        outcome.started_at_ms,
-        outcome.elapsed_s,
-        &outcome.end,
-        options.command.as_deref(),
-    );
+    let (course, command) = (&outcome.course, options.command.as_deref());
     let rate = outcome.rate_per_s.map_or_else(
         || "not known".to_owned(),
         |rate| match options.rate_per_s {
@@ -308,12 +274,14 @@ fn facts(outcome: &ChunkLengthOutcome) -> Facts {
             ),
         },
     );
-    facts.extend([
-        ("common rate".to_owned(), rate),
-        ("hot rows".to_owned(), count(outcome.hot_rows)),
-    ]);
-    facts.extend(facts::of_record("source table", &outcome.source, &[]));
-    facts.extend(facts::of_record("options", options, &["command"]));
-    facts.extend(facts::of_record("machine", &outcome.environment, &[]));
-    facts
+    let hot_rows = count(outcome.hot_rows);
+    let own = [
+        vec![
+            ("common rate".to_owned(), rate),
+            ("hot rows".to_owned(), hot_rows),
+        ],
+        facts::of_record("source table", &outcome.source, &[]),
+        facts::of_record("options", options, &["command"]),
+    ];
+    facts::of_experiment(course, command, own, &outcome.environment)
 }

@@ -102,10 +102,7 @@ impl Table {
         Table {
             caption: caption.to_owned(),
             columns: columns.map(str::to_owned).to_vec(),
-            rows: rows
-                .into_iter()
-                .map(|(name, text)| vec![name, text])
-                .collect(),
+            rows: Vec::from_iter(rows.into_iter().map(|(name, text)| vec![name, text])),
             prose: true,
         }
     }
@@ -157,17 +154,19 @@ pub fn cell<T>(value: Option<T>, text: impl Fn(T) -> String) -> String {
 impl Document {
     /// The document for terminals.
     pub fn to_text(&self) -> String {
-        let section = |section: &Section| section.to_text().trim_start().to_owned();
-        let sections: Vec<String> = self.sections.iter().map(section).collect();
         // The texts come from a file that anybody may have written: nothing may steer the terminal.
         let steers = |c: char| c.is_control() && c != '\n';
-        sections.join("\n").replace(steers, "\u{fffd}")
+        self.joined(Section::to_text).replace(steers, "\u{fffd}")
     }
 
     /// The document as Markdown, for a README or an issue.
     pub fn to_markdown(&self) -> String {
-        let section = |section: &Section| section.to_markdown().trim_start().to_owned();
-        let sections: Vec<String> = self.sections.iter().map(section).collect();
+        self.joined(Section::to_markdown)
+    }
+
+    fn joined(&self, text: fn(&Section) -> String) -> String {
+        let sections = self.sections.iter().map(text);
+        let sections: Vec<String> = sections.map(|s| s.trim_start().to_owned()).collect();
         sections.join("\n")
     }
 
@@ -184,12 +183,9 @@ impl Section {
             "" => String::new(),
             name => format!("{name}\n"),
         };
-        let facts = self
-            .facts
-            .iter()
-            .map(|(name, value)| (name.as_str(), value.clone()));
-        let facts: Vec<_> = facts.collect();
-        out.push_str(&aligned_left(&facts));
+        let facts = self.facts.iter();
+        let facts = facts.map(|(name, value)| (name.as_str(), value.clone()));
+        out.push_str(&aligned_left(&facts.collect::<Vec<_>>()));
         for block in &self.blocks {
             match block {
                 Block::Heading(text) => out.push_str(&format!("\n{}", wrapped("", text))),

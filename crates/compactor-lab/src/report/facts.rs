@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::document::Facts;
 use super::units::{bytes, seconds, significant, utc};
-use crate::outcome::End;
+use crate::outcome::{Course, End, Environment};
 use crate::text_table::count;
 
 /// Text of a field that the system did not report, or that was not set.
@@ -24,24 +24,26 @@ const UNITS: [Unit; 6] = [
     ("_s", seconds),
 ];
 
-/// Time of an experiment, and its command line.
+/// Time of an experiment, its command line, facts of its own, and the machine.
 pub(crate) fn of_experiment(
-    started_at_ms: u64,
-    elapsed_s: f64,
-    end: &End,
+    course: &Course,
     command: Option<&[String]>,
+    own: impl IntoIterator<Item = Facts>,
+    machine: &Environment,
 ) -> Facts {
-    let interrupted = match end {
+    let interrupted = match course.end {
         End::Complete => "",
         End::Interrupted => ", INTERRUPTED: not all runs took place",
     };
     let time = format!(
         "{}, {}{interrupted}",
-        utc(started_at_ms),
-        seconds(elapsed_s)
+        utc(course.started_at_ms),
+        seconds(course.elapsed_s)
     );
     let mut facts = vec![("started".to_owned(), time)];
     facts.extend(command.map(|words| ("command".to_owned(), words.join(" "))));
+    facts.extend(own.into_iter().flatten());
+    facts.extend(of_record("machine", machine, &[]));
     facts
 }
 

@@ -2,14 +2,13 @@
 
 use serde_json::json;
 
+use super::chart::{Axis, Horizontal, Line, Mark, Panel, Plot, Stroke, plain};
 use super::document::{Block, Facts, Section, Table, cell};
-use super::units::{bytes, significant};
-use super::{Experiment, Point, Report, facts, texts};
-use crate::comparison::{Comparison, Design, Measured};
+use super::units::{GIB, MIB, bytes, significant};
+use super::{Experiment, Report, facts, texts};
+use crate::comparison::{Comparison, Measured};
 use crate::fan_out::{ArmRun, FanOutOutcome, Figures};
 use crate::figure::{Figure, Unit};
-
-mod charts;
 
 /// Bytes that flushes and compactions wrote per flushed byte.
 pub const WRITE_AMPLIFICATION: Figure =
@@ -50,49 +49,33 @@ static EXPERIMENT: Experiment = Experiment {
 
 /// The report of an outcome.
 pub fn report(name: impl Into<String>, outcome: &FanOutOutcome) -> Report {
-    let name = name.into();
     let comparison = comparison(outcome);
-    Report {
-        section: Section {
-            name: name.clone(),
-            // It is in a paragraph, which the text has as well.
-            headline: String::new(),
-            facts: facts(outcome),
-            blocks: blocks(outcome, &comparison),
-        },
-        name,
-        end: outcome.end.clone(),
-        points: vec![Point {
-            circumstances: json!({
-                "flushes": outcome.flushes,
-                "strategies": outcome.runs,
-            }),
-            comparison,
-        }],
-        warnings: outcome.warnings.clone(),
-        fio: None,
-        picture: None,
-        experiment: &EXPERIMENT,
-    }
+    let section = Section {
+        name: name.into(),
+        // It is in a paragraph, which the text has as well.
+        headline: String::new(),
+        facts: facts(outcome),
+        blocks: blocks(outcome, &comparison),
+    };
+    let circumstances = json!({
+        "flushes": outcome.flushes,
+        "strategies": outcome.runs,
+    });
+    let (end, points) = (&outcome.course.end, [(circumstances, comparison)]);
+    Report::new(&EXPERIMENT, end, points, &outcome.warnings, section)
 }
 
 /// Each strategy in comparison with the first.
 fn comparison(outcome: &FanOutOutcome) -> Comparison {
     let arms = outcome.options.arms.iter();
     let arms: Vec<String> = arms.map(|arm| arm.name(&outcome.options)).collect();
-    let measured = outcome.runs.iter().map(|run| Measured {
+    let runs = outcome.runs.iter().map(|run| Measured {
         arm: run.name.clone(),
         attempt: run.attempt.clone(),
         figures: measured(&run.measured, outcome),
     });
     let baseline = arms.first().map(|arm| (BASELINE, arm.clone()));
-    let design = Design {
-        experiment: &EXPERIMENT,
-        baselines: Vec::from_iter(baseline),
-        arms,
-        seed: outcome.options.seed,
-    };
-    let mut comparison = Comparison::new(design, &measured.collect::<Vec<_>>());
+    let mut comparison = Comparison::new(&EXPERIMENT, arms, baseline, outcome.options.seed, runs);
     // Another repeat would write the same bytes.
     comparison
         .caveats
@@ -118,16 +101,12 @@ fn per_inserted(figures: &Figures, outcome: &FanOutOutcome) -> f64 {
 
 fn facts(outcome: &FanOutOutcome) -> Facts {
     let options = &outcome.options;
-    let (started, command) = (outcome.started_at_ms, options.command.as_deref());
-    let mut all = facts::of_experiment(started, outcome.elapsed_s, &outcome.end, command);
-    all.extend(facts::of_record(
-        "options",
-        options,
-        &["command", "arms", "directory"],
-    ));
-    all.extend(facts::of_record("flushed", &outcome.flushes, &[]));
-    all.extend(facts::of_record("machine", &outcome.environment, &[]));
-    all
+    let (course, command) = (&outcome.course, options.command.as_deref());
+    let own = [
+        facts::of_record("options", options, &["command", "arms", "directory"]),
+        facts::of_record("flushed", &outcome.flushes, &[]),
+    ];
+    facts::of_experiment(course, command, own, &outcome.environment)
 }
 
 fn blocks(outcome: &FanOutOutcome, comparison: &Comparison) -> Vec<Block> {
@@ -142,7 +121,13 @@ fn blocks(outcome: &FanOutOutcome, comparison: &Comparison) -> Vec<Block> {
                 .to_owned(),
         ),
     ];
-    blocks.extend(charts::of(outcome));
+    let pictures: String = outcome.runs.iter().map(by_level).collect();
+    if !pictures.is_empty() {
+        blocks.push(Block::Figure {
+            pictures,
+            caption: "MiB written to each level, flushes included; dashed as simulated.",
+        });
+    }
     blocks.extend(comparison.left_out_table());
     let mut caveats = texts(&comparison.caveats);
     caveats.extend(texts(&outcome.warnings));
@@ -155,16 +140,15 @@ fn blocks(outcome: &FanOutOutcome, comparison: &Comparison) -> Vec<Block> {
 
 /// By how much the simulator is off.
 fn headline(outcome: &FanOutOutcome) -> String {
-    let off = |run: &ArmRun| difference(written(&run.measured), written(&run.simulated)).abs();
-    let sound = outcome
-        .runs
-        .iter()
-        .filter(|run| run.attempt.invalid.is_empty());
-    let count = sound.clone().count();
+    let runs = outcome.runs.iter();
+    let sound = runs.filter(|run| run.attempt.invalid.is_empty());
+    let off: Vec<f64> = sound
+        .map(|run| off(run, Figures::written_bytes).abs())
+        .collect();
     // Up: within 1.5% is true of 1.41%.
-    let most = sound.map(off).fold(0.0, f64::max) * 10.0;
+    let most = off.iter().copied().fold(0.0, f64::max) * 10.0;
     let most = most.ceil().max(1.0) / 10.0;
-    let of = match (count, outcome.options.arms.len()) {
+    let of = match (off.len(), outcome.options.arms.len()) {
         (0, _) => return "No strategy was run to its end, with a sound table.".to_owned(),
         (count, all) if count == all => "for each strategy".to_owned(),
         (count, all) => format!("for {count} of {all} strategies"),
@@ -172,20 +156,16 @@ fn headline(outcome: &FanOutOutcome) -> String {
     format!("The simulator is within {most:.1}% of the bytes that were written, {of}.")
 }
 
-fn written(figures: &Figures) -> f64 {
-    figures.written_bytes()
-}
-
 /// A run in a sentence.
 pub(crate) fn sentence(run: &ArmRun) -> String {
     let (measured, simulated) = (&run.measured, &run.simulated);
     format!(
-        "{}: {} written, {} per flushed byte; simulated {}, by which it differs by {}",
+        "{}: {} written, {} per flushed byte; simulated {}, by which it differs by {:+.1}%",
         run.name,
         bytes(measured.written_bytes()),
         significant(measured.write_amplification()),
         significant(simulated.write_amplification()),
-        percent(written(measured), written(simulated)),
+        off(run, Figures::written_bytes),
     )
 }
 
@@ -194,19 +174,22 @@ fn difference(number: f64, other: f64) -> f64 {
     100.0 * (number / other - 1.0)
 }
 
-fn percent(number: f64, other: f64) -> String {
-    format!("{:+.1}%", difference(number, other))
+/// Percent by which a measured figure is larger than the simulated one.
+fn off(run: &ArmRun, figure: fn(&Figures) -> f64) -> f64 {
+    difference(figure(&run.measured), figure(&run.simulated))
 }
 
-/// A measured figure, the simulated one, and the difference.
-fn pair(run: &ArmRun, figure: impl Fn(&Figures) -> f64) -> [String; 2] {
-    let (measured, simulated) = (figure(&run.measured), figure(&run.simulated));
-    let both = format!("{}, {}", significant(measured), significant(simulated));
-    [both, percent(measured, simulated)]
+/// A measured figure and the simulated one.
+fn both(run: &ArmRun, figure: fn(&Figures) -> f64) -> String {
+    pair(figure(&run.measured), figure(&run.simulated))
+}
+
+fn pair(measured: f64, simulated: f64) -> String {
+    format!("{}, {}", significant(measured), significant(simulated))
 }
 
 fn writes(outcome: &FanOutOutcome) -> Table {
-    let gib = |figures: &Figures| figures.written_bytes() / GIB;
+    let amplification = Figures::write_amplification;
     Table::new(
         "Writes, measured and simulated: GiB of Data.db by flushes and compactions together, the difference, and GiB of \
          the simulations that write least and most; bytes written per flushed byte, also by the formula; merges; GiB of \
@@ -214,19 +197,17 @@ fn writes(outcome: &FanOutOutcome) -> Table {
         &outcome.runs,
         &[
             ("strategy", &|run: &&ArmRun| run.name.clone()),
-            ("GiB", &|run| pair(run, gib)[0].clone()),
-            ("difference", &|run| pair(run, gib)[1].clone()),
+            ("GiB", &|run| both(run, |f| f.written_bytes() / GIB)),
+            ("difference", &|run| {
+                format!("{:+.1}%", off(run, Figures::written_bytes))
+            }),
             ("least–most", &|run| {
                 let [least, most] = run.simulated_range_bytes.map(|b| significant(b / GIB));
                 format!("{least}–{most}")
             }),
-            ("per flushed", &|run| {
-                pair(run, Figures::write_amplification)[0].clone()
-            }),
+            ("per flushed", &|run| both(run, amplification)),
             ("formula", &|run| {
-                cell(run.formula, |formula| {
-                    significant(formula.write_amplification)
-                })
+                cell(run.formula, |f| significant(f.write_amplification))
             }),
             ("merges", &|run| {
                 format!("{}, {}", run.measured.merges, run.simulated.merges)
@@ -238,9 +219,6 @@ fn writes(outcome: &FanOutOutcome) -> Table {
     )
 }
 
-const GIB: f64 = (1u64 << 30) as f64;
-const MIB: f64 = (1u64 << 20) as f64;
-
 fn reads(outcome: &FanOutOutcome) -> Table {
     Table::new(
         "Levels and reads, measured and simulated: levels with data at the end, L0 included, of which the highest \
@@ -249,35 +227,32 @@ fn reads(outcome: &FanOutOutcome) -> Table {
         &outcome.runs,
         &[
             ("strategy", &|run: &&ArmRun| run.name.clone()),
-            ("levels", &|run| pair(run, |f| f.levels)[0].clone()),
+            ("levels", &|run| both(run, |f| f.levels)),
             ("formula", &|run| {
-                cell(run.formula, |formula| significant(formula.levels))
+                cell(run.formula, |f| significant(f.levels))
             }),
             ("point read", &|run| {
-                pair(run, |f| f.sstables_per_point_read)[0].clone()
+                both(run, |f| f.sstables_per_point_read)
             }),
             ("range read", &|run| {
-                pair(run, |f| f.sstables_per_range_read)[0].clone()
+                both(run, |f| f.sstables_per_range_read)
             }),
-            ("MiB", &|run| {
-                pair(run, |f| f.dataset_bytes / MIB)[0].clone()
-            }),
+            ("MiB", &|run| both(run, |f| f.dataset_bytes / MIB)),
         ],
     )
 }
 
 fn published(outcome: &FanOutOutcome) -> Table {
-    let first = outcome.runs.first();
-    let of_first = |run: &ArmRun| {
-        first.map_or(f64::NAN, |first| {
-            difference(written(&run.measured), written(&first.measured))
-        })
+    // A share of no first run is no number, and there is no row then.
+    let to_first = |run: &ArmRun, mb_per_s: fn(&ArmRun) -> f64| {
+        let first = outcome.runs.first().map_or(f64::NAN, mb_per_s);
+        format!("{:+.1}%", difference(mb_per_s(run), first))
     };
-    let published_of_first = |published: f64| {
-        let first = first.and_then(|first| first.arm.published());
-        first.map_or(f64::NAN, |first| {
-            difference(published, first.write_mb_per_s)
-        })
+    let measured = |run: &ArmRun| run.measured.written_bytes();
+    let published = |run: &ArmRun| {
+        run.arm
+            .published()
+            .map_or(f64::NAN, |row| row.write_mb_per_s)
     };
     Table::new(
         "In comparison with the issue, whose cluster had 169 GB of inserts in a time to live: MB/s written for 1 MB/s of \
@@ -289,13 +264,10 @@ fn published(outcome: &FanOutOutcome) -> Table {
             ("MB/s", &|run| {
                 significant(per_inserted(&run.measured, outcome))
             }),
+            ("published", &|run| significant(published(run))),
+            ("to first", &|run| to_first(run, measured)),
             ("published", &|run| {
-                cell(run.arm.published(), |row| significant(row.write_mb_per_s))
-            }),
-            ("to first", &|run| format!("{:+.1}%", of_first(run))),
-            ("published", &|run| {
-                let text = |mb_per_s| format!("{:+.1}%", published_of_first(mb_per_s));
-                cell(run.arm.published(), |row| text(row.write_mb_per_s))
+                cell(run.arm.published(), |_| to_first(run, published))
             }),
             ("levels", &|run| significant(run.measured.levels)),
             ("published", &|run| {
@@ -328,17 +300,46 @@ fn levels(run: &ArmRun) -> Table {
             ("SSTables", &|(_, m, s)| {
                 format!("{}, {}", m.sstables, s.sstables)
             }),
-            ("MiB", &|(_, m, s)| {
-                format!(
-                    "{}, {}",
-                    significant(m.bytes / MIB),
-                    significant(s.bytes / MIB)
-                )
-            }),
+            ("MiB", &|(_, m, s)| pair(m.bytes / MIB, s.bytes / MIB)),
             ("written", &|(_, m, s)| {
-                let [m, s] = [m, s].map(|level| significant(level.written_bytes / MIB));
-                format!("{m}, {s}")
+                pair(m.written_bytes / MIB, s.written_bytes / MIB)
             }),
         ],
     )
+}
+
+/// Chart of the bytes written to each level, measured and simulated.
+fn by_level(run: &ArmRun) -> String {
+    let levels = run
+        .measured
+        .by_level
+        .len()
+        .max(run.simulated.by_level.len());
+    let at = |level: usize| level as f64;
+    let line = |name, figures: &Figures, stroke| {
+        let written = figures
+            .by_level
+            .iter()
+            .map(|level| level.written_bytes / MIB);
+        let texts: Vec<String> = written.clone().map(significant).collect();
+        let points = written.enumerate().map(|(level, mib)| (at(level), mib));
+        Line::new(name, stroke, points.collect())
+            .described(format!("{name} {} by level", texts.join(", ")))
+    };
+    let (solid, dashed) = (Stroke::numbered(0), Stroke::numbered(1).with_dashes("7 3"));
+    let lines = vec![
+        line("measured", &run.measured, solid),
+        line("simulated", &run.simulated, dashed),
+    ];
+    let marks = (0..levels).map(|level| Mark::new(at(level), plain(at(level))));
+    let x = Horizontal {
+        name: "level",
+        axis: Axis::linear([0.0, at(levels.saturating_sub(1)).max(1.0)].into_iter()),
+        marks: marks.collect(),
+    };
+    let plot = Plot {
+        heading: Some((&run.name, solid)),
+        ..Plot::new(&run.name, x, Panel::from_zero("written, MiB", lines))
+    };
+    plot.draw()
 }

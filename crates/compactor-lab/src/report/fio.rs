@@ -4,8 +4,8 @@ use serde_json::json;
 
 use super::document::{Block, Section, Table, cell};
 use super::units::{mebibytes, significant};
-use super::{Experiment, Point, Report, interference};
-use crate::comparison::{ArmFigures, Column, Comparison, Design, Measured};
+use super::{Experiment, Report, interference};
+use crate::comparison::{ArmFigures, Column, Comparison, Measured};
 use crate::figure::{Figure, Unit};
 use crate::fio::{FioOutcome, FioRun, Profile};
 use crate::outcome::{Attempt, Outcome, Warning};
@@ -40,37 +40,21 @@ static EXPERIMENT: Experiment = Experiment {
 pub fn report(fio: &FioOutcome, interference: Option<&Outcome>) -> Report {
     let first = interference.and_then(|outcome| Some((outcome, outcome.points.first()?)));
     let arms = first.map(|(outcome, point)| interference::compare(outcome, point));
-    let points = [true, false].map(|is_mix| Point {
-        circumstances: json!({ "mixes": is_mix }),
-        comparison: compare(fio, is_mix),
-    });
-    Report {
-        name: String::new(),
-        end: fio.end.clone(),
-        points: points.into(),
-        warnings: Vec::new(),
-        fio: None,
-        section: Section {
-            blocks: tables(fio, arms.as_ref()),
-            ..Section::default()
-        },
-        picture: None,
-        experiment: &EXPERIMENT,
-    }
+    let points = [true, false].map(|is_mix| (json!({ "mixes": is_mix }), compare(fio, is_mix)));
+    let section = Section {
+        blocks: tables(fio, arms.as_ref()),
+        ..Section::default()
+    };
+    Report::new(&EXPERIMENT, &fio.end, points, &[], section)
 }
 
 /// Compares the mixes, or the ceilings.
 fn compare(fio: &FioOutcome, is_mix: bool) -> Comparison {
     let profiles = fio.options.profiles.iter().filter(|p| p.is_mix() == is_mix);
     let runs = fio.runs.iter().filter(|run| run.profile.is_mix() == is_mix);
-    let runs: Vec<Measured> = runs.map(measured).collect();
-    let design = Design {
-        experiment: &EXPERIMENT,
-        arms: profiles.map(Profile::to_string).collect(),
-        baselines: vec![(IDLE, Profile::Foreground.to_string())],
-        seed: 1,
-    };
-    Comparison::new(design, &runs)
+    let arms = profiles.map(Profile::to_string);
+    let idle = [(IDLE, Profile::Foreground.to_string())];
+    Comparison::new(&EXPERIMENT, arms, idle, 1, runs.map(measured))
 }
 
 /// A run with its figures.
@@ -136,9 +120,8 @@ pub(super) fn tables(fio: &FioOutcome, arms: Option<&Comparison>) -> Vec<Block> 
         median(P99),
     ];
     let mut all = vec![
-        Some(mixes.table("profile", caption, &of_mixes)),
+        Some(mixes.table(caption, &of_mixes)),
         Some(ceilings.table(
-            "profile",
             "Ceilings of the device without the page cache, with nothing alongside, 16 to 64 requests in flight; \
              latencies in ms",
             &of_ceilings,

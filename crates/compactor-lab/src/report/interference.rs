@@ -3,15 +3,17 @@
 use serde_json::json;
 
 use super::document::{Block, Facts, Section};
-use super::units::{bytes, significant};
-use super::{Experiment, Point, Report, bars, facts, fio, texts, with_interval};
+use super::units::{GIB, bytes, significant};
+use super::{Experiment, Report, bars, distinct, facts, fio, known, texts, with_interval};
 use crate::arm::Arm;
-use crate::comparison::{Column, Comparison, Design, Measured};
+use crate::caveats::Warnings;
+use crate::comparison::{Column, Comparison, Measured};
 use crate::figure::{Figure, Unit};
 use crate::fio::FioOutcome;
-use crate::outcome::{Latency, Outcome, Run, SweepPoint};
+use crate::outcome::{CompactionRecord, Latency, Outcome, Run, SweepPoint, Warning};
+use crate::stats::Spread;
+use crate::text_table::count;
 
-mod caveats;
 mod charts;
 
 /// Median latency of the reads during the compaction.
@@ -65,6 +67,15 @@ static EXPERIMENT: Experiment = Experiment {
     baseline: BUFFERED,
 };
 
+/// Share of the hot set, evicted without a compaction, that is reported.
+const EVICTED_BY_OTHERS: f64 = 0.01;
+
+/// Share of the hot set that is as good as none.
+const NOTHING_EVICTED: f64 = 0.001;
+
+/// Share by which rates of compaction may differ.
+const RATE_TOLERANCE: f64 = 0.1;
+
 /// The report of an outcome, with what `fio` measured on the same device if that is known.
 pub fn report(name: impl Into<String>, outcome: &Outcome, fio: Option<&FioOutcome>) -> Report {
     let points: Vec<(&SweepPoint, Comparison)> = outcome
@@ -72,56 +83,96 @@ pub fn report(name: impl Into<String>, outcome: &Outcome, fio: Option<&FioOutcom
         .iter()
         .map(|point| (point, compare(outcome, point)))
         .collect();
-    let name = name.into();
-    let section = section(&name, outcome, &points, fio);
+    let section = section(name.into(), outcome, &points, fio);
     let picture = match &points[..] {
         [(point, comparison)] => charts::p99_over_time(point, comparison),
         _ => None,
     };
-    let point = |(point, comparison): (&SweepPoint, Comparison)| Point {
-        circumstances: json!({
-            "hot_set_bytes": point.hot_set_bytes,
-            "pressure": point.pressure,
-        }),
-        comparison,
+    let point = |(point, comparison): (&SweepPoint, Comparison)| {
+        let (hot_set_bytes, pressure) = (point.hot_set_bytes, point.pressure);
+        let circumstances = json!({ "hot_set_bytes": hot_set_bytes, "pressure": pressure });
+        (circumstances, comparison)
     };
+    let points = points.into_iter().map(point);
+    let end = &outcome.course.end;
     Report {
-        name,
-        end: outcome.end.clone(),
-        points: points.into_iter().map(point).collect(),
-        warnings: outcome.warnings.clone(),
         fio: fio.cloned(),
-        section,
         picture,
-        experiment: &EXPERIMENT,
+        ..Report::new(&EXPERIMENT, end, points, &outcome.warnings, section)
     }
 }
 
 /// Compares the arms at a size of the hot set.
 pub(super) fn compare(outcome: &Outcome, point: &SweepPoint) -> Comparison {
-    let mut arms: Vec<String> = outcome.options.arms.iter().map(Arm::to_string).collect();
     let runs: Vec<Measured> = point.runs.iter().map(measured).collect();
-    for run in &runs {
-        if !arms.contains(&run.arm) {
-            arms.push(run.arm.clone());
-        }
-    }
-    let design = Design {
-        experiment: &EXPERIMENT,
-        arms,
-        baselines: vec![
-            (IDLE, Arm::Idle.to_string()),
-            (BUFFERED, Arm::BUFFERED.to_string()),
-        ],
-        seed: outcome.options.seed,
-    };
-    let mut comparison = Comparison::new(design, &runs);
+    let planned = outcome.options.arms.iter().map(Arm::to_string);
+    let arms = distinct(planned.chain(runs.iter().map(|run| run.arm.clone())));
+    let baselines = [
+        (IDLE, Arm::Idle.to_string()),
+        (BUFFERED, Arm::BUFFERED.to_string()),
+    ];
+    let mut comparison = Comparison::new(&EXPERIMENT, arms, baselines, outcome.options.seed, runs);
     comparison
         .caveats
         .splice(..0, point.warnings.iter().cloned());
-    let own = caveats::of(&comparison);
+    let own = caveats(&comparison);
     comparison.caveats.extend(own);
     comparison
+}
+
+/// Caveats that the figures show.
+fn caveats(comparison: &Comparison) -> Vec<Warning> {
+    let mut caveats = Warnings::default();
+    unequal_rates(comparison, &mut caveats);
+    // Without scarce memory there is no difference to see.
+    if let Some((evicted, pages)) = evicted(comparison, BUFFERED) {
+        let is_none = evicted.most <= NOTHING_EVICTED * pages;
+        caveats.when(is_none, "nothing_evicted", || {
+            "buffered/buffered evicted hardly anything of the hot set: there was memory for everything, and \
+             arms differ only in what they ask of the device"
+                .to_owned()
+        });
+    }
+    // Evictions by others are in all arms, and no arm can be better than idle.
+    if let Some((evicted, pages)) = evicted(comparison, IDLE) {
+        let is_much = evicted.median > EVICTED_BY_OTHERS * pages;
+        caveats.when(is_much, "evicted_by_others", || {
+            format!(
+                "there were {} evictions from the hot set, of {} pages, with no compaction at all: the \
+                 kernel reclaims for another reason (DAMON, other processes), in every arm, and the misses \
+                 that it causes are in all latencies",
+                count(evicted.median.round() as u64),
+                count(pages as u64)
+            )
+        });
+    }
+    caveats.0
+}
+
+/// A slower compaction disturbs less, and longer.
+fn unequal_rates(comparison: &Comparison, caveats: &mut Warnings) {
+    let arms = comparison.arms.iter();
+    let rates = arms.filter_map(|arm| Some((arm.median(COMPACTION_RATE)?, &arm.arm)));
+    let mut rates: Vec<(f64, &String)> = rates.collect();
+    rates.sort_by(|a, b| a.0.total_cmp(&b.0));
+    if let (Some(&(least, slow)), Some(&(most, fast))) = (rates.first(), rates.last()) {
+        let differ = most > least * (1.0 + RATE_TOLERANCE);
+        caveats.when(differ, "unequal_rates", || {
+            format!(
+                "the arms compacted at different rates, from {}/s ({slow}) to {}/s ({fast}): a slower \
+                 compaction disturbs less, and takes longer; a limit on throughput that all arms reach \
+                 makes them equal",
+                bytes(least),
+                bytes(most)
+            )
+        });
+    }
+}
+
+/// Evictions in a baseline, and pages of the hot set.
+fn evicted(comparison: &Comparison, baseline: &str) -> Option<(Spread, f64)> {
+    let arm = comparison.counted(comparison.baseline(baseline)?)?;
+    Some((arm.spread(EVICTED)?, arm.median(HOT_PAGES)?))
 }
 
 /// A run with its figures.
@@ -134,50 +185,47 @@ pub(crate) fn measured(run: &Run) -> Measured {
 }
 
 fn figures(run: &Run) -> Vec<(Figure, f64)> {
-    let mut figures = vec![
-        (DURING, run.during.duration_s),
-        (HOT_PAGES, run.hot_set.pages as f64),
-    ];
-    let has_reads = |reads: &Latency| reads.operations > 0;
-    if has_reads(&run.during) {
-        figures.extend([
-            (P50, run.during.p50_ns as f64),
-            (P99, run.during.p99_ns as f64),
-            (P999, run.during.p999_ns as f64),
-            (MAX, run.during.max_ns as f64),
-            (MEAN, run.during.mean_ns),
-        ]);
-    }
-    if has_reads(&run.before) {
-        figures.push((P99_BEFORE, run.before.p99_ns as f64));
-    }
-    if has_reads(&run.after) {
-        figures.push((P99_AFTER, run.after.p99_ns as f64));
-        figures.push((P999_AFTER, run.after.p999_ns as f64));
-    }
-    if let Some(compaction) = &run.compaction {
-        let gib = compaction.input_uncompressed_bytes as f64 / f64::from(1 << 30);
-        figures.extend([
-            (COMPACTION_RATE, compaction.uncompressed_bytes_per_s),
-            (COMPACTION_CPU, run.cpu.compaction_s / gib),
-            (
-                DISK_READ_RATE,
-                compaction.input_bytes as f64 / compaction.elapsed_s,
-            ),
-            (
-                DISK_WRITE_RATE,
-                compaction.output_bytes as f64 / compaction.elapsed_s,
-            ),
-        ]);
-    }
-    figures.extend(run.hot_set.evicted.map(|pages| (EVICTED, pages as f64)));
+    // There is no latency without reads.
+    let of = |reads: &Latency, value: f64| (reads.operations > 0).then_some(value);
+    let ns = |reads: &Latency, value: u64| of(reads, value as f64);
+    let compaction = run.compaction.as_ref();
+    let gib = compaction.map(|c| c.input_uncompressed_bytes as f64 / GIB);
+    let per_s = |bytes: fn(&CompactionRecord) -> u64| {
+        compaction.map(|compaction| bytes(compaction) as f64 / compaction.elapsed_s)
+    };
     let refaults = run.memory.cgroup_refaults.or(run.memory.machine_refaults);
-    figures.extend(refaults.map(|pages| (REFAULTED, pages as f64)));
-    figures
+    let Run {
+        before,
+        during,
+        after,
+        ..
+    } = run;
+    let figures = [
+        (DURING, Some(during.duration_s)),
+        (HOT_PAGES, Some(run.hot_set.pages as f64)),
+        (P50, ns(during, during.p50_ns)),
+        (P99, ns(during, during.p99_ns)),
+        (P999, ns(during, during.p999_ns)),
+        (MAX, ns(during, during.max_ns)),
+        (MEAN, of(during, during.mean_ns)),
+        (P99_BEFORE, ns(before, before.p99_ns)),
+        (P99_AFTER, ns(after, after.p99_ns)),
+        (P999_AFTER, ns(after, after.p999_ns)),
+        (
+            COMPACTION_RATE,
+            compaction.map(|c| c.uncompressed_bytes_per_s),
+        ),
+        (COMPACTION_CPU, gib.map(|gib| run.cpu.compaction_s / gib)),
+        (DISK_READ_RATE, per_s(|c| c.input_bytes)),
+        (DISK_WRITE_RATE, per_s(|c| c.output_bytes)),
+        (EVICTED, run.hot_set.evicted.map(|pages| pages as f64)),
+        (REFAULTED, refaults.map(|pages| pages as f64)),
+    ];
+    known(figures)
 }
 
 fn section(
-    name: &str,
+    name: String,
     outcome: &Outcome,
     points: &[(&SweepPoint, Comparison)],
     fio: Option<&FioOutcome>,
@@ -197,7 +245,7 @@ fn section(
         blocks.extend(fio::tables(fio, first));
     }
     Section {
-        name: name.to_owned(),
+        name,
         headline: headline(points),
         facts: facts(outcome),
         blocks,
@@ -219,7 +267,6 @@ fn blocks(point: &SweepPoint, comparison: &Comparison, page_bytes: u64) -> Vec<B
     );
     let median = Column::Median;
     let latencies = comparison.table(
-        "arm",
         "Reads during the compaction, ms, from the moment at which each was to start: median of the runs that \
          count",
         &[
@@ -240,7 +287,6 @@ fn blocks(point: &SweepPoint, comparison: &Comparison, page_bytes: u64) -> Vec<B
     ];
     blocks.extend(charts::curves(point, comparison));
     let ratios = comparison.table(
-        "arm",
         "Latency as a multiple of another arm's, within each repeat: median, and 95% bootstrap interval over \
          repeats",
         &[
@@ -254,7 +300,6 @@ fn blocks(point: &SweepPoint, comparison: &Comparison, page_bytes: u64) -> Vec<B
         blocks.push(Block::Table(ratios));
     }
     let costs = comparison.table(
-        "arm",
         "The compaction: MiB of uncompressed input per second, processor seconds per GiB of it, its \
          duration; meanwhile evictions of pages of the hot set, each time counted, its number of pages, and \
          refaults of any file's pages; medians",
@@ -269,7 +314,6 @@ fn blocks(point: &SweepPoint, comparison: &Comparison, page_bytes: u64) -> Vec<B
     );
     // A compaction that bypasses the page cache leaves an output none of which is cached yet.
     let before_and_after = comparison.table(
-        "arm",
         "Reads before the compaction, of its inputs, hot rows warm, and right after it, of its output as it \
          left it (idle: of the inputs), ms; medians",
         &[median(P99_BEFORE), median(P99_AFTER), median(P999_AFTER)],
@@ -324,13 +368,7 @@ fn of_gentlest(comparison: &Comparison) -> Option<String> {
 
 fn facts(outcome: &Outcome) -> Facts {
     let options = &outcome.options;
-    let mut facts = facts::of_experiment(
-        outcome.started_at_ms,
-        outcome.elapsed_s,
-        &outcome.end,
-        options.command.as_deref(),
-    );
-    facts.extend(facts::of_record("options", options, &["command"]));
-    facts.extend(facts::of_record("machine", &outcome.environment, &[]));
-    facts
+    let (course, command) = (&outcome.course, options.command.as_deref());
+    let own = [facts::of_record("options", options, &["command"])];
+    facts::of_experiment(course, command, own, &outcome.environment)
 }

@@ -51,28 +51,28 @@ pub fn document(runs: &[Run], varied: Option<&str>, facts: Facts) -> Document {
     }
 }
 
+/// A simulation, by its name.
+type Row<'a> = (&'a str, &'a Outcome);
+
 fn writes(runs: &[Run]) -> Table {
-    let number = |value: f64| significant(value);
     Table::new(
         "Writes: MB/s by flushes and compactions together (1 MB = 2^20 bytes), over all of the time and over its \
          second half; MB/s that compactions read; bytes written per flushed byte; compactions to be done at the end \
          and at most",
-        runs,
+        runs.iter().map(|run| (run.name.as_str(), &run.outcome)),
         &[
-            ("", &|run: &&Run| run.name.clone()),
-            ("written", &|run| number(run.outcome.write_mb_per_s)),
-            ("late", &|run| number(run.outcome.late_write_mb_per_s)),
-            ("read", &|run| number(run.outcome.read_mb_per_s)),
-            ("amplification", &|run| {
-                number(run.outcome.write_amplification)
+            ("", &|(name, _): &Row<'_>| (*name).to_owned()),
+            ("written", &|(_, of)| significant(of.write_mb_per_s)),
+            ("late", &|(_, of)| significant(of.late_write_mb_per_s)),
+            ("read", &|(_, of)| significant(of.read_mb_per_s)),
+            ("amplification", &|(_, of)| {
+                significant(of.write_amplification)
             }),
-            ("model", &|run| {
-                cell(run.outcome.model, |model| number(model.write_mb_per_s))
+            ("model", &|(_, of)| {
+                cell(of.model, |model| significant(model.write_mb_per_s))
             }),
-            ("pending", &|run| run.outcome.pending_tasks.to_string()),
-            ("at most", &|run| {
-                run.outcome.greatest_pending_tasks.to_string()
-            }),
+            ("pending", &|(_, of)| of.pending_tasks.to_string()),
+            ("at most", &|(_, of)| of.greatest_pending_tasks.to_string()),
         ],
     )
 }
@@ -81,25 +81,17 @@ fn reads_and_room(runs: &[Run]) -> Table {
     Table::new(
         "Reads and room: SSTables per point read and per range read; SSTables and levels at the end; size at the \
          end, per byte of rows that exist, and at most with unfinished outputs; room of the latter at most",
-        runs,
+        runs.iter().map(|run| (run.name.as_str(), &run.outcome)),
         &[
-            ("", &|run: &&Run| run.name.clone()),
-            ("point", &|run| {
-                significant(run.outcome.sstables_per_point_read)
-            }),
-            ("range", &|run| {
-                significant(run.outcome.sstables_per_range_read)
-            }),
-            ("SSTables", &|run| run.outcome.sstables.to_string()),
-            ("levels", &|run| significant(run.outcome.levels)),
-            ("size", &|run| bytes(run.outcome.dataset_bytes as f64)),
-            ("per live", &|run| {
-                significant(run.outcome.space_amplification)
-            }),
-            ("at most", &|run| bytes(run.outcome.greatest_bytes)),
-            ("temporary", &|run| {
-                bytes(run.outcome.greatest_temporary_bytes)
-            }),
+            ("", &|(name, _): &Row<'_>| (*name).to_owned()),
+            ("point", &|(_, of)| significant(of.sstables_per_point_read)),
+            ("range", &|(_, of)| significant(of.sstables_per_range_read)),
+            ("SSTables", &|(_, of)| of.sstables.to_string()),
+            ("levels", &|(_, of)| significant(of.levels)),
+            ("size", &|(_, of)| bytes(of.dataset_bytes as f64)),
+            ("per live", &|(_, of)| significant(of.space_amplification)),
+            ("at most", &|(_, of)| bytes(of.greatest_bytes)),
+            ("temporary", &|(_, of)| bytes(of.greatest_temporary_bytes)),
         ],
     )
 }

@@ -2,6 +2,9 @@
 
 use jiff::Timestamp;
 
+pub(crate) const MIB: f64 = (1u64 << 20) as f64;
+pub(crate) const GIB: f64 = (1u64 << 30) as f64;
+
 /// Text for a number that is missing.
 pub const NONE: &str = "–";
 
@@ -41,24 +44,24 @@ pub fn times(ratio: f64) -> String {
 
 /// Bytes with a binary unit: `64 MiB`, `1.5 GiB`.
 pub fn bytes(bytes: f64) -> String {
-    let units = ["B", "KiB", "MiB", "GiB", "TiB"];
-    let mut value = bytes;
-    let mut unit = 0;
-    while value.abs() >= 1024.0 && unit + 1 < units.len() {
-        value /= 1024.0;
-        unit += 1;
+    let (mut value, mut unit) = (bytes, "B");
+    for larger in ["KiB", "MiB", "GiB", "TiB"] {
+        if value.abs() < 1024.0 {
+            break;
+        }
+        (value, unit) = (value / 1024.0, larger);
     }
     let number = if value.fract() == 0.0 && value.abs() < 1e4 {
         format!("{value:.0}")
     } else {
         significant(value)
     };
-    format!("{number} {}", units.get(unit).copied().unwrap_or("B"))
+    format!("{number} {unit}")
 }
 
 /// Bytes as MiB, without the unit.
 pub fn mebibytes(bytes: f64) -> String {
-    significant(bytes / f64::from(1 << 20))
+    significant(bytes / MIB)
 }
 
 /// Seconds: `1.84 s`, `190 s`.

@@ -49,7 +49,7 @@ fn a_small_comparison_measures_all_that_it_promises() {
     let options = small(directory.path());
     let outcome = compare(&options, &NoWatcher).unwrap();
     assert!(is_empty(directory.path()) && cgroups().is_empty());
-    assert_eq!(outcome.end, End::Complete);
+    assert_eq!(outcome.course.end, End::Complete);
     let names: Vec<String> = (outcome.variants.iter())
         .map(|v| v.variant.to_string())
         .collect();
@@ -93,7 +93,7 @@ fn a_small_comparison_measures_all_that_it_promises() {
             }
             // A chunk for each read at least, and of the 64 KiB no less.
             let peak = &reads.peak;
-            let decompressed = peak.per_read(peak.decompressed_bytes as f64).unwrap();
+            let decompressed = peak.decompressed_bytes as f64 / peak.completed();
             let least = run.variant.chunk_length_bytes.unwrap_or(4096);
             assert!(decompressed > 0.7 * f64::from(least), "{decompressed}");
         }
@@ -186,7 +186,10 @@ fn stopped_it_leaves_nothing_and_returns_what_it_has() {
         };
         match compare(&options, &watcher) {
             Ok(outcome) => {
-                assert_eq!((outcome.end, outcome.runs.len()), (End::Interrupted, 1));
+                assert_eq!(
+                    (outcome.course.end, outcome.runs.len()),
+                    (End::Interrupted, 1)
+                );
                 assert_eq!(
                     outcome.memory_limit_bytes.is_some(),
                     watcher.saw_cgroup.load(Ordering::Relaxed)

@@ -36,7 +36,10 @@ fn the_simulator_predicts_what_is_written() {
     let options = small(directory.path());
     let outcome = compare(&options, &NoWatcher).unwrap();
     assert!(is_empty(directory.path()));
-    assert_eq!((&outcome.end, outcome.runs.len()), (&End::Complete, 4));
+    assert_eq!(
+        (&outcome.course.end, outcome.runs.len()),
+        (&End::Complete, 4)
+    );
     let flushes = &outcome.flushes;
     let flushed = flushes.data_bytes_per_flush();
     assert!(

@@ -11,7 +11,7 @@ use compactor_lab::arm::Arm;
 use compactor_lab::chunk_length::{ChunkLengthOptions, Compressor, compare};
 use compactor_lab::report;
 
-use super::common::{Common, HOT_SET, RATE, READERS, SPAN, begin, set};
+use super::common::{Common, HOT_SET, RATE, SPAN, begin, set};
 use super::interference::is_dontcache;
 use crate::duration::Seconds;
 use crate::flags::{ByteSize, refuse_uring_with_dontcache};
@@ -83,11 +83,6 @@ pub struct Args {
         allow_negative_numbers = true)]
     rate: Option<f64>,
 
-    /// Threads that read. Default: 32, as Cassandra's concurrent_reads.
-    #[arg(long, help_heading = "Foreground load", value_name = "N", value_parser = within(READERS),
-        allow_negative_numbers = true)]
-    reader_threads: Option<u32>,
-
     /// Size of the hot set: pages of the source's Data.db that contain the hot rows. Default: 768MiB.
     #[arg(long, help_heading = "Foreground load", value_name = "SIZE", value_parser = within(HOT_SET),
         allow_hyphen_values = true)]
@@ -116,7 +111,7 @@ impl Args {
             false => ChunkLengthOptions::new(directory),
         };
         let common = &self.common;
-        common.apply(&mut options.setup, self.reader_threads)?;
+        common.apply(&mut options.setup)?;
         let lengths = self.chunk_lengths.iter();
         options.chunk_lengths_bytes = lengths
             .map(|len| u32::try_from(len.0).unwrap_or(u32::MAX))

@@ -4,8 +4,8 @@ use std::num::NonZeroU64;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
 
 use anyhow::Context;
 use compactor::generate::Shape;
@@ -13,7 +13,7 @@ use compactor::{Error, Table};
 use compactor_io::{BackendKind, raise_open_files_limit};
 use compactor_lab::options::{Data, Distribution, Setup};
 use compactor_lab::outcome::End;
-use compactor_lab::report::Report;
+use compactor_lab::report::{Document, Report};
 use compactor_sstable::Version;
 use serde::Serialize;
 
@@ -33,8 +33,7 @@ const DATA: RangeInclusive<ByteSize> = ByteSize(1 << 20)..=ByteSize(16 << 40);
 pub const HOT_SET: RangeInclusive<ByteSize> = ByteSize(1 << 20)..=ByteSize(1 << 40);
 /// Reads per second.
 pub const RATE: RangeInclusive<f64> = 1.0..=10_000_000.0;
-/// Threads that read.
-pub const READERS: RangeInclusive<u32> = 1..=1024;
+const READERS: RangeInclusive<u32> = 1..=1024;
 /// Spans of time.
 pub const SPAN: RangeInclusive<Seconds> = Seconds(0)..=Seconds(86_400);
 const REPEATS: RangeInclusive<u32> = 1..=1000;
@@ -66,6 +65,11 @@ pub struct Common {
     /// Random seed of order, hot rows, arrivals and data. Default: 1.
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub seed: Option<u64>,
+
+    /// Threads that read. Default: 32, as Cassandra's concurrent_reads.
+    #[arg(long, help_heading = "Foreground load", value_name = "N", value_parser = within(READERS),
+        allow_negative_numbers = true)]
+    reader_threads: Option<u32>,
 
     /// Popularity of hot rows: uniform or zipf. Default: uniform for interference, zipf for chunk-length.
     #[arg(long, help_heading = "Foreground load", value_enum)]
@@ -201,7 +205,7 @@ impl Common {
     ///
     /// # Errors
     /// SSTables that cannot be found, or are of several tables.
-    pub fn apply(&self, setup: &mut Setup, reader_threads: Option<u32>) -> anyhow::Result<()> {
+    pub fn apply(&self, setup: &mut Setup) -> anyhow::Result<()> {
         if !self.table.is_empty() {
             let table = Table::open_all(&self.table, None)?;
             setup.data = Data::Given(table.sstables().to_vec());
@@ -225,7 +229,7 @@ impl Common {
         set(&mut setup.repeats, self.repeat);
         set(&mut setup.warm_ups, self.warm_up);
         set(&mut setup.seed, self.seed);
-        set(&mut setup.reader_threads, reader_threads);
+        set(&mut setup.reader_threads, self.reader_threads);
         set(&mut setup.distribution, self.popularity());
         let limit = self.memory_limit.map(|limit| limit.0.map(NonZeroU64::get));
         set(&mut setup.memory_limit_bytes, limit);
@@ -234,8 +238,7 @@ impl Common {
         set(&mut setup.compaction_threads, self.threads);
         setup.compaction_memory_bytes = usize::try_from(self.memory.0).unwrap_or(usize::MAX);
         setup.backend = self.backend;
-        let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
-        setup.command = Some(words.collect());
+        setup.command = Some(command());
         Ok(())
     }
 
@@ -284,6 +287,21 @@ pub enum ReportFormat {
     Json,
 }
 
+impl ReportFormat {
+    /// The text of a report; `json` is everything that was measured.
+    pub fn text(
+        self,
+        document: &Document,
+        json: impl FnOnce() -> serde_json::Result<String>,
+    ) -> serde_json::Result<String> {
+        match self {
+            ReportFormat::Text => Ok(document.to_text()),
+            ReportFormat::Markdown => Ok(document.to_markdown()),
+            ReportFormat::Json => json(),
+        }
+    }
+}
+
 /// Where the results of an experiment go.
 #[derive(Debug, clap::Args)]
 pub struct Results {
@@ -305,10 +323,10 @@ pub struct Results {
 }
 
 /// Files for results, created before the experiment: a place that cannot be written is known at once.
-pub struct ResultFiles {
-    json: Option<(ResultFile, PathBuf)>,
-    html: Option<(ResultFile, PathBuf)>,
-    format: ReportFormat,
+pub struct ResultFiles<'a> {
+    results: &'a Results,
+    json: Option<ResultFile>,
+    html: Option<ResultFile>,
 }
 
 impl Results {
@@ -316,27 +334,26 @@ impl Results {
     ///
     /// # Errors
     /// If one cannot be written.
-    pub fn create(&self) -> Result<ResultFiles, Error> {
-        let create = |path: &PathBuf| Ok::<_, Error>((ResultFile::create(path)?, path.clone()));
+    pub fn create(&self) -> Result<ResultFiles<'_>, Error> {
+        let create = |path: &Option<PathBuf>| path.as_deref().map(ResultFile::create).transpose();
         Ok(ResultFiles {
-            json: self.json.as_ref().map(create).transpose()?,
-            html: self.html.as_ref().map(create).transpose()?,
-            format: self.format,
+            results: self,
+            json: create(&self.json)?,
+            html: create(&self.html)?,
         })
-    }
-
-    /// Whether stdout gets one JSON document.
-    pub fn prints_json(&self) -> bool {
-        self.format == ReportFormat::Json
     }
 
     /// Progress of an experiment.
     pub fn progress(&self, interrupted: Arc<AtomicBool>) -> LabProgress {
-        LabProgress::new(self.progress, interrupted)
+        LabProgress {
+            mode: self.progress,
+            interrupted,
+            last: Mutex::new(None),
+        }
     }
 }
 
-impl ResultFiles {
+impl ResultFiles<'_> {
     /// Writes the files, prints a report, and returns the exit code.
     ///
     /// # Errors
@@ -350,28 +367,33 @@ impl ResultFiles {
         let json = serde_json::to_string(outcome)?;
         let end = report.end.clone();
         let document = Report::document(&[report]);
-        if let Some((file, path)) = self.json {
+        let results = self.results;
+        if let (Some(file), Some(path)) = (self.json, &results.json) {
             file.write(&json)?;
             say(format_args!(
                 "everything that was measured: {}",
                 path.display()
             ));
         }
-        if let Some((file, path)) = self.html {
+        if let (Some(file), Some(path)) = (self.html, &results.html) {
             file.write(&document.to_html())?;
             say(format_args!("report with charts: {}", path.display()));
         }
-        let code = print(&match self.format {
-            ReportFormat::Text => document.to_text(),
-            ReportFormat::Markdown => document.to_markdown(),
-            ReportFormat::Json => json,
-        })?;
+        let code = print(&results.format.text(&document, || Ok(json))?)?;
         Ok(match end {
             End::Interrupted => ExitCode::from(INTERRUPTED),
             End::Complete if is_sound => code,
             End::Complete => ExitCode::FAILURE,
         })
     }
+}
+
+/// The command line.
+pub fn command() -> Vec<String> {
+    let words = std::env::args_os();
+    words
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect()
 }
 
 /// Sets a value if there is one.

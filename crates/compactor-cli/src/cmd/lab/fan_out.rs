@@ -8,7 +8,7 @@ use compactor::Error;
 use compactor_lab::fan_out::{FanOutOptions, compare, directory_in_memory};
 use compactor_lab::report;
 
-use super::common::{Results, begin_anywhere, set};
+use super::common::{Results, begin_anywhere, command, set};
 use crate::duration::Seconds;
 use crate::flags::ByteSize;
 use crate::numbers::within;
@@ -102,8 +102,7 @@ impl Args {
         set(&mut options.ttl_s, ttl_s);
         set(&mut options.duration_s, self.duration.map(|span| span.0));
         set(&mut options.seed, self.seed);
-        let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
-        options.command = Some(words.collect());
+        options.command = Some(command());
         Ok(options)
     }
 }

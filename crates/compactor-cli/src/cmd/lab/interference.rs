@@ -12,7 +12,7 @@ use compactor_lab::options::InterferenceOptions;
 use compactor_lab::priority::Priority;
 use compactor_lab::report;
 
-use super::common::{Common, HOT_SET, RATE, READERS, SPAN, begin, set};
+use super::common::{Common, HOT_SET, RATE, SPAN, begin, set};
 use super::report::read_fio;
 use crate::duration::Seconds;
 use crate::flags::{ByteSize, refuse_uring_with_dontcache};
@@ -68,11 +68,6 @@ pub struct Args {
     #[arg(long, help_heading = "Foreground load", value_name = "N", value_parser = within(RATE),
         allow_negative_numbers = true)]
     rate: Option<f64>,
-
-    /// Threads that read. Default: 32, as Cassandra's concurrent_reads.
-    #[arg(long, help_heading = "Foreground load", value_name = "N", value_parser = within(READERS),
-        allow_negative_numbers = true)]
-    reader_threads: Option<u32>,
 
     /// Size of the hot set: pages of the inputs' Data.db that contain the hot rows. Default: 256MiB.
     #[arg(long, help_heading = "Foreground load", value_name = "SIZE", value_parser = within(HOT_SET),
@@ -143,7 +138,7 @@ impl Args {
             false => InterferenceOptions::new(directory),
         };
         let common = &self.common;
-        common.apply(&mut options.setup, self.reader_threads)?;
+        common.apply(&mut options.setup)?;
         let seconds = |span: Option<Seconds>| span.map(|span| Duration::from_secs(span.0));
         set(&mut options.arms, self.arms.clone());
         set(&mut options.rate_per_s, self.rate);

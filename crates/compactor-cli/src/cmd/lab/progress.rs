@@ -16,31 +16,12 @@ use crate::progress::ProgressMode;
 
 /// Shows progress on stderr, and stops the experiment when the user interrupts it.
 pub struct LabProgress {
-    style: Style,
-    interrupted: Arc<AtomicBool>,
-    last: Mutex<Option<Instant>>,
-}
-
-enum Style {
-    Lines,
-    Json,
-    None,
+    pub mode: ProgressMode,
+    pub interrupted: Arc<AtomicBool>,
+    pub last: Mutex<Option<Instant>>,
 }
 
 impl LabProgress {
-    /// Lines, JSON lines or nothing.
-    pub fn new(mode: ProgressMode, interrupted: Arc<AtomicBool>) -> LabProgress {
-        LabProgress {
-            style: match mode {
-                ProgressMode::Auto | ProgressMode::Bar | ProgressMode::Plain => Style::Lines,
-                ProgressMode::Json => Style::Json,
-                ProgressMode::None => Style::None,
-            },
-            interrupted,
-            last: Mutex::new(None),
-        }
-    }
-
     fn is_due(&self, every: Duration) -> bool {
         let Ok(mut last) = self.last.lock() else {
             return true;
@@ -59,16 +40,16 @@ impl Watcher for LabProgress {
     }
 
     fn event(&self, event: &Event<'_>) {
-        let every = match self.style {
-            Style::Lines => Duration::from_secs(5),
-            Style::Json => Duration::from_secs(1),
-            Style::None => return,
+        let every = match self.mode {
+            ProgressMode::Auto | ProgressMode::Bar | ProgressMode::Plain => Duration::from_secs(5),
+            ProgressMode::Json => Duration::from_secs(1),
+            ProgressMode::None => return,
         };
         if matches!(event, Event::Progress { .. }) && !self.is_due(every) {
             return;
         }
-        match (&self.style, serde_json::to_string(event)) {
-            (Style::Json, Ok(json)) => say(format_args!("{json}")),
+        match (self.mode, serde_json::to_string(event)) {
+            (ProgressMode::Json, Ok(json)) => say(format_args!("{json}")),
             _ => lines(event)
                 .iter()
                 .for_each(|line| say(format_args!("{line}"))),
@@ -171,10 +152,8 @@ fn columns(interval: &Interval, operations: u64) -> String {
 
 /// Figures that arms are compared by, reasons that the run does not count, and caveats about it.
 fn ended(run: &Measured) -> Vec<String> {
-    let compared = run
-        .figures
-        .iter()
-        .filter(|(figure, _)| figure.better.is_some());
+    let compared = run.figures.iter();
+    let compared = compared.filter(|(figure, _)| figure.better.is_some());
     let figures = compared.map(|(figure, value)| {
         let unit = match figure.unit {
             Unit::Milliseconds => " ms",
@@ -184,12 +163,9 @@ fn ended(run: &Measured) -> Vec<String> {
     });
     let figures: Vec<String> = figures.collect();
     let mut lines = vec![format!("{}: {}", run.arm, figures.join(", "))];
-    let attempt = &run.attempt;
-    for reason in &attempt.invalid {
-        lines.push(format!("  NOT COUNTED: {}", reason.text));
-    }
-    for warning in &attempt.warnings {
-        lines.push(format!("  warning: {}", warning.text));
-    }
+    let invalid = run.attempt.invalid.iter();
+    lines.extend(invalid.map(|reason| format!("  NOT COUNTED: {}", reason.text)));
+    let warnings = run.attempt.warnings.iter();
+    lines.extend(warnings.map(|warning| format!("  warning: {}", warning.text)));
     lines
 }

@@ -5,8 +5,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use compactor::Error;
-use compactor_lab::chunk_length;
-use compactor_lab::fan_out;
 use compactor_lab::fio::FioOutcome;
 use compactor_lab::outcome::{Experiment, FORMAT_VERSION, Outcome};
 use compactor_lab::report::{self, Report};
@@ -53,14 +51,7 @@ pub struct Args {
 
     /// Form of the output on stdout.
     #[arg(long, value_enum, default_value = "text")]
-    format: ReportFormat,
-}
-
-impl Args {
-    /// Whether stdout gets one JSON document.
-    pub fn prints_json(&self) -> bool {
-        self.format == ReportFormat::Json
-    }
+    pub format: ReportFormat,
 }
 
 /// Runs the command.
@@ -70,15 +61,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         let reason = "--ceilings are those of one machine: name one result with it";
         return Err(Error::invalid(reason).into());
     }
-    let reports = args
-        .results
-        .iter()
-        .map(|path| report_of(path, fio.as_ref()));
+    let paths = args.results.iter();
+    let reports = paths.map(|path| report_of(path, fio.as_ref()));
     let reports: Vec<Report> = reports.collect::<Result<_, Error>>()?;
-    if reports
-        .iter()
-        .any(|report| report.title() != reports[0].title())
-    {
+    let is_other = |report: &Report| report.title() != reports[0].title();
+    if reports.iter().any(is_other) {
         let reason = "results of two experiments cannot be compared; show each kind by itself";
         return Err(Error::invalid(reason).into());
     }
@@ -102,11 +89,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         ResultFile::create(path)?.write(&document.to_html())?;
         say(format_args!("report with charts: {}", path.display()));
     }
-    print(&match args.format {
-        ReportFormat::Text => document.to_text(),
-        ReportFormat::Markdown => document.to_markdown(),
-        ReportFormat::Json => serde_json::to_string_pretty(&reports)?,
-    })
+    let json = || serde_json::to_string_pretty(&reports);
+    print(&args.format.text(&document, json)?)
 }
 
 /// The report of a saved outcome, whose name is that of its file.
@@ -115,17 +99,15 @@ fn report_of(path: &Path, fio: Option<&FioOutcome>) -> Result<Report, Error> {
     let (bytes, any) = any_version(path)?;
     match (any.experiment, fio) {
         (None, fio) => {
-            let outcome = parsed(path, &bytes, any.format_version, FORMAT_VERSION)?;
+            let outcome = parsed(path, &bytes, any.format_version)?;
             Ok(report::interference::report(name, &outcome, fio))
         }
         (Some(Experiment::ChunkLength), None) => {
-            let known = chunk_length::FORMAT_VERSION;
-            let outcome = parsed(path, &bytes, any.format_version, known)?;
+            let outcome = parsed(path, &bytes, any.format_version)?;
             Ok(report::chunk_length::report(name, &outcome))
         }
         (Some(Experiment::FanOut), None) => {
-            let known = fan_out::FORMAT_VERSION;
-            let outcome = parsed(path, &bytes, any.format_version, known)?;
+            let outcome = parsed(path, &bytes, any.format_version)?;
             Ok(report::fan_out::report(name, &outcome))
         }
         (Some(_), Some(_)) => {
@@ -172,7 +154,7 @@ struct AnyVersion {
 /// A file that cannot be read, that is no outcome, or that is of a version of another compactor's.
 pub fn read(path: &Path) -> Result<Outcome, Error> {
     let (bytes, any) = any_version(path)?;
-    parsed(path, &bytes, any.format_version, FORMAT_VERSION)
+    parsed(path, &bytes, any.format_version)
 }
 
 fn strange(path: &Path) -> impl Fn(serde_json::Error) -> Error + '_ {
@@ -190,15 +172,10 @@ fn any_version(path: &Path) -> Result<(Vec<u8>, AnyVersion), Error> {
     Ok((bytes, any))
 }
 
-fn parsed<T: DeserializeOwned>(
-    path: &Path,
-    bytes: &[u8],
-    version: u32,
-    known: u32,
-) -> Result<T, Error> {
-    if version != known {
+fn parsed<T: DeserializeOwned>(path: &Path, bytes: &[u8], version: u32) -> Result<T, Error> {
+    if version != FORMAT_VERSION {
         return Err(Error::invalid(format!(
-            "{}: of format {version}, and this compactor knows format {known}; use the release that wrote it",
+            "{}: of format {version}, and this compactor knows format {FORMAT_VERSION}; use the release that wrote it",
             path.display(),
         )));
     }

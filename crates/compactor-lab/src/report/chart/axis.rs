@@ -17,13 +17,7 @@ impl Axis {
     pub(in crate::report) fn linear(values: impl Iterator<Item = f64>) -> Axis {
         let (least, most) = range(values.filter(|v| v.is_finite())).unwrap_or((0.0, 1.0));
         let most = if most > least { most } else { least + 1.0 };
-        Axis {
-            least,
-            most,
-            from: 0.0,
-            to: 1.0,
-            is_log: false,
-        }
+        Axis::unit(least, most, false)
     }
 
     /// Equal steps for equal ratios, from 0 to 1; only positive values have a place. At least `decades`.
@@ -37,12 +31,16 @@ impl Axis {
             most += short / 2.0;
         }
         let air = (most - least) * 0.04;
+        Axis::unit(least - air, most + air, true)
+    }
+
+    fn unit(least: f64, most: f64, is_log: bool) -> Axis {
         Axis {
-            least: least - air,
-            most: most + air,
+            least,
+            most,
             from: 0.0,
             to: 1.0,
-            is_log: true,
+            is_log,
         }
     }
 
@@ -65,19 +63,14 @@ impl Axis {
         Some(self.from + share * (self.to - self.from))
     }
 
-    /// Values to mark: round ones, about `most` of them.
-    fn ticks(&self, most: usize) -> Vec<f64> {
-        if self.is_log {
-            self.log_ticks(most)
-        } else {
-            self.linear_ticks(most)
-        }
-    }
-
-    /// [`ticks`](Axis::ticks), each with its place.
+    /// Values to mark, each with its place: round ones, about `most` of them.
     pub(in crate::report) fn ticks_at(&self, most: usize) -> Vec<(f64, f64)> {
+        let ticks = match self.is_log {
+            true => self.log_ticks(most),
+            false => self.linear_ticks(most),
+        };
         let placed = |tick| Some((tick, self.at(tick)?));
-        self.ticks(most).into_iter().filter_map(placed).collect()
+        ticks.into_iter().filter_map(placed).collect()
     }
 
     fn log_ticks(&self, most: usize) -> Vec<f64> {
@@ -127,18 +120,22 @@ fn range(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
 mod tests {
     use super::*;
 
+    fn ticks(axis: &Axis, most: usize) -> Vec<f64> {
+        axis.ticks_at(most).iter().map(|tick| tick.0).collect()
+    }
+
     #[test]
     fn values_find_their_places() {
         let axis = Axis::linear([0.0, 10.0, f64::NAN].into_iter()).between(100.0, 0.0);
         assert_eq!(axis.at(2.5), Some(75.0));
         assert_eq!((axis.at(-5.0), axis.at(50.0)), (Some(100.0), Some(0.0)));
         assert_eq!(axis.at(f64::NAN), None);
-        assert_eq!(axis.ticks(5), [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]);
+        assert_eq!(ticks(&axis, 5), [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]);
         let axis = Axis::log([0.0, 1.0, 1000.0].into_iter(), 1.0).between(0.0, 108.0);
         assert_eq!(axis.at(0.0), None);
         let middle = axis.at(10f64.powf(1.5)).unwrap();
         assert!((middle - 54.0).abs() < 1e-9);
-        assert_eq!(axis.ticks(5), [1.0, 10.0, 100.0, 1000.0]);
+        assert_eq!(ticks(&axis, 5), [1.0, 10.0, 100.0, 1000.0]);
     }
 
     #[test]
@@ -153,9 +150,9 @@ mod tests {
     #[test]
     fn nothing_to_show_still_has_an_axis() {
         let axis = Axis::log(std::iter::empty(), 1.0);
-        assert!(!axis.ticks(5).is_empty());
+        assert!(!ticks(&axis, 5).is_empty());
         let axis = Axis::linear([7.0].into_iter());
         assert_eq!(axis.at(7.0), Some(0.0));
-        assert!(axis.ticks(3).len() >= 2);
+        assert!(ticks(&axis, 3).len() >= 2);
     }
 }

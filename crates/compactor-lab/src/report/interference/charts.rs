@@ -4,10 +4,15 @@ use super::P99;
 use crate::arm::Arm;
 use crate::comparison::Comparison;
 use crate::outcome::{Latency, Outcome, Pages, Phase, Run, Sample, SweepPoint};
-use crate::report::chart::{Axis, Line, Mark, Panel, Plot, Point, Stroke, plain, svg_file};
+use crate::report::chart::{
+    Axis, Horizontal, Line, Mark, Panel, Plot, Point, Stroke, plain, svg_file,
+};
 use crate::report::document::Block;
-use crate::report::units::{bytes, milliseconds, significant};
+use crate::report::units::{MIB, bytes, milliseconds, significant};
 use crate::stats::median;
+
+/// Name of the axis of time.
+const SECONDS: &str = "seconds since the compaction began";
 
 /// Points of a series are thinned out to about this number, one per pixel and a half.
 const POINTS: usize = 240;
@@ -37,51 +42,43 @@ pub(super) fn sweep(points: &[(&SweepPoint, Comparison)]) -> Option<Block> {
         });
         let places: Vec<_> = places.collect();
         let medians = places.iter().map(|(size, p99)| (*size, p99.median));
-        let mut line = Line::new(arm, Stroke::of(comparison, arm), medians.collect());
-        let ranges = places.iter().map(|(_, p99)| (p99.least, p99.most));
-        line.ranges = ranges.collect();
-        line
+        let ends = [places.first(), places.last()].into_iter().flatten();
+        let ends =
+            ends.map(|(size, p99)| format!("{} ms at {}", milliseconds(p99.median), bytes(*size)));
+        let described = format!("{arm}: {}", ends.collect::<Vec<_>>().join(" to "));
+        Line {
+            ranges: places
+                .iter()
+                .map(|(_, p99)| (p99.least, p99.most))
+                .collect(),
+            described,
+            ..Line::new(arm, Stroke::of(comparison, arm), medians.collect())
+        }
     };
     let lines = comparison.arms.iter().map(|arm| line(&arm.arm));
     let lines: Vec<Line> = lines.filter(|line| line.points.len() > 1).collect();
     if lines.is_empty() {
         return None;
     }
-    let described = lines.iter().map(|line| {
-        let ends = [line.points.first(), line.points.last()]
-            .into_iter()
-            .flatten();
-        let ends = ends.map(|(size, ns)| format!("{} ms at {}", milliseconds(*ns), bytes(*size)));
-        format!("{}: {}", line.name, ends.collect::<Vec<_>>().join(" to "))
-    });
     let sizes = || points.iter().map(|(point, _)| point.hot_set_bytes as f64);
     let ranges = lines
         .iter()
         .flat_map(|line| &line.ranges)
         .flat_map(|range| [range.0, range.1]);
-    let plot = Plot {
-        title: "p99 by size of the hot set",
-        description: described.collect::<Vec<_>>().join("; "),
-        heading: None,
-        x_name: "hot set, and its share of memory",
-        x_axis: Axis::log(sizes(), 0.3),
-        x_marks: (points.iter().zip(sizes()))
+    let x = Horizontal {
+        name: "hot set, and its share of memory",
+        axis: Axis::log(sizes(), 0.3),
+        marks: (points.iter().zip(sizes()))
             .map(|((point, _), at)| Mark {
                 at,
                 text: bytes(at),
                 below: format!("{}%", significant(point.pressure * 100.0)),
             })
             .collect(),
-        shade: None,
-        panels: vec![Panel::new(
-            "p99, ms",
-            Axis::log(ranges, 1.0),
-            (9, milliseconds),
-            lines,
-        )],
     };
+    let panel = Panel::new("p99, ms", Axis::log(ranges, 1.0), (9, milliseconds), lines);
     Some(Block::Figure {
-        pictures: plot.draw(),
+        pictures: Plot::new("p99 by size of the hot set", x, panel).draw(),
         caption: "p99 of reads during the compaction over the size of the hot set, ms; both axes \
             logarithmic. Below each size, the hot set as a share of the memory. Points are medians, the lines \
             through them go from the least to the most of the runs.",
@@ -103,13 +100,13 @@ fn curve(latency: &Latency) -> Vec<Point> {
 
 /// Latency by percentile of each arm; `None` if no run that counts has any.
 pub(super) fn curves(point: &SweepPoint, comparison: &Comparison) -> Option<Block> {
-    let mut described = Vec::new();
-    let mut line = |arm: &str| {
+    let line = |arm: &str| {
         let (counted, middle) = median_run(point, arm, |run| curve(&run.during).len() > 1)?;
         let mut others: Vec<_> = counted.iter().map(|run| curve(&run.during)).collect();
         let p99 = comparison.counted(arm)?.median(P99)?;
-        described.push(format!("{arm}: p99 {} ms", milliseconds(p99)));
+        let described = format!("{arm}: p99 {} ms", milliseconds(p99));
         let shown = Line::new(arm, Stroke::of(comparison, arm), others.remove(middle));
+        let shown = shown.described(described);
         Some(Line { others, ..shown })
     };
     let lines: Vec<Line> = comparison
@@ -125,7 +122,7 @@ pub(super) fn curves(point: &SweepPoint, comparison: &Comparison) -> Option<Bloc
             .iter()
             .flat_map(|line| line.others.iter().chain([&line.points]))
     };
-    let x_axis = Axis::linear(runs().flatten().map(|point| point.0).chain([0.0, 2.0]));
+    let axis = Axis::linear(runs().flatten().map(|point| point.0).chain([0.0, 2.0]));
     let furthest = runs().flatten().map(|point| point.0).fold(2.0, f64::max);
     let marks = ["0", "50", "90", "99", "99.9", "99.99", "99.999", "99.9999"];
     let places = [0.0, std::f64::consts::LOG10_2, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
@@ -133,25 +130,16 @@ pub(super) fn curves(point: &SweepPoint, comparison: &Comparison) -> Option<Bloc
         .into_iter()
         .zip(marks)
         .filter(|(at, _)| *at <= furthest * 1.005);
-    let plot = Plot {
-        title: "Latency by percentile",
-        description: described.join("; "),
-        heading: None,
-        x_name: "percentile of reads",
-        x_axis,
-        x_marks: marks
-            .map(|(at, text)| Mark::new(at, text.to_owned()))
-            .collect(),
-        shade: None,
-        panels: vec![Panel::new(
-            "latency, ms",
-            Axis::log(runs().flatten().map(|point| point.1), 1.0),
-            (9, milliseconds),
-            lines,
-        )],
+    let marks = marks.map(|(at, text)| Mark::new(at, text.to_owned()));
+    let x = Horizontal {
+        name: "percentile of reads",
+        axis,
+        marks: marks.collect(),
     };
+    let y = Axis::log(runs().flatten().map(|point| point.1), 1.0);
+    let panel = Panel::new("latency, ms", y, (9, milliseconds), lines);
     Some(Block::Figure {
-        pictures: plot.draw(),
+        pictures: Plot::new("Latency by percentile", x, panel).draw(),
         caption: "Latency of reads during the compaction by percentile, ms; both axes logarithmic. Right of \
             percentile 99 is one read in a hundred. Each run that counts is a thin line, the one with the \
             median p99 a thick one. Lower is better.",
@@ -204,28 +192,25 @@ pub(super) fn p99_over_time(point: &SweepPoint, comparison: &Comparison) -> Opti
     let time = Axis::linear(p99().map(|p| p.0));
     let lines = all.iter().map(|timeline| {
         let stroke = Stroke::of(comparison, &timeline.arm);
-        Line::new(&timeline.arm, stroke, timeline.p99.clone())
+        let described = format!("{}: {}", timeline.arm, timeline.p99_range());
+        Line::new(&timeline.arm, stroke, timeline.p99.clone()).described(described)
     });
-    let described = all
-        .iter()
-        .map(|timeline| format!("{}: {}", timeline.arm, timeline.p99_range()));
     let idle = Arm::Idle.to_string();
     let compacted = all.iter().filter(|timeline| timeline.arm != idle);
     let spans = compacted.filter_map(|timeline| timeline.during);
+    let panel = Panel::new(
+        "p99 of the reads that ended in each second, ms",
+        Axis::log(p99().map(|p| p.1), 1.0),
+        (7, milliseconds),
+        lines.collect(),
+    );
     let plot = Plot {
-        title: "p99 of reads over time",
-        description: described.collect::<Vec<_>>().join("; "),
-        heading: None,
-        x_name: "seconds since the compaction began",
-        x_axis: time,
-        x_marks: time.ticks_at(6).into_iter().map(Mark::of_tick).collect(),
         shade: spans.max_by(|a, b| a.1.total_cmp(&b.1)),
-        panels: vec![Panel::new(
-            "p99 of the reads that ended in each second, ms",
-            Axis::log(p99().map(|p| p.1), 1.0),
-            (7, milliseconds),
-            lines.collect(),
-        )],
+        ..Plot::new(
+            "p99 of reads over time",
+            Horizontal::new(SECONDS, time),
+            panel,
+        )
     };
     (!all.is_empty()).then(|| svg_file(&plot.draw()))
 }
@@ -252,7 +237,7 @@ impl Timeline {
         let mebibytes = |of: fn(&Sample) -> Option<Pages>| {
             samples(shown, |sample| {
                 let bytes = of(sample)?.resident as f64 * page_bytes as f64;
-                Some(bytes / f64::from(1 << 20))
+                Some(bytes / MIB)
             })
         };
         let mut other_p99s: Vec<_> = counted.iter().map(|run| p99_by_second(run)).collect();
@@ -281,15 +266,16 @@ impl Timeline {
         let line = |name: &str, points: &[Point], dashes| {
             Line::new(name, stroke.with_dashes(dashes), points.to_vec())
         };
-        let mut reads = Line::new("", stroke, self.p99.clone());
-        reads.others.clone_from(&self.other_p99s);
+        let reads = Line {
+            others: self.other_p99s.clone(),
+            described: self.description(),
+            ..Line::new("", stroke, self.p99.clone())
+        };
         let hot_set = line("", &self.hot_percent, "");
         let inputs = line("inputs", &self.inputs_mib, "");
         let output = line("output", &self.outputs_mib, "4 3");
-        let marks = time.ticks_at(6).into_iter().map(Mark::of_tick);
         Plot {
             title: "Over time",
-            description: format!("{}: {}", self.arm, self.description()),
             heading: Some((&self.arm, stroke)),
             panels: vec![
                 Panel::new("p99, ms", p99, (5, milliseconds), vec![reads]),
@@ -306,9 +292,7 @@ impl Timeline {
                     vec![inputs, output],
                 ),
             ],
-            x_name: "seconds since the compaction began",
-            x_axis: time,
-            x_marks: marks.collect(),
+            x: Horizontal::new(SECONDS, time),
             shade: self.during,
         }
     }
@@ -320,8 +304,9 @@ impl Timeline {
 
     fn description(&self) -> String {
         format!(
-            "{}; at least {}% of the hot set in the page cache; at most {} MiB of the inputs and {} MiB of the \
+            "{}: {}; at least {}% of the hot set in the page cache; at most {} MiB of the inputs and {} MiB of the \
              output",
+            self.arm,
             self.p99_range(),
             significant(least(&self.hot_percent)),
             significant(most(&self.inputs_mib)),

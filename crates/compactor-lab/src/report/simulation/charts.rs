@@ -1,18 +1,13 @@
 //! Charts of simulations.
 
-use compactor_simulate::outcome::Sample;
+use compactor_simulate::outcome::{Outcome, Sample};
 
 use super::Run;
-use crate::report::chart::{Axis, Line, Mark, Panel, Plot, Point, Stroke, plain};
+use crate::report::chart::{Axis, Horizontal, Line, Mark, Panel, Plot, Point, Stroke, plain};
 use crate::report::document::Block;
-use crate::report::units::significant;
+use crate::report::units::{GIB, MIB, significant};
 
-const GIB: f64 = (1u64 << 30) as f64;
-const MIB: f64 = (1u64 << 20) as f64;
 const DAY_S: f64 = 86_400.0;
-
-/// Marks of a vertical axis at most.
-const MARKS: usize = 5;
 
 /// A quantity over time: its name, and its value at a sample.
 type OverTime = (&'static str, fn(&Sample) -> f64);
@@ -29,20 +24,16 @@ const OVER_TIME: [OverTime; 6] = [
 ];
 
 /// A quantity by the value of an option.
-type ByValue = (&'static str, fn(&Run) -> f64);
+type ByValue = (&'static str, fn(&Outcome) -> f64);
 
 const BY_VALUE: [ByValue; 4] = [
-    ("bytes written per flushed byte", |r| {
-        r.outcome.write_amplification
+    ("bytes written per flushed byte", |of| {
+        of.write_amplification
     }),
-    ("SSTables per point read", |r| {
-        r.outcome.sstables_per_point_read
-    }),
-    ("SSTables per range read", |r| {
-        r.outcome.sstables_per_range_read
-    }),
-    ("size per byte of rows that exist", |r| {
-        r.outcome.space_amplification
+    ("SSTables per point read", |of| of.sstables_per_point_read),
+    ("SSTables per range read", |of| of.sstables_per_range_read),
+    ("size per byte of rows that exist", |of| {
+        of.space_amplification
     }),
 ];
 
@@ -59,29 +50,24 @@ pub(super) fn over_time(runs: &[Run]) -> Option<Block> {
     if !has_samples || runs.len() > LINES {
         return None;
     }
-    let draw = |quantity: &OverTime| time_plot(runs, end_s, *quantity).draw();
+    // Names are below the first chart of a page only if there are several.
+    let shown = |run: &Run| match runs.len() {
+        1 => String::new(),
+        _ => run.name.clone(),
+    };
+    let draw = |&(name, value): &OverTime| {
+        let lines = runs.iter().enumerate().map(|(at, run)| {
+            let samples = run.outcome.samples.iter();
+            let points = samples.map(|s| (s.time_s / DAY_S, value(s))).collect();
+            line(&shown(run), at, points)
+        });
+        let days = Axis::linear([0.0, end_s / DAY_S].into_iter());
+        plot(name, Horizontal::new("days", days), lines.collect())
+    };
     Some(Block::Figure {
         pictures: OVER_TIME.iter().map(draw).collect(),
         caption: "The table over time, a point for each 120th of it.",
     })
-}
-
-fn time_plot(runs: &[Run], end_s: f64, (name, value): OverTime) -> Plot<'static> {
-    let lines = runs.iter().enumerate().map(|(at, run)| {
-        let samples = run.outcome.samples.iter();
-        let points = samples.map(|s| (s.time_s / DAY_S, value(s))).collect();
-        // Names are below the first chart of a page only if there are several.
-        let name = if runs.len() > 1 {
-            run.name.as_str()
-        } else {
-            ""
-        };
-        Line::new(name, Stroke::numbered(at), points)
-    });
-    let x_axis = Axis::linear([0.0, end_s / DAY_S].into_iter());
-    let marks = x_axis.ticks_at(6).into_iter();
-    let marks = marks.map(|(day, _)| Mark::new(day, plain(day)));
-    plot(name, "days", x_axis, marks.collect(), lines.collect())
 }
 
 /// Charts of figures by the value of an option; `None` if the values are no numbers.
@@ -90,11 +76,16 @@ pub(super) fn by_value(runs: &[Run], option: &str) -> Option<Block> {
     let values = values.filter(|values| values.len() > 1)?;
     let draw = |&(name, figure): &ByValue| {
         let points = values.iter().zip(runs);
-        let points = points.map(|(&at, run)| (at, figure(run))).collect();
-        let x_axis = Axis::linear(values.iter().copied());
+        let points = points
+            .map(|(&at, run)| (at, figure(&run.outcome)))
+            .collect();
         let marks = values.iter().map(|&at| Mark::new(at, plain(at)));
-        let line = Line::new("", Stroke::numbered(0), points);
-        plot(name, option, x_axis, marks.collect(), vec![line]).draw()
+        let x = Horizontal {
+            name: option,
+            axis: Axis::linear(values.iter().copied()),
+            marks: marks.collect(),
+        };
+        plot(name, x, vec![line("", 0, points)])
     };
     Some(Block::Figure {
         pictures: BY_VALUE.iter().map(draw).collect(),
@@ -102,39 +93,19 @@ pub(super) fn by_value(runs: &[Run], option: &str) -> Option<Block> {
     })
 }
 
-fn plot<'a>(
-    name: &'a str,
-    x_name: &'a str,
-    x_axis: Axis,
-    x_marks: Vec<Mark>,
-    lines: Vec<Line>,
-) -> Plot<'a> {
-    let values = lines.iter().flat_map(|line| &line.points).map(|(_, y)| *y);
-    let axis = Axis::linear(values.chain([0.0]));
-    Plot {
-        title: name,
-        description: described(&lines),
-        heading: None,
-        panels: vec![Panel::new(name, axis, (MARKS, plain), lines)],
-        x_name,
-        x_axis,
-        x_marks,
-        shade: None,
-    }
+fn plot(name: &str, x: Horizontal<'_>, lines: Vec<Line>) -> String {
+    Plot::new(name, x, Panel::from_zero(name, lines)).draw()
 }
 
-/// First, last and greatest value of each line in words.
-fn described(lines: &[Line]) -> String {
-    let line = |line: &Line| {
-        let value = |point: Option<&Point>| point.map_or(0.0, |(_, y)| *y);
-        let most = line.points.iter().map(|(_, y)| *y).fold(0.0, f64::max);
-        let [first, last, most] =
-            [value(line.points.first()), value(line.points.last()), most].map(significant);
-        let text = format!("from {first} to {last}, at most {most}");
-        match line.name.as_str() {
-            "" => text,
-            name => format!("{name} {text}"),
-        }
+/// A line with its first, last and greatest value in words.
+fn line(name: &str, number: usize, points: Vec<Point>) -> Line {
+    let value = |point: Option<&Point>| point.map_or(0.0, |(_, y)| *y);
+    let most = points.iter().map(|(_, y)| *y).fold(0.0, f64::max);
+    let [first, last, most] = [value(points.first()), value(points.last()), most].map(significant);
+    let text = format!("from {first} to {last}, at most {most}");
+    let text = match name {
+        "" => text,
+        name => format!("{name} {text}"),
     };
-    lines.iter().map(line).collect::<Vec<_>>().join("; ")
+    Line::new(name, Stroke::numbered(number), points).described(text)
 }
