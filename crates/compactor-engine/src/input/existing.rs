@@ -18,7 +18,7 @@ pub(crate) fn if_exists<T>(found: io::Result<T>) -> io::Result<Option<T>> {
 /// Lists a directory.
 ///
 /// # Errors
-/// The directory cannot be listed, or, for an entry, no further.
+/// The directory cannot be opened. The last item is an error if it could not be listed to its end.
 pub(crate) fn list(directory: &Path) -> Result<impl Iterator<Item = Result<DirectoryEntry>>> {
     let failed = move |e| Error::file("list", directory)(e);
     let entries = compactor_io::read_dir(directory).map_err(failed)?;
