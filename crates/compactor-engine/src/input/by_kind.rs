@@ -1,6 +1,6 @@
 //! A value for each column of a header, static and regular ones apart.
 
-/// Values for the columns of a header, in its order. A list may be empty if all values are the default.
+/// Values for the columns of a header, in its order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ByKind<T> {
     /// Values for the static columns.

@@ -124,7 +124,7 @@ struct CompletionGuard<'a> {
 
 impl Drop for CompletionGuard<'_> {
     fn drop(&mut self) {
-        let lost = || Err(Error::Internal("the merge of a range ended".to_owned()));
+        let lost = || Err(Error::internal("the merge of a range ended"));
         let end = self.end.take().unwrap_or_else(lost);
         // First, since appending this piece may continue with those of other ranges.
         self.merge.sequencer.merged();
@@ -207,7 +207,7 @@ impl RangeMerge {
         let splicer = match &mut *destination {
             Some(Destination::Outputs(splicer)) => &mut **splicer,
             Some(Destination::Rows(rows)) => return self.send_rows(rows),
-            None => return Err(Error::Internal("no output is left".to_owned())),
+            None => return Err(Error::internal("no output is left")),
         };
         while let Some((range, piece)) = self.sequencer.pop() {
             match piece {
@@ -258,9 +258,7 @@ impl RangeMerge {
     fn cursors(&self, range: usize, reading: &Reading) -> Result<RangeCursors> {
         let key_at = |input: usize, position: u64| match self.inputs.get(input) {
             Some(input) => input.file.key_at(position, reading),
-            None => Err(Error::Internal(
-                "an input number beyond the last".to_owned(),
-            )),
+            None => Err(Error::internal("an input number beyond the last")),
         };
         let starts = self.plan.starts(range, key_at)?;
         let ends = self.plan.starts(range + 1, key_at)?;
@@ -440,7 +438,7 @@ impl PieceSink for RangeMerge {
             let added = catch_unwind(AssertUnwindSafe(|| self.add_to_output()));
             let ns = started.elapsed().as_nanos() as u64;
             self.progress.ordered_ns.fetch_add(ns, Ordering::Relaxed);
-            let panicked = || Err(Error::Internal("panic while ranges were joined".to_owned()));
+            let panicked = || Err(Error::internal("panic while ranges were joined"));
             if let Err(error) = added.unwrap_or_else(|_| panicked()) {
                 self.fail(error);
             }

@@ -296,5 +296,5 @@ fn splice_part(
 
 #[cold]
 fn no_output() -> Error {
-    Error::Internal("no output is left".to_owned())
+    Error::internal("no output is left")
 }

@@ -11,12 +11,15 @@ use crate::read::row_counts::RowCounts;
 pub trait Observer {
     /// Whether the merge should stop. Called every few hundred partitions or few thousand rows.
     fn is_cancelled(&self) -> bool;
+
     /// Progress so far: uncompressed bytes read from all inputs, and rows and partitions written.
     fn progress(&mut self, read_bytes: u64, rows: u64, partitions: u64);
+
     /// Called with a message for the user, such as damage that was found.
     fn message(&mut self, text: &str) {
         let _ = text;
     }
+
     /// Called with the path of the complete output's `Data.db` in its staging directory.
     ///
     /// # Errors
@@ -25,13 +28,17 @@ pub trait Observer {
         let _ = data_path;
         Ok(())
     }
+
     /// Called before the `Data.db` of an input is read. Returns a listener for its content, with which its other
-    /// components are validated, if one is needed.
+    /// components are validated, if one is needed. Only the observer that a [`MergeJob`](crate::job::MergeJob) runs
+    /// with is asked.
     fn trace(&mut self, data_path: &Path) -> Option<Box<dyn InputTrace>> {
         let _ = data_path;
         None
     }
-    /// Called when every input has been read to its end, with the results of reading.
+
+    /// Called when every input has been read to its end, with the results of reading: like `trace`, only of the
+    /// observer that a job runs with.
     ///
     /// # Errors
     /// An error stops the merge; nothing is published then.

@@ -336,9 +336,7 @@ impl<S: BlockSource> Cursor<S> {
                 if self.move_to_found_row()? {
                     Ok(())
                 } else {
-                    Err(Error::Internal(
-                        "a row that was found is not in the window".to_owned(),
-                    ))
+                    Err(Error::internal("a row that was found is not in the window"))
                 }
             }
             UnfilteredHead::Marker(head) => {

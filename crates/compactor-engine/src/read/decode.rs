@@ -111,7 +111,7 @@ struct Slots {
     next_out: u64,
     /// Thread that waits for the first block.
     waiter: Option<Thread>,
-    /// Ticket of the task that decodes a block ahead, of which there is one at a time.
+    /// Ticket of the queued task that decodes a block ahead, if there is one.
     offered: Option<u64>,
     /// Whether a consumer has begun to take blocks. Nothing is decoded before, since that takes memory.
     is_read: bool,
@@ -314,7 +314,7 @@ impl Answer {
 impl Drop for Answer {
     fn drop(&mut self) {
         for block in std::mem::take(&mut self.blocks) {
-            let lost = Error::Internal("a read or decode task was dropped".to_owned());
+            let lost = Error::internal("a read or decode task was dropped");
             self.shared.put(block, Slot::Decoded(Err(lost)), None);
         }
     }
@@ -442,8 +442,7 @@ impl Shared {
         let (offset, len) = self.stored_range(index)?;
         let start = offset.checked_sub(extent.offset()).map(|at| at as usize);
         let stored = start.and_then(|at| extent.get(at..at + len));
-        let stored =
-            stored.ok_or_else(|| Error::Internal("a block beyond what was read".to_owned()))?;
+        let stored = stored.ok_or_else(|| Error::internal("a block beyond what was read"))?;
         let mut block = self.recycled.take_block();
         let path = self.file.path();
         let Range {
@@ -543,7 +542,7 @@ impl DecodedBlocks {
             // From now on other threads may decode the following blocks.
             slots.is_read = true;
             shared.offer(&mut slots, &self.queue);
-            let missing = || Error::Internal("a block that was not requested".to_owned());
+            let missing = || Error::internal("a block that was not requested");
             Some(front.ok_or_else(missing))
         })
     }
@@ -563,7 +562,7 @@ impl BlockSource for DecodedBlocks {
             Slot::Decoded(decoded) => decoded?,
             Slot::Stored(extent) => self.shared.decode(self.next_out, &extent)?,
             Slot::Reading | Slot::Decoding => {
-                return Err(Error::Internal("a block that is not ready".to_owned()));
+                return Err(Error::internal("a block that is not ready"));
             }
         };
         if let Some(limiter) = &self.limiter {

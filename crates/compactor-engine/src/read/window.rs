@@ -105,6 +105,7 @@ impl<S: BlockSource> Window<S> {
     /// Moves an empty window to `position` of the file, which is `lead_len` bytes after the start of the first
     /// block.
     pub fn start_at(&mut self, position: u64, lead_len: usize) {
+        debug_assert!(self.bytes.is_empty());
         self.position = position;
         self.lead_len = lead_len;
     }

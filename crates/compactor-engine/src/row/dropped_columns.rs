@@ -32,7 +32,7 @@ impl ColumnDrop {
     }
 }
 
-/// Drop times of the columns of a header.
+/// Drop times of the columns of a header; no values if no column was dropped.
 pub type DropTimes = ByKind<ColumnDrop>;
 
 impl DropTimes {
@@ -84,7 +84,7 @@ impl DropTimes {
     }
 }
 
-/// Columns of a header that the table no longer has.
+/// Whether the table no longer has a column of a header; no values if it has all.
 pub type RemovedColumns = ByKind<bool>;
 
 impl RemovedColumns {

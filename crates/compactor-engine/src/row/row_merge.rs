@@ -116,7 +116,7 @@ impl ColumnsOfKind {
         }
     }
 
-    /// Whether each cell must be looked at, which is so for few tables.
+    /// Whether cells are dropped, stripped of their TTL or added up, which is so for few tables.
     fn needs_care(&self) -> bool {
         !self.drops.is_empty() || !self.counters.is_empty() || self.strips_ttl
     }
@@ -252,6 +252,7 @@ fn read<const IS_SINGLE: bool>(
         _ => newest(starts, context.active, row),
     };
     let has_visits = !IS_SINGLE && kind.visits(context).is_some();
+    let mut error = None;
     let mut sink = VersionSink::<IS_SINGLE> {
         slots: &mut row.slots,
         further: &mut row.present,
@@ -268,7 +269,7 @@ fn read<const IS_SINGLE: bool>(
         has_visits,
         needs_care: has_visits || kind.needs_care(),
         counts,
-        error: None,
+        error: &mut error,
     };
     for (number, (start, version)) in starts.iter().zip(versions).enumerate() {
         sink.version = number as u32;
@@ -277,7 +278,6 @@ fn read<const IS_SINGLE: bool>(
         read.map_err(|fault| describe(number, version, fault))?;
     }
     let (present, has_ttl_or_tombstones) = (sink.present, sink.has_ttl_or_tombstones);
-    let error = sink.error;
     row.add_read(present, has_ttl_or_tombstones);
     match error {
         Some(error) => Err(error),
@@ -352,11 +352,11 @@ struct VersionSink<'m, const IS_SINGLE: bool> {
     /// Drop time of the complex column being read.
     dropped: ColumnDrop,
     has_visits: bool,
-    /// Whether each cell must be looked at.
+    /// Whether cells are dropped, stripped of their TTL or added up, or the order of visits matters.
     needs_care: bool,
     counts: &'m mut PurgeCounts,
-    /// First error in the value of a counter.
-    error: Option<VersionError>,
+    /// First error in the value of a counter. Outside the struct, which is not dropped then.
+    error: &'m mut Option<VersionError>,
 }
 
 impl<const IS_SINGLE: bool> VersionSink<'_, IS_SINGLE> {
@@ -368,6 +368,15 @@ impl<const IS_SINGLE: bool> VersionSink<'_, IS_SINGLE> {
             self.further.contains(index as usize)
         }
     }
+
+    #[inline(always)]
+    fn set_present(&mut self, index: u32) {
+        if index < 64 {
+            self.present |= 1 << index
+        } else {
+            self.further.insert(index as usize)
+        }
+    }
 }
 
 impl<const IS_SINGLE: bool> CellSink for VersionSink<'_, IS_SINGLE> {
@@ -376,17 +385,19 @@ impl<const IS_SINGLE: bool> CellSink for VersionSink<'_, IS_SINGLE> {
         let Some(&index) = self.map.get(column) else {
             return;
         };
-        let cell = if self.needs_care {
+        let mut cell = cell;
+        if self.needs_care {
+            if self.kind.drop_of(index).covers(cell.timestamp) {
+                self.counts.of_dropped_columns += 1;
+                return;
+            }
+            if self.kind.strips_ttl {
+                cell = strip_cell(cell, self.counts);
+            }
             if self.has_visits {
                 self.parts.note_simple(cell.version, index);
             }
-            match remaining(self.kind, self.kind.drop_of(index), cell, self.counts) {
-                Some(cell) => cell,
-                None => return,
-            }
-        } else {
-            cell
-        };
+        }
         let has_cell = self.has_cell(index);
         let Some(slot) = self.slots.get_mut(index as usize) else {
             return;
@@ -394,31 +405,29 @@ impl<const IS_SINGLE: bool> CellSink for VersionSink<'_, IS_SINGLE> {
         if !IS_SINGLE && self.active.deletes(cell.timestamp) {
             return;
         }
-        let cell = if self.needs_care && self.kind.is_counter(index) {
+        if self.needs_care && self.kind.is_counter(index) {
             let stored = has_cell.then_some(*slot);
             match add_counter(self.contexts, self.versions, stored, cell) {
-                Ok(cell) => cell,
+                Ok(added) => *slot = added,
                 Err(error) => {
                     self.error.get_or_insert(error);
                     return;
                 }
             }
-        } else if !IS_SINGLE
+            self.has_ttl_or_tombstones |= slot.local_deletion_time != NO_DELETION_TIME;
+            self.set_present(index);
+            return;
+        }
+        if !IS_SINGLE
             && has_cell
             && (slot.timestamp > cell.timestamp
                 || slot.timestamp == cell.timestamp && keeps(self.versions, slot, cell))
         {
             return;
-        } else {
-            cell
-        };
-        self.has_ttl_or_tombstones |= cell.local_deletion_time != NO_DELETION_TIME;
-        *slot = cell;
-        if index < 64 {
-            self.present |= 1 << index
-        } else {
-            self.further.insert(index as usize)
         }
+        *slot = cell;
+        self.has_ttl_or_tombstones |= cell.local_deletion_time != NO_DELETION_TIME;
+        self.set_present(index);
     }
 
     #[inline(always)]
@@ -438,37 +447,19 @@ impl<const IS_SINGLE: bool> CellSink for VersionSink<'_, IS_SINGLE> {
 
     #[inline(always)]
     fn element(&mut self, cell: Cell) {
-        let cell = if self.needs_care {
-            match remaining(self.kind, self.dropped, cell, self.counts) {
-                Some(cell) => cell,
-                None => return,
+        let mut cell = cell;
+        if self.needs_care {
+            if self.dropped.covers(cell.timestamp) {
+                self.counts.of_dropped_columns += 1;
+                return;
             }
-        } else {
-            cell
-        };
+            if self.kind.strips_ttl {
+                cell = strip_cell(cell, self.counts);
+            }
+        }
         self.has_ttl_or_tombstones |= cell.local_deletion_time != NO_DELETION_TIME;
         self.parts.push(cell);
     }
-}
-
-/// A cell without what is removed as it is read: its TTL, or all of it if its column was dropped.
-#[cold]
-#[inline(never)]
-fn remaining(
-    kind: &ColumnsOfKind,
-    dropped: ColumnDrop,
-    cell: Cell,
-    counts: &mut PurgeCounts,
-) -> Option<Cell> {
-    if dropped.covers(cell.timestamp) {
-        counts.of_dropped_columns += 1;
-        return None;
-    }
-    Some(if kind.strips_ttl {
-        strip_cell(cell, counts)
-    } else {
-        cell
-    })
 }
 
 /// Adds a counter to the stored one of the versions before, if there is one.

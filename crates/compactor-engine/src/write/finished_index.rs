@@ -9,7 +9,7 @@ use compactor_sstable::bloom_filter::BloomFilter;
 pub struct FinishedIndex {
     /// The files, synced, and their lengths.
     pub files: Vec<(Component, u64)>,
-    /// Bloom filter of all keys; `None` at a false positive chance of 1.
+    /// Bloom filter of all keys, if it was built along with the index; `None` at a false positive chance of 1.
     pub filter: Option<BloomFilter>,
     /// Summary of a BIG index, still to be written.
     pub summary: Option<Summary>,

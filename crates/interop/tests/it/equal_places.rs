@@ -34,12 +34,19 @@ fn form(random: &mut Random) -> &'static str {
 
 fn scenario(name: &str, order: &str, inputs: usize, seed: u64) -> Scenario {
     let mut scenario = Scenario::new(name, "equal decimals of several scales").schema(format!(
-        "CREATE TABLE $t (k int, c decimal, d text, v int, w int, f map<decimal, int>, m map<decimal, int>, \
+        "CREATE TABLE $t (k int, c decimal, d text, b int, v int, w int, f map<decimal, int>, m map<decimal, int>, \
          s set<decimal> static, PRIMARY KEY (k, c, d)) WITH CLUSTERING ORDER BY (c {order}, d ASC)"
     ));
     let mut random = Random::new(seed);
     for n in 0..inputs {
-        scenario = scenario.input(|input| fill(input, &mut random, n));
+        scenario = scenario.input(|input| {
+            fill(input, &mut random, n);
+            // Cells that were dropped are not visited: without them the next column is the first of its input.
+            if n + 1 == inputs && seed % 2 == 1 {
+                input.cql("ALTER TABLE $t DROP w USING TIMESTAMP 10");
+                input.cql("ALTER TABLE $t DROP b USING TIMESTAMP 10");
+            }
+        });
     }
     scenario.no_purge()
 }
@@ -59,7 +66,7 @@ fn fill(input: &mut Input, random: &mut Random, n: usize) {
             0 | 1 => format!("INSERT INTO $t (k, c, d, v, w) VALUES ({k}, {c}, '{d}', 1, 2) USING TIMESTAMP {ts}"),
             2 => format!("UPDATE $t USING TIMESTAMP {ts} SET v = 3 WHERE k = {k} AND c = {c} AND d = '{d}'"),
             3 => format!("UPDATE $t USING TIMESTAMP {ts} SET m[{a}] = 1, f[{b}] = 1 WHERE k = {k} AND c = {c} AND d = '{d}'"),
-            4 => format!("UPDATE $t USING TIMESTAMP {ts} SET f[{a}] = 1, v = 1 WHERE k = {k} AND c = {c} AND d = '{d}'"),
+            4 => format!("UPDATE $t USING TIMESTAMP {ts} SET f[{a}] = 1, b = 1 WHERE k = {k} AND c = {c} AND d = '{d}'"),
             5 => format!("UPDATE $t USING TIMESTAMP {ts} SET s = s + {{{a}, 99}} WHERE k = {k}"),
             6 => format!("DELETE FROM $t USING TIMESTAMP {} WHERE k = {k} AND c >= {a} AND c < {b}", ts - 5),
             _ => format!("DELETE FROM $t USING TIMESTAMP {} WHERE k = {k} AND c = {c}", ts - 5),
