@@ -189,12 +189,7 @@ impl IndexedFeed {
             ahead: Arc::clone(&self.ahead),
             input: number,
             layout: Arc::clone(&input.layout),
-            findings: Findings::new(descriptor.clone(), 100),
             descriptor,
-            entries: VecDeque::new(),
-            known_below: 0,
-            current: None,
-            part: None,
         }))
     }
 }
@@ -209,9 +204,18 @@ impl Drop for IndexedFeed {
     }
 }
 
-/// Validates the promoted indexes of one input against its rows.
+/// Validates the promoted indexes of one input against its rows, in parts.
 #[derive(Debug)]
 struct IndexedTrace {
+    ahead: Arc<Ahead>,
+    input: usize,
+    layout: Arc<Layout>,
+    descriptor: Descriptor,
+}
+
+/// Validates those of the partitions that begin in a part of the input.
+#[derive(Debug)]
+struct IndexedPart {
     ahead: Arc<Ahead>,
     input: usize,
     layout: Arc<Layout>,
@@ -220,8 +224,7 @@ struct IndexedTrace {
     entries: VecDeque<Entry>,
     known_below: u64,
     current: Option<Current>,
-    /// `None` for the trace of all parts together.
-    part: Option<Range<u64>>,
+    positions: Range<u64>,
 }
 
 /// Partition that the merge is reading.
@@ -233,7 +236,7 @@ struct Current {
     check: Option<BlockCheck>,
 }
 
-impl IndexedTrace {
+impl IndexedPart {
     /// Returns the next queued entry if its partition begins at or before `position`.
     fn entry_up_to(&mut self, position: u64) -> Option<Entry> {
         loop {
@@ -257,8 +260,7 @@ impl IndexedTrace {
             if is_reader_gone {
                 waiting.known_below = u64::MAX;
             }
-            let part = self.part.clone().unwrap_or(0..u64::MAX);
-            let entries = waiting.take(&part);
+            let entries = waiting.take(&self.positions);
             if !entries.is_empty() || position < waiting.known_below {
                 self.entries = entries;
                 self.known_below = waiting.known_below;
@@ -303,7 +305,7 @@ impl Current {
     }
 }
 
-impl DataTrace for IndexedTrace {
+impl DataTrace for IndexedPart {
     fn partition(
         &mut self,
         key: &[u8],
@@ -357,20 +359,16 @@ impl DataTrace for IndexedTrace {
     }
 
     fn end(&mut self) {
-        if let Some(part) = self.part.take() {
-            if let Some(waiting) = self.ahead.lock().inputs.get_mut(self.input) {
-                waiting.end_part(&part);
-            }
-            self.ahead.taken.notify_all();
-            // Receives no further events.
-            self.part = Some(u64::MAX..u64::MAX);
+        if let Some(waiting) = self.ahead.lock().inputs.get_mut(self.input) {
+            waiting.end_part(&self.positions);
         }
+        self.ahead.taken.notify_all();
     }
 }
 
 impl InputTrace for IndexedTrace {
     fn of_part(&mut self, positions: Range<u64>) -> Option<Box<dyn DataTrace>> {
-        Some(Box::new(IndexedTrace {
+        Some(Box::new(IndexedPart {
             ahead: Arc::clone(&self.ahead),
             input: self.input,
             layout: Arc::clone(&self.layout),
@@ -379,7 +377,7 @@ impl InputTrace for IndexedTrace {
             entries: VecDeque::new(),
             known_below: 0,
             current: None,
-            part: Some(positions),
+            positions,
         }))
     }
 
@@ -394,9 +392,7 @@ impl InputTrace for IndexedTrace {
 
 impl Drop for IndexedTrace {
     fn drop(&mut self) {
-        if self.part.is_none() {
-            self.ahead.set_merge(self.input, MergeState::Gone);
-        }
+        self.ahead.set_merge(self.input, MergeState::Gone);
     }
 }
 
