@@ -99,16 +99,20 @@ fn too_few(comparison: &Comparison) -> Vec<Warning> {
 fn unpaired(arm: &ArmFigures) -> Option<Warning> {
     let text = "no repeat in common with the arm that it is compared with, so that what changed on the \
          machine between repeats counts as a difference";
-    let is_unpaired = arm.ratios.values().flatten().any(|of| !of.value.paired);
+    let is_unpaired = arm
+        .ratios
+        .values()
+        .flatten()
+        .any(|ratio| !ratio.value.paired);
     is_unpaired.then(|| Warning::new("unpaired", format!("{}: {text}", arm.arm)))
 }
 
 fn far_off(arm: &str, figure: Figure, runs: &[Measured]) -> Option<Warning> {
-    let samples = samples(&counted(runs, arm), figure);
-    let numbers: Vec<f64> = samples.iter().map(|sample| sample.1).collect();
+    let of_runs = samples(&counted(runs, arm), figure);
+    let numbers: Vec<f64> = of_runs.iter().map(|sample| sample.1).collect();
     let median = median(&numbers)?;
     let far = outliers(&numbers).into_iter().filter_map(|at| {
-        let &(repeat, number) = samples.get(at)?;
+        let &(repeat, number) = of_runs.get(at)?;
         let is_far = number > median * FAR || number < median / FAR;
         is_far.then(|| format!("repeat {repeat} ({})", figure.unit.text(number)))
     });

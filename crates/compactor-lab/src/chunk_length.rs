@@ -89,7 +89,7 @@ pub fn compare(options: &ChunkLengthOptions, watcher: &dyn Watcher) -> Result<Ch
     let memory_limit_bytes = session.limit_bytes;
     Ok(ChunkLengthOutcome {
         experiment: Experiment::ChunkLength,
-        course: session.finish(result, !runs.is_empty())?,
+        header: session.finish(result, !runs.is_empty())?,
         options: options.clone(),
         environment,
         source: DataRecord {

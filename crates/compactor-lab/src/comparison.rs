@@ -61,15 +61,15 @@ pub struct ArmFigures {
     /// Runs without warm-ups.
     pub runs: usize,
     /// Each figure over the runs that count; one that no run has is missing.
-    pub figures: Vec<Of<Spread>>,
+    pub figures: Vec<FigureValue<Spread>>,
     /// For each baseline, `to_` and its short name: the figures as a multiple of the baseline's.
     #[serde(flatten)]
-    pub ratios: BTreeMap<String, Vec<Of<Ratio>>>,
+    pub ratios: BTreeMap<String, Vec<FigureValue<Ratio>>>,
 }
 
 /// A figure, and its spread over repeats or its ratio to a baseline's.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Of<T> {
+pub struct FigureValue<T> {
     /// The figure.
     #[serde(flatten)]
     pub figure: Figure,
@@ -103,8 +103,8 @@ pub(crate) enum Column {
 }
 
 impl Comparison {
-    /// Computes the figures of runs. Arms are in the order of tables; those that others are compared with come after a
-    /// short name; `seed` is that of the bootstrap.
+    /// Computes the figures of runs. Arms are in the order of tables; `baselines` are
+    /// those that others are compared with, each after its short name; `seed` is that of the bootstrap.
     pub(crate) fn new(
         experiment: &'static Experiment,
         arms: impl IntoIterator<Item = String>,
@@ -220,14 +220,14 @@ impl ArmFigures {
         let spread = |&figure: &Figure| {
             let numbers: Vec<f64> = samples(&ours, figure).iter().map(|n| n.1).collect();
             let value = Spread::of(&numbers)?;
-            Some(Of { figure, value })
+            Some(FigureValue { figure, value })
         };
-        let ratios = |baseline: &str| -> Vec<Of<Ratio>> {
+        let ratios = |baseline: &str| -> Vec<FigureValue<Ratio>> {
             let theirs = counted(runs, baseline);
             let ratio = |&figure: &Figure| {
                 let (ours, theirs) = (samples(&ours, figure), samples(&theirs, figure));
                 let value = ratio_of_repeats(&ours, &theirs, seed)?;
-                Some(Of { figure, value })
+                Some(FigureValue { figure, value })
             };
             let compared = figures.iter().filter(|figure| figure.better.is_some());
             compared.filter_map(ratio).collect()
@@ -280,9 +280,9 @@ pub(crate) fn counted<'a>(runs: &'a [Measured], arm: &str) -> Vec<&'a Measured> 
     ours.filter(|run| run.attempt.counts()).collect()
 }
 
-fn value_of<T: Copy>(all: &[Of<T>], figure: Figure) -> Option<T> {
-    let found = all.iter().find(|of| of.figure == figure);
-    found.map(|of| of.value)
+fn value_of<T: Copy>(all: &[FigureValue<T>], figure: Figure) -> Option<T> {
+    let found = all.iter().find(|found| found.figure == figure);
+    found.map(|found| found.value)
 }
 
 /// Values of a figure, each with its repeat.

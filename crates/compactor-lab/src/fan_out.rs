@@ -59,7 +59,7 @@ pub fn compare(options: &FanOutOptions, watcher: &dyn Watcher) -> Result<FanOutO
     let environment = session.environment.clone();
     Ok(FanOutOutcome {
         experiment: Experiment::FanOut,
-        course: session.finish(result, !runs.is_empty())?,
+        header: session.finish(result, !runs.is_empty())?,
         options: options.clone(),
         environment,
         flushes: flushes.record,

@@ -74,7 +74,7 @@ pub fn interference(options: &InterferenceOptions, watcher: &dyn Watcher) -> Res
     let has_runs = points.iter().any(|point| !point.runs.is_empty());
     let environment = session.environment.clone();
     Ok(Outcome {
-        course: session.finish(runs, has_runs)?,
+        header: session.finish(runs, has_runs)?,
         options: options.clone(),
         environment,
         points,

@@ -280,10 +280,10 @@ impl Shared {
             measured.phases[self.phase_of(done) as usize].completed += 1;
             let latency_ns = result.is_ok().then(|| done.saturating_sub(due));
             lock(&self.intervals[thread]).record(latency_ns);
-            let measured = &mut measured.phases[phase as usize];
-            measured.reads.record(latency_ns);
+            let of_phase = &mut measured.phases[phase as usize];
+            of_phase.reads.record(latency_ns);
             if let Some(late_ns) = woken {
-                measured.wake_up.saturating_record(late_ns);
+                of_phase.wake_up.saturating_record(late_ns);
             }
             if let Err(reason) = result {
                 lock(&self.first_error).get_or_insert(reason);

@@ -22,7 +22,7 @@ pub use sample::{CgroupMemory, Cpu, KernelCounters, Pages, Sample};
 use crate::arm::Arm;
 use crate::options::InterferenceOptions;
 
-/// Version of the shape of the JSON documents. A reader refuses versions that it does not know.
+/// Version of the shape of the JSON documents of all experiments. A reader refuses versions that it does not know.
 pub const FORMAT_VERSION: u32 = 1;
 
 /// Kind of a document; those of `compactor lab interference` have none.
@@ -40,7 +40,7 @@ pub enum Experiment {
 pub struct Outcome {
     /// Time of the experiment, and whether it was stopped.
     #[serde(flatten)]
-    pub course: Course,
+    pub header: OutcomeHeader,
     /// Options, defaults filled in.
     pub options: InterferenceOptions,
     /// Machine that it took place on.
@@ -59,9 +59,9 @@ impl Outcome {
     }
 }
 
-/// Time and end of an experiment.
+/// Head of every document of an experiment: version of its shape, time and end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Course {
+pub struct OutcomeHeader {
     /// [`FORMAT_VERSION`].
     pub format_version: u32,
     /// Time of the start, milliseconds since 1970.

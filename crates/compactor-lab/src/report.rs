@@ -83,7 +83,7 @@ pub struct Point {
 }
 
 impl Report {
-    /// A report with the name of its section.
+    /// A report without a picture and jobs of fio; its name is its section's.
     pub(crate) fn new(
         experiment: &'static Experiment,
         end: &End,
@@ -185,14 +185,16 @@ fn side_by_side(experiment: &Experiment, reports: &[Report]) -> Table {
 }
 
 /// Figures that have a value.
-pub(crate) fn known<const N: usize>(figures: [(Figure, Option<f64>); N]) -> Vec<(Figure, f64)> {
-    let known = figures.into_iter();
-    known
+pub(crate) fn with_values<const N: usize>(
+    figures: [(Figure, Option<f64>); N],
+) -> Vec<(Figure, f64)> {
+    let figures = figures.into_iter();
+    figures
         .filter_map(|(figure, value)| Some((figure, value?)))
         .collect()
 }
 
-/// Items without those that were there before.
+/// Items, each once, in the order of their first occurrence.
 pub(crate) fn distinct<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
     let mut all = Vec::new();
     for item in items {

@@ -8,7 +8,7 @@ use compactor::{Error, ErrorKind, Result};
 use crate::cgroup::{MemoryCgroup, available};
 use crate::clocks::unix_ms;
 use crate::environment::{capture, memory_bytes};
-use crate::outcome::{Course, End, Environment, FORMAT_VERSION, Warning};
+use crate::outcome::{End, Environment, FORMAT_VERSION, OutcomeHeader, Warning};
 use crate::scratch::Scratch;
 use crate::watcher::{Event, Watcher, note};
 
@@ -72,7 +72,7 @@ impl<'a> Session<'a> {
         note(self.watcher, text);
     }
 
-    /// Reports caveats that are known before the runs.
+    /// Reports caveats that are known before the runs, and returns them.
     pub(crate) fn warn(&self, warnings: Vec<Warning>) -> Vec<Warning> {
         let events = warnings.iter().map(Event::Warning);
         events.for_each(|event| self.watcher.event(&event));
@@ -83,11 +83,11 @@ impl<'a> Session<'a> {
     ///
     /// # Errors
     /// Any other error of the runs, or files that cannot be removed.
-    pub(crate) fn finish(self, runs: Result<()>, has_runs: bool) -> Result<Course> {
+    pub(crate) fn finish(self, runs: Result<()>, has_runs: bool) -> Result<OutcomeHeader> {
         let end = end_of(runs, has_runs)?;
         let elapsed_s = self.started.elapsed().as_secs_f64();
         self.scratch.remove()?;
-        Ok(Course {
+        Ok(OutcomeHeader {
             format_version: FORMAT_VERSION,
             started_at_ms: self.started_at_ms,
             elapsed_s,

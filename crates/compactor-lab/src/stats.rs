@@ -112,9 +112,10 @@ pub fn ratio_of_repeats(arm: &[(u32, f64)], other: &[(u32, f64)], seed: u64) -> 
 /// whose ratio is not a positive number do not count.
 pub fn paired_ratio(pairs: &[(f64, f64)], seed: u64) -> Option<Ratio> {
     let ratios: Vec<f64> = pairs.iter().filter_map(|&(a, b)| quotient(a, b)).collect();
+    let ratio = median(&ratios)?;
     let (low, high) = interval(seed, |random| median(&resample(&ratios, random)))?;
     Some(Ratio {
-        ratio: median(&ratios)?,
+        ratio,
         low,
         high,
         repeats: ratios.len(),
@@ -166,7 +167,8 @@ fn interval(
     Some((at(tail)?, at(1.0 - tail)?))
 }
 
-/// Confidence that the range from least to most of some repeats contains the median of the distribution: `1 - 2^(1 - n)`, whatever the distribution. No interval over them has more confidence.
+/// Confidence that the range from least to most of some repeats contains the median of the distribution:
+/// `1 - 2^(1 - n)`, whatever the distribution. No interval over them has more confidence.
 pub fn median_range_confidence(repeats: usize) -> f64 {
     let Some(others) = repeats.checked_sub(1) else {
         return 0.0;

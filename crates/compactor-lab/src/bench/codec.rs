@@ -49,30 +49,34 @@ pub(super) fn codec(request: &Request, observer: &mut dyn Observer) -> Result<Co
     let (mut pieces, decompressors) = read_sample(request, observer)?;
     let sample_bytes = decompress_first(&mut pieces, &decompressors)?;
     let params = request.compression.as_ref().map(CompressionParams::from);
-    let mut passes: Vec<[f64; 4]> = Vec::new();
+    // Wall-clock and processor seconds of each.
+    let (mut decompress, mut compress): (Vec<[f64; 2]>, Vec<[f64; 2]>) = Default::default();
     let begun = Instant::now();
-    while passes.len() < FEWEST_PASSES
-        || (passes.len() < MOST_PASSES && begun.elapsed().as_secs_f64() < LONG_ENOUGH_S)
+    while compress.len() < FEWEST_PASSES
+        || (compress.len() < MOST_PASSES && begun.elapsed().as_secs_f64() < LONG_ENOUGH_S)
     {
         if observer.is_cancelled() {
             return Err(Error::Cancelled);
         }
-        let [wall_s, cpu_s] = timed(request.threads, &pieces, || {
+        decompress.push(timed(request.threads, &pieces, || {
             decompression(decompressors.clone())
-        })?;
-        let compress = match &params {
+        })?);
+        compress.push(match &params {
             None => [0.0; 2],
             Some(params) => timed(request.threads, &pieces, || compression(params))?,
-        };
-        passes.push([wall_s, compress[0], cpu_s, compress[1]]);
+        });
     }
-    let [decompress_s, compress_s, decompress_cpu_s, compress_cpu_s] = [0, 1, 2, 3].map(|at| {
-        let numbers: Vec<f64> = passes.iter().map(|pass| pass[at]).collect();
-        median(&numbers).unwrap_or(0.0)
-    });
+    let medians = |passes: &[[f64; 2]]| {
+        [0, 1].map(|at| {
+            let numbers: Vec<f64> = passes.iter().map(|pass| pass[at]).collect();
+            median(&numbers).unwrap_or(0.0)
+        })
+    };
+    let [decompress_s, decompress_cpu_s] = medians(&decompress);
+    let [compress_s, compress_cpu_s] = medians(&compress);
     Ok(CodecTimes {
         sample_bytes,
-        passes: u32::try_from(passes.len()).unwrap_or(u32::MAX),
+        passes: u32::try_from(compress.len()).unwrap_or(u32::MAX),
         decompress_s,
         compress_s,
         decompress_cpu_s,

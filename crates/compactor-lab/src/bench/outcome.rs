@@ -3,14 +3,14 @@
 use serde::Serialize;
 
 use super::{ArmKind, BenchOptions, CodecTimes, Compression, IoPair};
-use crate::outcome::{Attempt, Course, DataRecord, End, Environment, Warning};
+use crate::outcome::{Attempt, DataRecord, End, Environment, OutcomeHeader, Warning};
 
 /// Outcome of one `compactor bench`.
 #[derive(Clone, Debug, Serialize)]
 pub struct BenchOutcome {
     /// Time of the experiment, and whether it was stopped.
     #[serde(flatten)]
-    pub course: Course,
+    pub header: OutcomeHeader,
     /// Options, defaults filled in.
     pub options: BenchOptions,
     /// Machine that it took place on.
@@ -92,6 +92,6 @@ impl ArmOutcome {
 impl BenchOutcome {
     /// Whether every arm ran in every repeat and did what it claims.
     pub fn is_sound(&self) -> bool {
-        self.course.end == End::Complete && self.arms.iter().all(ArmOutcome::is_sound)
+        self.header.end == End::Complete && self.arms.iter().all(ArmOutcome::is_sound)
     }
 }

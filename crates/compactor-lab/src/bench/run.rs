@@ -28,7 +28,8 @@ const STREAM: u64 = 0x6265_6e63;
 
 /// Measures all arms. `program bench-arm` has to [`serve`](super::serve) a request. Whatever is
 /// made on the disk is below `options.directory` and removed at the end, and so are processes. If the
-/// watcher stops it, what was measured until then is returned, with [`End::Interrupted`](crate::outcome::End::Interrupted).
+/// watcher stops it, what was measured until then is returned, with
+/// [`End::Interrupted`](crate::outcome::End::Interrupted).
 ///
 /// # Errors
 /// Options that make no sense, no room, a merge that fails, a command that does not introduce itself,
@@ -79,7 +80,7 @@ pub fn run(options: &BenchOptions, program: &Path, watcher: &dyn Watcher) -> Res
         options: options.clone(),
         environment,
         data_file_bytes: inputs.data_file_bytes(),
-        course: session.finish(runs, has_runs)?,
+        header: session.finish(runs, has_runs)?,
         data: inputs.record,
         output: expected,
         arms,

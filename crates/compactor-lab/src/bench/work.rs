@@ -106,8 +106,8 @@ fn compact(request: &Request, observer: &mut (dyn Observer + Send)) -> Result<()
     compacted.error.map_or(Ok(()), Err)
 }
 
-/// Copies every byte of the inputs' `Data.db`, read and written as a merge does: the inputs, one after the other, and returns the modes that were used and what was done
-/// otherwise than asked.
+/// Copies the inputs' `Data.db`, one after the other, read and written as a merge does. Returns the modes that
+/// were used, and what was done otherwise than asked.
 ///
 /// # Errors
 /// A failed read or write, or cancellation.

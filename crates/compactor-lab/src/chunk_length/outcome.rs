@@ -5,7 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use super::options::ChunkLengthOptions;
 use super::variant::Variant;
-use crate::outcome::{Attempt, Course, DataRecord, Environment, Experiment, Latency, Warning};
+use crate::outcome::{
+    Attempt, DataRecord, Environment, Experiment, Latency, OutcomeHeader, Warning,
+};
 
 /// Outcome of one `compactor lab chunk-length`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -14,7 +16,7 @@ pub struct ChunkLengthOutcome {
     pub experiment: Experiment,
     /// Time of the experiment, and whether it was stopped.
     #[serde(flatten)]
-    pub course: Course,
+    pub header: OutcomeHeader,
     /// Options, defaults filled in.
     pub options: ChunkLengthOptions,
     /// Machine that it took place on.

@@ -141,7 +141,7 @@ impl Bench<'_> {
         })
     }
 
-    /// Compacts until it is over, or until a compaction fails. Their outputs are removed.
+    /// Compacts until the reads are over, or until a compaction fails. Their outputs are removed.
     fn compact(
         &self,
         (read, write): (ReadMode, WriteMode),

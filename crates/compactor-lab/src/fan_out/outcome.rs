@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::options::{FanOutArm, FanOutOptions};
-use crate::outcome::{Attempt, Course, Environment, Experiment, Warning};
+use crate::outcome::{Attempt, Environment, Experiment, OutcomeHeader, Warning};
 
 /// Outcome of one `compactor lab fan-out`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -13,7 +13,7 @@ pub struct FanOutOutcome {
     pub experiment: Experiment,
     /// Time of the experiment, and whether it was stopped.
     #[serde(flatten)]
-    pub course: Course,
+    pub header: OutcomeHeader,
     /// Options, defaults filled in.
     pub options: FanOutOptions,
     /// Machine that it took place on. No figure depends on it.

@@ -62,11 +62,10 @@ impl Run<'_> {
         }
         let sstables = replay.sstables();
         let mut figures = self.figures(&replay, &sstables);
-        let [point, range] = reads.per_row();
-        (
+        [
             figures.sstables_per_point_read,
             figures.sstables_per_range_read,
-        ) = (point, range);
+        ] = reads.per_row();
         let report = replay.finish()?;
         let (verified_sstables, damaged_sstables) = verified(&io, &report)?;
         Ok(Ran {

@@ -6,7 +6,7 @@ const EXAMPLE: &str = include_str!("../../tests/data/outcome.json");
 #[test]
 fn a_document_is_read_back_as_it_was_written() {
     let outcome: Outcome = serde_json::from_str(EXAMPLE).unwrap();
-    assert_eq!(outcome.course.format_version, FORMAT_VERSION);
+    assert_eq!(outcome.header.format_version, FORMAT_VERSION);
     let text = serde_json::to_string(&outcome).unwrap();
     assert_eq!(serde_json::from_str::<Outcome>(&text).unwrap(), outcome);
     let point = &outcome.points[0];

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::document::{Block, Facts, Section, Table};
 use super::units::{bytes, milliseconds};
-use super::{Experiment, Report, bars, facts, known, texts};
+use super::{Experiment, Report, bars, facts, texts, with_values};
 use crate::bench::{ArmKind, ArmOutcome, BenchOutcome, BenchRun};
 use crate::comparison::{ArmFigures, Column, Comparison, Measured};
 use crate::figure::{Figure, Unit};
@@ -48,7 +48,7 @@ pub fn report(outcome: &BenchOutcome) -> Report {
         ..Section::default()
     };
     let circumstances = json!({});
-    let (end, points) = (&outcome.course.end, [(circumstances, comparison)]);
+    let (end, points) = (&outcome.header.end, [(circumstances, comparison)]);
     Report::new(&EXPERIMENT, end, points, &outcome.warnings, section)
 }
 
@@ -94,7 +94,7 @@ pub(crate) fn measured(arm: &ArmOutcome, run: &BenchRun, uncompressed_bytes: u64
     Measured {
         arm: arm.name.clone(),
         attempt: run.attempt.clone(),
-        figures: known([
+        figures: with_values([
             (WALL, Some(run.wall_s)),
             (THROUGHPUT, Some(bytes_per_s)),
             (CPU, Some(run.cpu_s)),
@@ -147,14 +147,14 @@ fn caveats(outcome: &BenchOutcome, comparison: &Comparison) -> Vec<String> {
 
 fn facts(outcome: &BenchOutcome) -> Facts {
     let options = &outcome.options;
-    let (course, command) = (&outcome.course, options.command.as_deref());
+    let (header, command) = (&outcome.header, options.command.as_deref());
     let own = [
         facts::of_record("inputs", &outcome.data, &[]),
         // Equal after every merge of ours that is not marked.
         facts::of_record("output", &outcome.output, &[]),
         facts::of_record("options", options, &["command"]),
     ];
-    facts::of_experiment(course, command, own, &outcome.environment)
+    facts::of_experiment(header, command, own, &outcome.environment)
 }
 
 /// Notes on the arms.
@@ -192,7 +192,7 @@ mod tests {
 
     use super::*;
     use crate::bench::{BenchOptions, CodecTimes, Compression, OutputFacts};
-    use crate::outcome::{Attempt, Course, DataRecord, End};
+    use crate::outcome::{Attempt, DataRecord, End, OutcomeHeader};
 
     /// Three repeats after a warm-up, each twice as slow as the one before; an arm that failed.
     fn outcome() -> BenchOutcome {
@@ -236,7 +236,7 @@ mod tests {
         let deviation = Warning::new("deviation", "read dontneed, not direct");
         copy.runs[2].attempt.warnings.push(deviation);
         BenchOutcome {
-            course: Course {
+            header: OutcomeHeader {
                 format_version: 1,
                 started_at_ms: 0,
                 elapsed_s: 60.0,

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::document::{Block, Facts, Section, Table, cell};
 use super::units::{bytes, significant, times};
-use super::{Experiment, Report, bars, facts, known, texts};
+use super::{Experiment, Report, bars, facts, texts, with_values};
 use crate::chunk_length::{
     ChunkLengthOutcome, Reading, Reads, Variant, VariantRecord, VariantRun, holds_rate,
 };
@@ -82,7 +82,7 @@ pub fn report(name: impl Into<String>, outcome: &ChunkLengthOutcome) -> Report {
         "variants": outcome.variants,
         "published": published,
     });
-    let (end, points) = (&outcome.course.end, [(circumstances, comparison)]);
+    let (end, points) = (&outcome.header.end, [(circumstances, comparison)]);
     Report::new(&EXPERIMENT, end, points, &outcome.warnings, section)
 }
 
@@ -145,7 +145,7 @@ fn figures_of(reads: &Reads, condition: Option<&'static str>) -> Vec<(Figure, f6
         (PROCESSORS, Some(peak.reader_cpu_s / seconds)),
         (COMPACTED_RATE, Some(peak.compacted_bytes as f64 / seconds)),
     ];
-    known(figures.map(|(figure, value)| (figure.under(condition), value)))
+    with_values(figures.map(|(figure, value)| (figure.under(condition), value)))
 }
 
 fn blocks(
@@ -263,7 +263,7 @@ fn stored(outcome: &ChunkLengthOutcome) -> Table {
 
 fn facts(outcome: &ChunkLengthOutcome) -> Facts {
     let options = &outcome.options;
-    let (course, command) = (&outcome.course, options.command.as_deref());
+    let (header, command) = (&outcome.header, options.command.as_deref());
     let rate = outcome.rate_per_s.map_or_else(
         || "not known".to_owned(),
         |rate| match options.rate_per_s {
@@ -283,5 +283,5 @@ fn facts(outcome: &ChunkLengthOutcome) -> Facts {
         facts::of_record("source table", &outcome.source, &[]),
         facts::of_record("options", options, &["command"]),
     ];
-    facts::of_experiment(course, command, own, &outcome.environment)
+    facts::of_experiment(header, command, own, &outcome.environment)
 }

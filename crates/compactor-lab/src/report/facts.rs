@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::document::Facts;
 use super::units::{bytes, seconds, significant, utc};
-use crate::outcome::{Course, End, Environment};
+use crate::outcome::{End, Environment, OutcomeHeader};
 use crate::text_table::count;
 
 /// Text of a field that the system did not report, or that was not set.
@@ -26,19 +26,19 @@ const UNITS: [Unit; 6] = [
 
 /// Time of an experiment, its command line, facts of its own, and the machine.
 pub(crate) fn of_experiment(
-    course: &Course,
+    header: &OutcomeHeader,
     command: Option<&[String]>,
     own: impl IntoIterator<Item = Facts>,
     machine: &Environment,
 ) -> Facts {
-    let interrupted = match course.end {
+    let interrupted = match header.end {
         End::Complete => "",
         End::Interrupted => ", INTERRUPTED: not all runs took place",
     };
     let time = format!(
         "{}, {}{interrupted}",
-        utc(course.started_at_ms),
-        seconds(course.elapsed_s)
+        utc(header.started_at_ms),
+        seconds(header.elapsed_s)
     );
     let mut facts = vec![("started".to_owned(), time)];
     facts.extend(command.map(|words| ("command".to_owned(), words.join(" "))));

@@ -61,7 +61,7 @@ pub fn report(name: impl Into<String>, outcome: &FanOutOutcome) -> Report {
         "flushes": outcome.flushes,
         "strategies": outcome.runs,
     });
-    let (end, points) = (&outcome.course.end, [(circumstances, comparison)]);
+    let (end, points) = (&outcome.header.end, [(circumstances, comparison)]);
     Report::new(&EXPERIMENT, end, points, &outcome.warnings, section)
 }
 
@@ -101,12 +101,12 @@ fn per_inserted(figures: &Figures, outcome: &FanOutOutcome) -> f64 {
 
 fn facts(outcome: &FanOutOutcome) -> Facts {
     let options = &outcome.options;
-    let (course, command) = (&outcome.course, options.command.as_deref());
+    let (header, command) = (&outcome.header, options.command.as_deref());
     let own = [
         facts::of_record("options", options, &["command", "arms", "directory"]),
         facts::of_record("flushed", &outcome.flushes, &[]),
     ];
-    facts::of_experiment(course, command, own, &outcome.environment)
+    facts::of_experiment(header, command, own, &outcome.environment)
 }
 
 fn blocks(outcome: &FanOutOutcome, comparison: &Comparison) -> Vec<Block> {
@@ -143,7 +143,7 @@ fn headline(outcome: &FanOutOutcome) -> String {
     let runs = outcome.runs.iter();
     let sound = runs.filter(|run| run.attempt.invalid.is_empty());
     let off: Vec<f64> = sound
-        .map(|run| off(run, Figures::written_bytes).abs())
+        .map(|run| percent_off(run, Figures::written_bytes).abs())
         .collect();
     // Up: within 1.5% is true of 1.41%.
     let most = off.iter().copied().fold(0.0, f64::max) * 10.0;
@@ -165,7 +165,7 @@ pub(crate) fn sentence(run: &ArmRun) -> String {
         bytes(measured.written_bytes()),
         significant(measured.write_amplification()),
         significant(simulated.write_amplification()),
-        off(run, Figures::written_bytes),
+        percent_off(run, Figures::written_bytes),
     )
 }
 
@@ -175,17 +175,17 @@ fn difference(number: f64, other: f64) -> f64 {
 }
 
 /// Percent by which a measured figure is larger than the simulated one.
-fn off(run: &ArmRun, figure: fn(&Figures) -> f64) -> f64 {
+fn percent_off(run: &ArmRun, figure: fn(&Figures) -> f64) -> f64 {
     difference(figure(&run.measured), figure(&run.simulated))
 }
 
 /// A measured figure and the simulated one.
-fn both(run: &ArmRun, figure: fn(&Figures) -> f64) -> String {
-    pair(figure(&run.measured), figure(&run.simulated))
+fn measured_and_simulated(run: &ArmRun, figure: fn(&Figures) -> f64) -> String {
+    two_numbers(figure(&run.measured), figure(&run.simulated))
 }
 
-fn pair(measured: f64, simulated: f64) -> String {
-    format!("{}, {}", significant(measured), significant(simulated))
+fn two_numbers(a: f64, b: f64) -> String {
+    format!("{}, {}", significant(a), significant(b))
 }
 
 fn writes(outcome: &FanOutOutcome) -> Table {
@@ -197,15 +197,19 @@ fn writes(outcome: &FanOutOutcome) -> Table {
         &outcome.runs,
         &[
             ("strategy", &|run: &&ArmRun| run.name.clone()),
-            ("GiB", &|run| both(run, |f| f.written_bytes() / GIB)),
+            ("GiB", &|run| {
+                measured_and_simulated(run, |f| f.written_bytes() / GIB)
+            }),
             ("difference", &|run| {
-                format!("{:+.1}%", off(run, Figures::written_bytes))
+                format!("{:+.1}%", percent_off(run, Figures::written_bytes))
             }),
             ("least–most", &|run| {
                 let [least, most] = run.simulated_range_bytes.map(|b| significant(b / GIB));
                 format!("{least}–{most}")
             }),
-            ("per flushed", &|run| both(run, amplification)),
+            ("per flushed", &|run| {
+                measured_and_simulated(run, amplification)
+            }),
             ("formula", &|run| {
                 cell(run.formula, |f| significant(f.write_amplification))
             }),
@@ -227,26 +231,28 @@ fn reads(outcome: &FanOutOutcome) -> Table {
         &outcome.runs,
         &[
             ("strategy", &|run: &&ArmRun| run.name.clone()),
-            ("levels", &|run| both(run, |f| f.levels)),
+            ("levels", &|run| measured_and_simulated(run, |f| f.levels)),
             ("formula", &|run| {
                 cell(run.formula, |f| significant(f.levels))
             }),
             ("point read", &|run| {
-                both(run, |f| f.sstables_per_point_read)
+                measured_and_simulated(run, |f| f.sstables_per_point_read)
             }),
             ("range read", &|run| {
-                both(run, |f| f.sstables_per_range_read)
+                measured_and_simulated(run, |f| f.sstables_per_range_read)
             }),
-            ("MiB", &|run| both(run, |f| f.dataset_bytes / MIB)),
+            ("MiB", &|run| {
+                measured_and_simulated(run, |f| f.dataset_bytes / MIB)
+            }),
         ],
     )
 }
 
 fn published(outcome: &FanOutOutcome) -> Table {
     // A share of no first run is no number, and there is no row then.
-    let to_first = |run: &ArmRun, mb_per_s: fn(&ArmRun) -> f64| {
-        let first = outcome.runs.first().map_or(f64::NAN, mb_per_s);
-        format!("{:+.1}%", difference(mb_per_s(run), first))
+    let to_first = |run: &ArmRun, amount: fn(&ArmRun) -> f64| {
+        let first = outcome.runs.first().map_or(f64::NAN, amount);
+        format!("{:+.1}%", difference(amount(run), first))
     };
     let measured = |run: &ArmRun| run.measured.written_bytes();
     let published = |run: &ArmRun| {
@@ -300,9 +306,11 @@ fn levels(run: &ArmRun) -> Table {
             ("SSTables", &|(_, m, s)| {
                 format!("{}, {}", m.sstables, s.sstables)
             }),
-            ("MiB", &|(_, m, s)| pair(m.bytes / MIB, s.bytes / MIB)),
+            ("MiB", &|(_, m, s)| {
+                two_numbers(m.bytes / MIB, s.bytes / MIB)
+            }),
             ("written", &|(_, m, s)| {
-                pair(m.written_bytes / MIB, s.written_bytes / MIB)
+                two_numbers(m.written_bytes / MIB, s.written_bytes / MIB)
             }),
         ],
     )

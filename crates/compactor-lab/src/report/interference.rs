@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::document::{Block, Facts, Section};
 use super::units::{GIB, bytes, significant};
-use super::{Experiment, Report, bars, distinct, facts, fio, known, texts, with_interval};
+use super::{Experiment, Report, bars, distinct, facts, fio, texts, with_interval, with_values};
 use crate::arm::Arm;
 use crate::caveats::Warnings;
 use crate::comparison::{Column, Comparison, Measured};
@@ -94,7 +94,7 @@ pub fn report(name: impl Into<String>, outcome: &Outcome, fio: Option<&FioOutcom
         (circumstances, comparison)
     };
     let points = points.into_iter().map(point);
-    let end = &outcome.course.end;
+    let end = &outcome.header.end;
     Report {
         fio: fio.cloned(),
         picture,
@@ -186,8 +186,8 @@ pub(crate) fn measured(run: &Run) -> Measured {
 
 fn figures(run: &Run) -> Vec<(Figure, f64)> {
     // There is no latency without reads.
-    let of = |reads: &Latency, value: f64| (reads.operations > 0).then_some(value);
-    let ns = |reads: &Latency, value: u64| of(reads, value as f64);
+    let if_read = |reads: &Latency, value: f64| (reads.operations > 0).then_some(value);
+    let ns = |reads: &Latency, value: u64| if_read(reads, value as f64);
     let compaction = run.compaction.as_ref();
     let gib = compaction.map(|c| c.input_uncompressed_bytes as f64 / GIB);
     let per_s = |bytes: fn(&CompactionRecord) -> u64| {
@@ -207,7 +207,7 @@ fn figures(run: &Run) -> Vec<(Figure, f64)> {
         (P99, ns(during, during.p99_ns)),
         (P999, ns(during, during.p999_ns)),
         (MAX, ns(during, during.max_ns)),
-        (MEAN, of(during, during.mean_ns)),
+        (MEAN, if_read(during, during.mean_ns)),
         (P99_BEFORE, ns(before, before.p99_ns)),
         (P99_AFTER, ns(after, after.p99_ns)),
         (P999_AFTER, ns(after, after.p999_ns)),
@@ -221,7 +221,7 @@ fn figures(run: &Run) -> Vec<(Figure, f64)> {
         (EVICTED, run.hot_set.evicted.map(|pages| pages as f64)),
         (REFAULTED, refaults.map(|pages| pages as f64)),
     ];
-    known(figures)
+    with_values(figures)
 }
 
 fn section(
@@ -368,7 +368,7 @@ fn of_gentlest(comparison: &Comparison) -> Option<String> {
 
 fn facts(outcome: &Outcome) -> Facts {
     let options = &outcome.options;
-    let (course, command) = (&outcome.course, options.command.as_deref());
+    let (header, command) = (&outcome.header, options.command.as_deref());
     let own = [facts::of_record("options", options, &["command"])];
-    facts::of_experiment(course, command, own, &outcome.environment)
+    facts::of_experiment(header, command, own, &outcome.environment)
 }

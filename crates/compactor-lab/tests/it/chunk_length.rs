@@ -49,7 +49,7 @@ fn a_small_comparison_measures_all_that_it_promises() {
     let options = small(directory.path());
     let outcome = compare(&options, &NoWatcher).unwrap();
     assert!(is_empty(directory.path()) && cgroups().is_empty());
-    assert_eq!(outcome.course.end, End::Complete);
+    assert_eq!(outcome.header.end, End::Complete);
     let names: Vec<String> = (outcome.variants.iter())
         .map(|v| v.variant.to_string())
         .collect();
@@ -187,7 +187,7 @@ fn stopped_it_leaves_nothing_and_returns_what_it_has() {
         match compare(&options, &watcher) {
             Ok(outcome) => {
                 assert_eq!(
-                    (outcome.course.end, outcome.runs.len()),
+                    (outcome.header.end, outcome.runs.len()),
                     (End::Interrupted, 1)
                 );
                 assert_eq!(

@@ -37,7 +37,7 @@ fn the_simulator_predicts_what_is_written() {
     let outcome = compare(&options, &NoWatcher).unwrap();
     assert!(is_empty(directory.path()));
     assert_eq!(
-        (&outcome.course.end, outcome.runs.len()),
+        (&outcome.header.end, outcome.runs.len()),
         (&End::Complete, 4)
     );
     let flushes = &outcome.flushes;

@@ -90,7 +90,7 @@ fn a_small_experiment_measures_all_that_it_promises() {
     let options = small(directory.path(), &arms);
     let outcome = interference(&options, &NoWatcher).unwrap();
     assert!(is_empty(directory.path()) && cgroups().is_empty());
-    assert_eq!(outcome.course.end, End::Complete);
+    assert_eq!(outcome.header.end, End::Complete);
     let point = &outcome.points[0];
     assert_eq!(point.runs.len(), 2 * arms.len());
     assert!(point.runs.iter().filter(|run| run.attempt.warm_up).count() == arms.len());
@@ -359,7 +359,7 @@ fn stopped_later_it_returns_what_it_has() {
     options.warm_ups = 0;
     options.repeats = 50;
     let outcome = interference(&options, &Stopper::after(2)).unwrap();
-    assert_eq!(outcome.course.end, End::Interrupted);
+    assert_eq!(outcome.header.end, End::Interrupted);
     assert_eq!(outcome.points[0].runs.len(), 2);
     assert!(is_empty(directory.path()) && cgroups().is_empty());
 }

@@ -269,7 +269,7 @@ pub(crate) fn edges() -> Vec<(&'static str, Outcome)> {
     all.push(("twenty arms", outcome(&many, 2)));
     let mut stopped = outcome(&three, 1);
     stopped.points.clear();
-    stopped.course.end = End::Interrupted;
+    stopped.header.end = End::Interrupted;
     all.push(("no point", stopped));
     all.push(("sweep", sweep(&three, 3, &[16, 64, 128, 256])));
     all
