@@ -52,7 +52,7 @@ impl DataFile {
     /// Opens that of an SSTable.
     ///
     /// # Errors
-    /// A codec that is not supported, or a failed read.
+    /// A failed open, or something else than a regular file.
     pub(crate) fn open(sstable: &InputSstable) -> Result<DataFile> {
         let path = sstable.data_path();
         Ok(DataFile {

@@ -177,23 +177,23 @@ impl TrieCheck<'_> {
         let Some(events) = &batch.events else {
             return self.end();
         };
-        for (name, event) in events.events() {
+        // A key or a clustering prefix.
+        for (bytes, event) in events.events() {
             match *event {
                 TraceEvent::Partition {
                     hash,
                     position,
                     deletion,
                 } => {
-                    let key = name;
-                    let is_indexed = self.partition(key, &hash, position);
+                    let is_indexed = self.partition(bytes, &hash, position);
                     self.begun = is_indexed.then_some(deletion);
                     self.last_key.clear();
-                    self.last_key.extend_from_slice(key);
+                    self.last_key.extend_from_slice(bytes);
                 }
                 TraceEvent::Unfiltered { ref at, kind, open } => {
                     self.begin_rows(at.start);
                     if let Some(blocks) = &mut self.blocks {
-                        blocks.unfiltered(at.start, kind, name, &open);
+                        blocks.unfiltered(at.start, kind, bytes, &open);
                     }
                 }
                 TraceEvent::EndOfPartition(end) => {

@@ -163,7 +163,7 @@ pub(super) struct Line {
     pub(super) others: Vec<Vec<Point>>,
     /// Least and most at each of `points`, which are marked if there are any.
     pub(super) ranges: Vec<Point>,
-    /// What it shows in words, for people who do not see it; may be empty.
+    /// Text alternative, for screen readers; may be empty.
     pub(super) described: String,
 }
 

@@ -4,8 +4,8 @@ use std::num::NonZeroU64;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex};
 
 use anyhow::Context;
 use compactor::generate::Shape;
@@ -345,11 +345,7 @@ impl Results {
 
     /// Progress of an experiment.
     pub fn progress(&self, interrupted: Arc<AtomicBool>) -> LabProgress {
-        LabProgress {
-            mode: self.progress,
-            interrupted,
-            last: Mutex::new(None),
-        }
+        LabProgress::new(self.progress, interrupted)
     }
 }
 

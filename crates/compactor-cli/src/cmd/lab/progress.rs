@@ -16,12 +16,20 @@ use crate::progress::ProgressMode;
 
 /// Shows progress on stderr, and stops the experiment when the user interrupts it.
 pub struct LabProgress {
-    pub mode: ProgressMode,
-    pub interrupted: Arc<AtomicBool>,
-    pub last: Mutex<Option<Instant>>,
+    mode: ProgressMode,
+    interrupted: Arc<AtomicBool>,
+    last: Mutex<Option<Instant>>,
 }
 
 impl LabProgress {
+    pub fn new(mode: ProgressMode, interrupted: Arc<AtomicBool>) -> LabProgress {
+        LabProgress {
+            mode,
+            interrupted,
+            last: Mutex::new(None),
+        }
+    }
+
     fn is_due(&self, every: Duration) -> bool {
         let Ok(mut last) = self.last.lock() else {
             return true;
