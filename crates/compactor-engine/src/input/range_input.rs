@@ -13,9 +13,11 @@ use crate::error::{Error, Result};
 use crate::input::key_estimate::partition_count;
 use crate::input::sstable::InputSstable;
 use crate::read::cursor::Cursor;
-use crate::read::decode::{DecodeOptions, DecodedBlocks, Encoding, Reading, Recycled};
+use crate::read::decode::{DecodedBlocks, Recycled};
+use crate::read::encoding::Encoding;
 use crate::read::expected_partitions::{CursorRange, ExpectedPartitions};
 use crate::read::hex::hex;
+use crate::read::reading::{DecodeOptions, Reading};
 
 /// An input with an open `Data.db`.
 #[derive(Debug)]

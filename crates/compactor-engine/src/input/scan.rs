@@ -8,7 +8,8 @@ use compactor_io::{Io, ReadMode};
 use crate::error::Result;
 use crate::input::sstable::InputSstable;
 use crate::read::cursor::Cursor;
-use crate::read::decode::{DecodeOptions, DecodedBlocks, Reading};
+use crate::read::decode::DecodedBlocks;
+use crate::read::reading::{DecodeOptions, Reading};
 use crate::read::window::HEADROOM;
 use crate::read::workers::Workers;
 

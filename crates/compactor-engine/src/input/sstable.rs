@@ -24,7 +24,7 @@ use crate::input::component_file::read_small;
 use crate::input::component_list::{ComponentList, ForeignNames, ListFinding};
 use crate::input::header_union::{HeaderSource, layout_of};
 use crate::input::trie_files::{SharedTries, TrieFiles};
-use crate::read::decode::Encoding;
+use crate::read::encoding::Encoding;
 use crate::read::parallel_map::parallel_map;
 
 /// Number of SSTables opened concurrently. Most of the time is spent waiting for five small sequential reads

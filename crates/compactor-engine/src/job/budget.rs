@@ -10,7 +10,8 @@ use compactor_sstable::bloom_filter::BloomFilter;
 use crate::error::{Error, Result};
 use crate::input::sample::Sample;
 use crate::input::sstable::InputSstable;
-use crate::read::decode::{BLOCKS_PER_REQUEST, DecodeOptions};
+use crate::read::decode::BLOCKS_PER_REQUEST;
+use crate::read::reading::DecodeOptions;
 use crate::read::window::HEADROOM;
 use crate::write::sstable_settings::SstableSettings;
 

@@ -23,8 +23,9 @@ use crate::job::options::MergeOptions;
 use crate::job::overlapping::TombstoneSource;
 use crate::job::tombstone_option::TombstoneOption;
 use crate::merge::shadow_sources::{ShadowLayout, ShadowSources, SourceRange};
-use crate::read::decode::{DecodedBlocks, Reading};
+use crate::read::decode::DecodedBlocks;
 use crate::read::expected_partitions::CursorRange;
+use crate::read::reading::Reading;
 use crate::row::dropped_columns::{DropTimes, RemovedColumns};
 use crate::write::sstable_settings::SstableSettings;
 

@@ -14,80 +14,16 @@ use std::thread::Thread;
 use compactor_io::{Extent, InputFile, IoError};
 use compactor_sstable::Component;
 use compactor_sstable::compression::chunk::ChunkDecompressor;
-use compactor_sstable::compression::crc_file::CrcFile;
 use compactor_sstable::compression::crc32_run::Crc32Run;
 use compactor_sstable::compression::info::{CompressionInfo, StoredChunk};
 use compactor_sstable::compression::{CRC_LEN, crc32};
 
 use crate::error::{Error, Result};
+use crate::read::encoding::Encoding;
 use crate::read::rate_limiter::RateLimiter;
+use crate::read::reading::{DecodeOptions, Reading};
 use crate::read::window::{Block, BlockSource};
 use crate::read::workers::WorkerQueue;
-
-/// Stored form of the data.
-#[derive(Debug)]
-pub enum Encoding {
-    /// Compressed chunks, each with its checksum.
-    Compressed {
-        /// Chunk offsets.
-        info: CompressionInfo,
-        /// Decompressor for the file's codec.
-        decompressor: ChunkDecompressor,
-    },
-    /// Uncompressed data, with the checksums of `CRC.db` where that component exists.
-    Plain {
-        /// Checksums, one per chunk of `chunk_len` bytes.
-        crc: Option<CrcFile>,
-        /// Length of `Data.db`.
-        len: u64,
-    },
-}
-
-impl Encoding {
-    /// Uncompressed length of the file.
-    pub fn data_len(&self) -> u64 {
-        match self {
-            Encoding::Compressed { info, .. } => info.data_len,
-            Encoding::Plain { len, .. } => *len,
-        }
-    }
-
-    /// Uncompressed bytes that are validated and decoded as a unit.
-    pub(crate) fn unit(&self) -> u64 {
-        match self {
-            Encoding::Compressed { info, .. } => u64::from(info.params.chunk_len),
-            Encoding::Plain { crc: Some(crc), .. } => u64::from(crc.chunk_len),
-            Encoding::Plain { crc: None, .. } => 4096,
-        }
-    }
-}
-
-/// Readahead settings.
-#[derive(Clone, Copy, Debug)]
-pub struct DecodeOptions {
-    /// Uncompressed bytes per block, rounded to whole chunks (at least one).
-    pub block_len: usize,
-    /// Maximum number of blocks being read, decoded or waiting, per input (at least one), in addition to the
-    /// one in use.
-    pub depth: usize,
-    /// Maximum number of them that are decoded before they are needed.
-    pub decoded: usize,
-    /// Spare bytes before each block's data.
-    pub headroom: usize,
-}
-
-/// Settings of reading one or more files, and what their readers share.
-#[derive(Clone, Debug)]
-pub struct Reading {
-    /// Readahead.
-    pub decode: DecodeOptions,
-    /// Queue for blocks to be decoded ahead.
-    pub queue: WorkerQueue,
-    /// Ends all reads with [`Error::Cancelled`] once it is true.
-    pub cancelled: Arc<AtomicBool>,
-    /// Limit on the read rate. Reads ahead of it are bounded by the readahead.
-    pub limiter: Option<Arc<RateLimiter>>,
-}
 
 #[derive(Debug)]
 struct Shared {
