@@ -14,7 +14,7 @@ use crate::findings::Finding;
 use crate::scenarios::ViewRow;
 use crate::scratch::scratch;
 use crate::server::Server;
-use crate::toolchain;
+use crate::toolchain::{self, Toolchain};
 
 /// A release that judges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -290,6 +290,16 @@ impl Cassandra {
         let release = options.release.unwrap_or(mode.release());
         let toolchain = toolchain::prepare(&release.version(), release.sources())
             .context("cannot build the Java side of interop")?;
+        toolchain.archive_classes(|flag| {
+            let mut options = options.clone();
+            options.jvm.push(flag);
+            Self::start_with(&toolchain, mode, &options)?.server.end()
+        })?;
+        Self::start_with(&toolchain, mode, options)
+    }
+
+    fn start_with(toolchain: &Toolchain, mode: Mode, options: &Options) -> Result<Self> {
+        let release = options.release.unwrap_or(mode.release());
         let mut builder = tempfile::Builder::new();
         builder.prefix("interop-");
         let home = builder.tempdir_in(&options.home_parent)?;
@@ -297,7 +307,7 @@ impl Cassandra {
         let mut jvm = options.jvm.clone();
         jvm.push("-Dcassandra.clock=compactor.interop.PinnedClock".to_owned());
         let mut server = Server::start(
-            &toolchain,
+            toolchain,
             "compactor.interop.Server",
             home.path(),
             &yaml,

@@ -35,11 +35,16 @@ const JAVA_BASE_PACKAGES: [&str; 19] = [
     "jdk.internal.module",
 ];
 
+/// Rows in which Cassandra measures the memory of a row at its start, for seconds by default; only the size at which
+/// memtables are flushed depends on it.
+pub(crate) const MEASURED_ROWS: &str = "-Dcassandra.memtable_row_overhead_computation_step=1000";
+
 /// A running server. Dropping it kills the JVM.
 #[derive(Debug)]
 pub(crate) struct Server {
     child: Child,
-    requests: ChildStdin,
+    /// `None` only while it ends.
+    requests: Option<ChildStdin>,
     replies: Receiver<String>,
     next_id: u64,
     log: PathBuf,
@@ -60,8 +65,13 @@ impl Server {
         let config = home.join("cassandra.yaml");
         fs::write(&config, yaml)?;
         let log = home.join("server.log");
+        let archive = toolchain.archive();
+        let shared = archive
+            .exists()
+            .then(|| format!("-XX:SharedArchiveFile={}", archive.display()));
         let mut child = Command::new(&toolchain.java)
             .args(jvm_flags(toolchain.feature_release))
+            .args(shared)
             .args(jvm)
             .arg(format!("-Dcassandra.config=file://{}", config.display()))
             .arg(format!("-Dcassandra.storagedir={}", home.display()))
@@ -72,7 +82,7 @@ impl Server {
             .stderr(File::create(&log)?)
             .spawn()
             .with_context(|| format!("cannot start {}", toolchain.java.display()))?;
-        let requests = child.stdin.take().context("the server has no stdin")?;
+        let requests = child.stdin.take();
         let stdout = child.stdout.take().context("the server has no stdout")?;
         let (sender, replies) = mpsc::channel();
         std::thread::Builder::new()
@@ -108,10 +118,10 @@ impl Server {
         request["id"] = json!(id);
         let mut line = serde_json::to_string(&request)?;
         line.push('\n');
-        if let Err(error) = self
-            .requests
+        let requests = self.requests.as_mut().context("the server has no stdin")?;
+        if let Err(error) = requests
             .write_all(line.as_bytes())
-            .and_then(|()| self.requests.flush())
+            .and_then(|()| requests.flush())
         {
             self.dead = true;
             bail!(
@@ -153,6 +163,18 @@ impl Server {
             );
         }
         Ok(reply["ok"].clone())
+    }
+
+    /// Ends the JVM in an orderly way; to drop it is faster.
+    pub(crate) fn end(mut self) -> Result<()> {
+        self.requests = None;
+        let status = self.child.wait()?;
+        ensure!(
+            status.success(),
+            "the Cassandra server ended with {status}\n{}",
+            self.log_tail()
+        );
+        Ok(())
     }
 
     /// Resource usage of the JVM needs its process id.
@@ -208,8 +230,12 @@ fn jvm_flags(feature_release: u32) -> Vec<String> {
         ]);
     }
     flags.extend([
+        // Stdout is for replies.
+        "-Xlog:disable".to_owned(),
+        "-Xlog:all=warning:stderr".to_owned(),
         "-Dio.netty.tryReflectionSetAccessible=true".to_owned(),
         "-Djdk.attach.allowAttachSelf=true".to_owned(),
+        MEASURED_ROWS.to_owned(),
         // Each table that is created would flush the tables of the schema.
         "-Dcassandra.test.flush_local_schema_changes=false".to_owned(),
     ]);

@@ -16,6 +16,28 @@ pub(crate) struct Toolchain {
     pub(crate) java: PathBuf,
     pub(crate) class_path: String,
     pub(crate) feature_release: u32,
+    /// Directory of what was built.
+    place: PathBuf,
+}
+
+impl Toolchain {
+    /// The class-data archive, with which a JVM starts faster. It holds the classes of one JDK.
+    pub(crate) fn archive(&self) -> PathBuf {
+        self.place.join(archive_name(self.feature_release))
+    }
+
+    /// Writes the archive if there is none: `run` starts a JVM with the given flag and ends it in an orderly way.
+    pub(crate) fn archive_classes(&self, run: impl FnOnce(String) -> Result<()>) -> Result<()> {
+        let _lock = lock(&self.place)?;
+        let archive = self.archive();
+        if archive.exists() {
+            return Ok(());
+        }
+        let unfinished = archive.with_extension("unfinished");
+        run(format!("-XX:ArchiveClassesAtExit={}", unfinished.display()))?;
+        fs::rename(&unfinished, &archive)
+            .with_context(|| format!("the JVM wrote no {}", unfinished.display()))
+    }
 }
 
 /// Why the tools cannot be used on this machine, or `None` when they can.
@@ -76,9 +98,7 @@ fn build(directory: &str, sources: &[&str], version: &str, maven: &[&str]) -> Re
         .join(format!("interop-{directory}"))
         .join(version);
     fs::create_dir_all(&place).with_context(|| format!("cannot create {}", place.display()))?;
-    let lock = File::create(place.join("lock"))?;
-    lock.lock()
-        .with_context(|| format!("cannot lock {}", place.join("lock").display()))?;
+    let _lock = lock(&place)?;
 
     let mut files = Vec::new();
     for name in sources {
@@ -87,23 +107,39 @@ fn build(directory: &str, sources: &[&str], version: &str, maven: &[&str]) -> Re
     let stamp = stamp(&source.join("pom.xml"), &files)?;
     let class_path_file = place.join("classpath.txt");
     let stamp_file = place.join("stamp");
-    let classes = place.join("classes");
+    // A class-data archive holds classes from jars only.
+    let classes = place.join("interop.jar");
+    let java = java_command("java");
+    let feature_release = feature_release(&java)?;
     let fresh = fs::read_to_string(&stamp_file).is_ok_and(|old| old == stamp);
-    if !fresh || !class_path_holds(&class_path_file) {
+    if !fresh || !classes.exists() || !class_path_holds(&class_path_file) {
         // Of a build that fails nothing may look fresh.
         let _ = fs::remove_file(&stamp_file);
+        let _ = fs::remove_file(place.join(archive_name(feature_release)));
         resolve(&source.join("pom.xml"), version, maven, &class_path_file)?;
         compile(&files, &fs::read_to_string(&class_path_file)?, &classes)?;
         fs::write(&stamp_file, stamp)?;
     }
     let jars = fs::read_to_string(&class_path_file)?;
-    let java = java_command("java");
-    let feature_release = feature_release(&java)?;
     Ok(Toolchain {
         java,
         class_path: format!("{}:{}", classes.display(), jars.trim()),
         feature_release,
+        place,
     })
+}
+
+fn archive_name(feature_release: u32) -> String {
+    format!("classes-{feature_release}.jsa")
+}
+
+/// Test binaries may run at the same time.
+fn lock(place: &Path) -> Result<File> {
+    let path = place.join("lock");
+    let lock = File::create(&path)?;
+    lock.lock()
+        .with_context(|| format!("cannot lock {}", path.display()))?;
+    Ok(lock)
 }
 
 /// `JAVA_HOME` where it is set, otherwise the `PATH`.
@@ -182,13 +218,10 @@ fn resolve(pom: &Path, version: &str, maven: &[&str], class_path_file: &Path) ->
         .arg(format!("-Dmdep.outputFile={}", class_path_file.display())))
 }
 
-fn compile(files: &[PathBuf], class_path: &str, classes: &Path) -> Result<()> {
-    if classes.exists() {
-        fs::remove_dir_all(classes)?;
-    }
-    fs::create_dir_all(classes)?;
-    let javac = java_command("javac");
-    run(Command::new(javac)
+/// Compiles into a jar.
+fn compile(files: &[PathBuf], class_path: &str, jar: &Path) -> Result<()> {
+    let classes = tempfile::tempdir()?;
+    run(Command::new(java_command("javac"))
         .args([
             "-encoding",
             "UTF-8",
@@ -197,8 +230,14 @@ fn compile(files: &[PathBuf], class_path: &str, classes: &Path) -> Result<()> {
             class_path.trim(),
             "-d",
         ])
-        .arg(classes)
-        .args(files))
+        .arg(classes.path())
+        .args(files))?;
+    run(Command::new(java_command("jar"))
+        .args(["--create", "--file"])
+        .arg(jar)
+        .arg("-C")
+        .arg(classes.path())
+        .arg("."))
 }
 
 fn run(command: &mut Command) -> Result<()> {

@@ -8,6 +8,7 @@ use std::process::{Child, Command};
 
 use anyhow::{Context, Result};
 
+use crate::server::MEASURED_ROWS;
 use crate::toolchain::Toolchain;
 
 /// A user that exists nowhere: a node that runs as root would hide what ownership of files does.
@@ -109,6 +110,7 @@ impl Jvm {
             .args([
                 "-Djdk.attach.allowAttachSelf=true",
                 "-Dio.netty.tryReflectionSetAccessible=true",
+                MEASURED_ROWS,
             ])
             .arg(format!(
                 "-Dcassandra.config=file://{home}/conf/cassandra.yaml"
