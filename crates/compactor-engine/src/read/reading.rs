@@ -27,7 +27,7 @@ pub struct Reading {
     pub decode: DecodeOptions,
     /// Queue for blocks to be decoded ahead.
     pub queue: WorkerQueue,
-    /// Ends all reads with [`Error::Cancelled`] once it is true.
+    /// Ends all reads with [`Error::Cancelled`](crate::error::Error::Cancelled) once it is true.
     pub cancelled: Arc<AtomicBool>,
     /// Limit on the read rate. Reads ahead of it are bounded by the readahead.
     pub limiter: Option<Arc<RateLimiter>>,
