@@ -13,11 +13,12 @@ use crate::error::{Error, Result};
 use crate::input::key_estimate::partition_count;
 use crate::input::sstable::InputSstable;
 use crate::read::cursor::Cursor;
-use crate::read::decode::{DecodedBlocks, Recycled};
+use crate::read::decode::DecodedBlocks;
 use crate::read::encoding::Encoding;
 use crate::read::expected_partitions::{CursorRange, ExpectedPartitions};
 use crate::read::hex::hex;
 use crate::read::reading::{DecodeOptions, Reading};
+use crate::read::stored_blocks::Recycled;
 
 /// An input with an open `Data.db`.
 #[derive(Debug)]

@@ -1,7 +1,6 @@
-//! Decoded blocks of one input, read ahead.
+//! Readahead of one input: blocks are read and decoded before they are needed.
 //!
-//! A block is a run of whole chunks. It is read with one request that covers exactly its stored bytes, so
-//! that it can be decoded alone: by the thread that needs it next, which then has it in its L1 or L2 cache,
+//! A block ([`StoredBlocks`]) is decoded by the thread that needs it next, which then has it in its L1 or L2 cache,
 //! or ahead of time by a thread that is otherwise idle. Reads may complete in any order; blocks are returned
 //! in file order.
 
@@ -12,30 +11,23 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::Thread;
 
 use compactor_io::{Extent, InputFile, IoError};
-use compactor_sstable::Component;
-use compactor_sstable::compression::chunk::ChunkDecompressor;
 use compactor_sstable::compression::crc32_run::Crc32Run;
-use compactor_sstable::compression::info::{CompressionInfo, StoredChunk};
-use compactor_sstable::compression::{CRC_LEN, crc32};
 
 use crate::error::{Error, Result};
 use crate::read::encoding::Encoding;
 use crate::read::rate_limiter::RateLimiter;
-use crate::read::reading::{DecodeOptions, Reading};
+use crate::read::reading::Reading;
+use crate::read::stored_blocks::{Decoded, Recycled, StoredBlocks};
 use crate::read::window::{Block, BlockSource};
 use crate::read::workers::WorkerQueue;
 
 #[derive(Debug)]
 struct Shared {
     file: InputFile,
-    encoding: Arc<Encoding>,
-    units_per_block: u64,
-    options: DecodeOptions,
-    /// Uncompressed bytes to read, and the unit that contains the first of them.
-    range: Range<u64>,
-    first_unit: u64,
+    blocks: StoredBlocks,
+    /// `DecodeOptions::decoded`.
+    decoded: usize,
     cancelled: Arc<AtomicBool>,
-    recycled: Arc<Recycled>,
     slots: Mutex<Slots>,
 }
 
@@ -65,35 +57,6 @@ enum Slot {
 
 /// Maximum number of blocks read with one request.
 pub(crate) const BLOCKS_PER_REQUEST: usize = 8;
-
-/// Buffers that all readers of a file recycle.
-#[derive(Debug, Default)]
-pub(crate) struct Recycled {
-    blocks: Mutex<Vec<Block>>,
-    /// Decompressors with their working memory, as many as were in use concurrently.
-    decompressors: Mutex<Vec<ChunkDecompressor>>,
-}
-
-impl Recycled {
-    fn take_block(&self) -> Block {
-        let spare = self.blocks.lock().ok().and_then(|mut spare| spare.pop());
-        spare.unwrap_or_default()
-    }
-
-    /// Keeps no more blocks than were in use at a time.
-    fn put_block(&self, block: Block) {
-        if let Ok(mut spare) = self.blocks.lock() {
-            spare.push(block);
-        }
-    }
-}
-
-/// A decoded block and the checksum of its stored bytes.
-#[derive(Debug)]
-struct Decoded {
-    block: Block,
-    stored: Crc32Run,
-}
 
 /// [`BlockSource`] over one `Data.db`.
 #[derive(Debug)]
@@ -131,32 +94,18 @@ impl DecodedBlocks {
         reading: Reading,
     ) -> DecodedBlocks {
         let options = reading.decode;
-        let unit = encoding.unit().max(1);
-        let units_per_block = (options.block_len as u64 / unit).max(1);
-        let end = range.end.min(encoding.data_len());
-        let range = range.start.min(end)..end;
-        let first_unit = range.start / unit;
-        let units = if range.is_empty() {
-            0
-        } else {
-            end.div_ceil(unit) - first_unit
-        };
-        let block_count = units.div_ceil(units_per_block);
+        let stored = StoredBlocks::new(encoding, recycled, range, options);
         let mut blocks = DecodedBlocks {
+            block_count: stored.count(),
             shared: Arc::new(Shared {
                 file,
-                encoding,
-                units_per_block,
-                options,
-                range,
-                first_unit,
+                blocks: stored,
+                decoded: options.decoded,
                 cancelled: reading.cancelled,
-                recycled,
                 slots: Mutex::default(),
             }),
             queue: reading.queue,
             digest: Crc32Run::default(),
-            block_count,
             next_request: 0,
             next_out: 0,
             depth: options.depth.max(1) as u64,
@@ -179,7 +128,7 @@ impl DecodedBlocks {
 
     /// Bytes before the range in the first block.
     pub(crate) fn lead_len(&self) -> usize {
-        (self.shared.range.start % self.shared.encoding.unit().max(1)) as usize
+        self.shared.blocks.lead_len()
     }
 
     /// Requests up to [`BLOCKS_PER_REQUEST`] blocks at a time, but at most half of the readahead: longer
@@ -207,8 +156,8 @@ impl DecodedBlocks {
         };
         let queue = self.queue.clone();
         let (first, last) = (blocks.start, blocks.end - 1);
-        let ranges = self.shared.stored_range(first);
-        let ranges = ranges.and_then(|first| Ok((first, self.shared.stored_range(last)?)));
+        let ranges = self.shared.blocks.stored_range(first);
+        let ranges = ranges.and_then(|first| Ok((first, self.shared.blocks.stored_range(last)?)));
         match ranges {
             Ok(((offset, _), (last_offset, last_len))) => self.shared.file.submit_read(
                 offset,
@@ -264,7 +213,7 @@ impl Shared {
     /// Queues a task that decodes a block ahead, if there is one and none is queued.
     fn offer(self: &Arc<Self>, slots: &mut Slots, queue: &WorkerQueue) {
         let is_stored = |slot: &Slot| matches!(slot, Slot::Stored(_));
-        let mut ahead = slots.slots.iter().take(self.options.decoded);
+        let mut ahead = slots.slots.iter().take(self.decoded);
         if slots.is_read && slots.offered.is_none() && ahead.any(is_stored) {
             let (shared, queue_of_task) = (Arc::clone(self), queue.clone());
             let task = move || shared.decode_next(&queue_of_task);
@@ -278,7 +227,7 @@ impl Shared {
         slots.offered = None;
         let next_out = slots.next_out;
         // There are no slots once the reader has been dropped.
-        let mut places = (0u64..).zip(slots.slots.iter_mut().take(self.options.decoded));
+        let mut places = (0u64..).zip(slots.slots.iter_mut().take(self.decoded));
         let Some((place, slot)) = places.find(|(_, slot)| matches!(slot, Slot::Stored(_))) else {
             return;
         };
@@ -321,138 +270,12 @@ impl Shared {
         }
     }
 
-    /// Units of block `index`.
-    fn units(&self, index: u64) -> Range<u64> {
-        let first = self.first_unit + index * self.units_per_block;
-        let end = self.range.end.div_ceil(self.encoding.unit().max(1));
-        first..(first + self.units_per_block).min(end)
-    }
-
-    /// File offset and length of the stored bytes of block `index`.
-    fn stored_range(&self, index: u64) -> Result<(u64, usize)> {
-        let unit = self.encoding.unit();
-        let units = self.units(index);
-        let (start, end) = match &*self.encoding {
-            Encoding::Compressed { info, .. } => {
-                let first = self.chunk(info, units.start)?;
-                // The digest includes empty chunks after the last one.
-                let end = if units.end == info.chunk_count() as u64 {
-                    info.file_len
-                } else {
-                    self.chunk(info, units.end)?.offset
-                };
-                (first.offset, end)
-            }
-            Encoding::Plain { len, .. } => (units.start * unit, (units.end * unit).min(*len)),
-        };
-        let len = usize::try_from(end - start)
-            .map_err(|_| Error::Internal(format!("a block of {} stored bytes", end - start)))?;
-        Ok((start, len))
-    }
-
-    /// Number of stored bytes of block `index`, from `offset` on, that belong to the previous range.
-    fn foreign_len(&self, index: u64, offset: u64) -> usize {
-        let unit = self.encoding.unit().max(1);
-        if index > 0 || self.range.start.is_multiple_of(unit) {
-            return 0;
-        }
-        let end = match &*self.encoding {
-            Encoding::Compressed { info, .. } => self
-                .chunk(info, self.first_unit)
-                .map_or(offset, |chunk| chunk.offset + chunk.stored_len),
-            Encoding::Plain { len, .. } => ((self.first_unit + 1) * unit).min(*len),
-        };
-        (end - offset) as usize
-    }
-
-    fn chunk(&self, info: &CompressionInfo, index: u64) -> Result<StoredChunk> {
-        info.chunk(index as usize)
-            .ok_or_else(|| Error::Internal(format!("chunk {index} beyond the last")))
-    }
-
     /// Decodes a block from the bytes of `extent`.
     fn decode(&self, index: u64, extent: &Extent) -> Result<Decoded> {
         if self.cancelled.load(Ordering::Relaxed) {
             return Err(Error::Cancelled);
         }
-        let (offset, len) = self.stored_range(index)?;
-        let start = offset.checked_sub(extent.offset()).map(|at| at as usize);
-        let stored = start.and_then(|at| extent.get(at..at + len));
-        let stored = stored.ok_or_else(|| Error::internal("a block beyond what was read"))?;
-        let mut block = self.recycled.take_block();
-        let path = self.file.path();
-        let Range {
-            start: first,
-            end: last,
-        } = self.units(index);
-        let foreign = self.foreign_len(index, offset);
-        let mut digest = Crc32Run::default();
-        match &*self.encoding {
-            Encoding::Compressed { info, decompressor } => {
-                let chunk_len = u64::from(info.params.chunk_len);
-                let data_end = (last * chunk_len).min(info.data_len);
-                block.resize(
-                    self.options.headroom,
-                    (data_end - first * chunk_len) as usize,
-                );
-                let recycled = self
-                    .recycled
-                    .decompressors
-                    .lock()
-                    .ok()
-                    .and_then(|mut spare| spare.pop());
-                let mut decompressor = recycled.unwrap_or_else(|| decompressor.clone());
-                let mut out = &mut block.bytes[self.options.headroom..];
-                for index in first..last {
-                    let chunk = self.chunk(info, index)?;
-                    let at = (chunk.offset - offset) as usize;
-                    let bytes = &stored[at..at + chunk.stored_len as usize];
-                    let (target, rest) = out.split_at_mut(chunk.raw_len as usize);
-                    let crc = decompressor
-                        .decompress(bytes, chunk.offset, target)
-                        .map_err(|e| e.with_file(path, Component::Data))?;
-                    if at >= foreign {
-                        digest.append_chunk(crc, (bytes.len() - CRC_LEN) as u64);
-                    }
-                    out = rest;
-                }
-                if last == info.chunk_count() as u64 && self.range.end == info.data_len {
-                    let empty = &stored[(info.content_end() - offset) as usize..];
-                    digest.append(crc32(empty), empty.len() as u64);
-                }
-                if let Ok(mut spare) = self.recycled.decompressors.lock() {
-                    spare.push(decompressor);
-                }
-            }
-            Encoding::Plain { crc, .. } => {
-                match crc {
-                    Some(file) => {
-                        for (i, chunk) in stored.chunks(file.chunk_len as usize).enumerate() {
-                            let crc = file
-                                .check(first as usize + i, chunk)
-                                .map_err(|e| e.with_file(path, Component::Data))?;
-                            if i * file.chunk_len as usize >= foreign {
-                                digest.append(crc, chunk.len() as u64);
-                            }
-                        }
-                    }
-                    None => {
-                        let own = stored.get(foreign..).unwrap_or_default();
-                        digest.append(crc32(own), own.len() as u64);
-                    }
-                }
-                block.resize(self.options.headroom, stored.len());
-                block.bytes[self.options.headroom..].copy_from_slice(stored);
-            }
-        }
-        // The bytes of its last unit after the range belong to the next range.
-        let start = first * self.encoding.unit();
-        let len = self.range.end.saturating_sub(start);
-        block.truncate(usize::try_from(len).unwrap_or(usize::MAX));
-        Ok(Decoded {
-            block,
-            stored: digest,
-        })
+        self.blocks.decode(index, extent, self.file.path())
     }
 }
 
@@ -502,7 +325,7 @@ impl BlockSource for DecodedBlocks {
             }
         };
         if let Some(limiter) = &self.limiter {
-            let (_, len) = self.shared.stored_range(self.next_out)?;
+            let (_, len) = self.shared.blocks.stored_range(self.next_out)?;
             limiter.take(len as u64, &self.shared.cancelled)?;
         }
         self.next_out += 1;
@@ -513,17 +336,12 @@ impl BlockSource for DecodedBlocks {
     /// The following block is decoded into it, so that no more blocks are allocated than are ahead and in
     /// use.
     fn recycle(&mut self, block: Block) {
-        // A window that grew for a long row returns an oversized buffer, which is freed.
-        let unit = self.shared.encoding.unit() * self.shared.units_per_block;
-        let usual = unit + self.shared.options.headroom as u64;
-        if (1..=2 * usual).contains(&(block.bytes.capacity() as u64)) {
-            self.shared.recycled.put_block(block);
-        }
+        self.shared.blocks.recycle(block);
         self.request_ahead();
     }
 
     fn total_len(&self) -> u64 {
-        self.shared.range.end
+        self.shared.blocks.end()
     }
 }
 
@@ -539,7 +357,7 @@ impl Drop for DecodedBlocks {
             self.queue.withdraw(ticket);
         }
         // Other readers may be at other ranges; dropping the last handle of the file evicts its pages.
-        if self.shared.range == (0..self.shared.encoding.data_len()) {
+        if self.shared.blocks.is_whole_file() {
             self.shared.file.evict();
         }
     }
@@ -548,11 +366,13 @@ impl Drop for DecodedBlocks {
 #[cfg(test)]
 mod tests {
     use compactor_io::{Io, IoOptions, ReadMode};
-    use compactor_sstable::compression::chunk::ChunkCompressor;
+    use compactor_sstable::compression::chunk::{ChunkCompressor, ChunkDecompressor};
     use compactor_sstable::compression::codec::Codec;
-    use compactor_sstable::compression::info::CompressionParams;
+    use compactor_sstable::compression::crc32;
+    use compactor_sstable::compression::info::{CompressionInfo, CompressionParams};
 
     use super::*;
+    use crate::read::reading::DecodeOptions;
     use crate::read::workers::Workers;
 
     const CHUNK_LEN: u32 = 4096;

@@ -1,6 +1,6 @@
 //! Reading one `Data.db`: from stored bytes to rows.
 //!
-//! `decode` reads ahead; chunks are decompressed by the thread that needs them next, or earlier by threads that wait
+//! `decode` reads ahead blocks of whole chunks (`stored_blocks`); chunks are decompressed by the thread that needs them next, or earlier by threads that wait
 //! for something else (`workers`). `window` presents blocks as contiguous bytes, and `cursor` parses them into rows
 //! without copying.
 
@@ -16,6 +16,7 @@ pub(crate) mod parallel_map;
 pub(crate) mod rate_limiter;
 pub(crate) mod reading;
 pub(crate) mod row_counts;
+pub(crate) mod stored_blocks;
 pub(crate) mod trace_batch;
 pub(crate) mod window;
 pub(crate) mod workers;
