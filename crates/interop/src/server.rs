@@ -35,8 +35,9 @@ const JAVA_BASE_PACKAGES: [&str; 19] = [
     "jdk.internal.module",
 ];
 
-/// Rows in which Cassandra measures the memory of a row at its start, for seconds by default; only the size at which
-/// memtables are flushed depends on it.
+/// Number of rows with which Cassandra estimates the heap overhead of a row in a memtable, each time it starts
+/// (`SkipListMemtable.estimateRowOverhead`): the default of 100,000 takes seconds. Only the time at which a full memtable
+/// is flushed depends on the estimate.
 pub(crate) const MEASURED_ROWS: &str = "-Dcassandra.memtable_row_overhead_computation_step=1000";
 
 /// A running server. Dropping it kills the JVM.
@@ -168,6 +169,17 @@ impl Server {
     /// Ends the JVM in an orderly way; to drop it is faster.
     pub(crate) fn end(mut self) -> Result<()> {
         self.requests = None;
+        // Stdout is closed when the JVM has ended.
+        let is_ended = matches!(
+            self.replies.recv_timeout(self.timeout),
+            Err(RecvTimeoutError::Disconnected)
+        );
+        ensure!(
+            is_ended,
+            "the Cassandra server did not end within {:?}\n{}",
+            self.timeout,
+            self.log_tail()
+        );
         let status = self.child.wait()?;
         ensure!(
             status.success(),

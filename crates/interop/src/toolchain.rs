@@ -1,7 +1,7 @@
 //! Compiles the Java side once: Maven resolves Cassandra's class path, `javac` compiles `java/src`.
 //!
-//! The result lives under the cargo target directory, keyed by a stamp of the sources, the POM and the Cassandra
-//! version, under a file lock, so that test binaries that run at the same time build it once.
+//! The result lives under the cargo target directory, keyed by a stamp of the sources, the POM, the JDK and the
+//! Cassandra version, under a file lock, so that test binaries that run at the same time build it once.
 
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -21,9 +21,9 @@ pub(crate) struct Toolchain {
 }
 
 impl Toolchain {
-    /// The class-data archive, with which a JVM starts faster. It holds the classes of one JDK.
+    /// The class-data archive, with which a JVM starts faster.
     pub(crate) fn archive(&self) -> PathBuf {
-        self.place.join(archive_name(self.feature_release))
+        archive_in(&self.place)
     }
 
     /// Writes the archive if there is none: `run` starts a JVM with the given flag and ends it in an orderly way.
@@ -104,18 +104,18 @@ fn build(directory: &str, sources: &[&str], version: &str, maven: &[&str]) -> Re
     for name in sources {
         files.extend(java_files(&source.join(name))?);
     }
-    let stamp = stamp(&source.join("pom.xml"), &files)?;
+    let java = java_command("java");
+    let feature_release = feature_release(&java)?;
+    let stamp = stamp(&source.join("pom.xml"), &files, feature_release)?;
     let class_path_file = place.join("classpath.txt");
     let stamp_file = place.join("stamp");
     // A class-data archive holds classes from jars only.
     let classes = place.join("interop.jar");
-    let java = java_command("java");
-    let feature_release = feature_release(&java)?;
     let fresh = fs::read_to_string(&stamp_file).is_ok_and(|old| old == stamp);
     if !fresh || !classes.exists() || !class_path_holds(&class_path_file) {
         // Of a build that fails nothing may look fresh.
         let _ = fs::remove_file(&stamp_file);
-        let _ = fs::remove_file(place.join(archive_name(feature_release)));
+        let _ = fs::remove_file(archive_in(&place));
         resolve(&source.join("pom.xml"), version, maven, &class_path_file)?;
         compile(&files, &fs::read_to_string(&class_path_file)?, &classes)?;
         fs::write(&stamp_file, stamp)?;
@@ -129,8 +129,8 @@ fn build(directory: &str, sources: &[&str], version: &str, maven: &[&str]) -> Re
     })
 }
 
-fn archive_name(feature_release: u32) -> String {
-    format!("classes-{feature_release}.jsa")
+fn archive_in(place: &Path) -> PathBuf {
+    place.join("classes.jsa")
 }
 
 /// Test binaries may run at the same time.
@@ -192,8 +192,10 @@ fn java_files(root: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-fn stamp(pom: &Path, files: &[PathBuf]) -> Result<String> {
+fn stamp(pom: &Path, files: &[PathBuf], feature_release: u32) -> Result<String> {
     let mut hasher = DefaultHasher::new();
+    // An archive is of one JDK.
+    feature_release.hash(&mut hasher);
     fs::read(pom)?.hash(&mut hasher);
     for file in files {
         file.hash(&mut hasher);
