@@ -183,15 +183,19 @@ impl Workload {
         (self.rows + inserted).max(FEWEST_ROWS)
     }
 
-    /// Inserted rows that have not expired, once their number is steady. Updates of rows prolong their life:
-    /// at a rate u/K per row it is (e^(u·TTL/K) − 1)/(u/K) on average, so that K = u·TTL/ln(1 + u/i).
+    /// Inserted rows that have neither expired nor been deleted, once their number K is steady. A row is updated at the
+    /// rate u/K, which prolongs its life, and deleted at the rate d/K. With q = e^(−(u+d)·TTL/K), the part of the
+    /// rows that is not written for a time to live, it lives for (1 − q)·K/(d + u·q) on average, so that
+    /// K = (u + d)·TTL/ln((u + i)/(i − d)).
     fn steady_rows(&self, ttl_s: f64) -> f64 {
         let writes = self.writes_per_s() * ttl_s;
-        let (inserted, updated) = (self.inserts(), self.updates);
+        let again = self.updates + self.deletes;
+        let left = self.inserts() - self.deletes;
         match () {
-            () if inserted <= 0.0 => f64::INFINITY,
-            () if updated <= 0.0 => writes * (inserted - self.deletes).max(0.0),
-            () => writes * updated / (updated / inserted).ln_1p(),
+            () if left <= 0.0 => f64::INFINITY,
+            () if again <= 0.0 => writes * self.inserts(),
+            // (u + i)/(i − d) is 1 + (u + d)/(i − d).
+            () => writes * again / (again / left).ln_1p(),
         }
     }
 
@@ -220,6 +224,7 @@ impl Workload {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::Random;
 
     #[test]
     fn without_updates_all_rows_of_the_time_to_live_are_live() {
@@ -231,6 +236,55 @@ mod tests {
         let live = |elapsed| workload.live_bytes(elapsed, &popularity) / MIB;
         assert!((live(500.0) - 500.0).abs() < 1e-6);
         assert!((live(5000.0) - 1000.0).abs() < 1e-6);
+    }
+
+    /// Number of rows after many writes, each to a random row, averaged over the second half.
+    fn counted_rows(workload: &Workload, writes_per_ttl: usize) -> f64 {
+        let mut random = Random::new(1);
+        let mut written: Vec<usize> = Vec::new();
+        let (mut sum, mut samples) = (0, 0);
+        for now in 0..40 * writes_per_ttl {
+            let draw = random.fraction();
+            let row = (random.fraction() * written.len() as f64) as usize;
+            match () {
+                () if draw < workload.inserts() || written.is_empty() => written.push(now),
+                () if draw < workload.inserts() + workload.updates => written[row] = now,
+                () => drop(written.swap_remove(row)),
+            }
+            if now.is_multiple_of(writes_per_ttl / 50) {
+                written.retain(|at| at + writes_per_ttl > now);
+                if now > 20 * writes_per_ttl {
+                    sum += written.len();
+                    samples += 1;
+                }
+            }
+        }
+        sum as f64 / f64::from(samples)
+    }
+
+    #[test]
+    fn rows_that_are_neither_expired_nor_deleted() {
+        const WRITES: usize = 5000;
+        for (updates, deletes) in [
+            (0.0, 0.0),
+            (0.4, 0.0),
+            (0.0, 0.38),
+            (0.01, 0.38),
+            (0.3, 0.2),
+        ] {
+            let mut workload = Workload {
+                updates,
+                deletes,
+                ..Workload::default()
+            };
+            workload.ingest_bytes_per_s /= workload.writes_per_s();
+            let steady = workload.steady_rows(WRITES as f64);
+            let counted = counted_rows(&workload, WRITES);
+            assert!(
+                (steady / counted - 1.0).abs() < 0.05,
+                "{updates}, {deletes}: {steady}, counted {counted}"
+            );
+        }
     }
 
     #[test]
