@@ -34,8 +34,8 @@ fn small(directory: &Path) -> ChunkLengthOptions {
     options.hot_set_bytes = 1 << 20;
     options.memory_limit_bytes = None;
     options.throughput_bytes_per_s = None;
-    options.warm = Duration::from_millis(100);
-    options.measure = Duration::from_millis(300);
+    options.warm = Duration::from_millis(50);
+    options.measure = Duration::from_millis(150);
     if !probe(directory).unwrap().direct.works() {
         options.compaction = Arm::BUFFERED;
     }

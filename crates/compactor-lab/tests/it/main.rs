@@ -47,10 +47,10 @@ fn small(directory: &Path, arms: &[&str]) -> InterferenceOptions {
     options.hot_sets_bytes = vec![1 << 20];
     options.memory_limit_bytes = None;
     options.throughput_bytes_per_s = NonZeroU64::new(8 << 20);
-    options.before = Duration::from_millis(400);
-    options.after = Duration::from_millis(400);
-    options.least_compaction = Duration::from_millis(500);
-    options.report_interval = Duration::from_millis(200);
+    options.before = Duration::from_millis(200);
+    options.after = Duration::from_millis(200);
+    options.least_compaction = Duration::from_millis(300);
+    options.report_interval = Duration::from_millis(100);
     // Alongside other tests it might get no processor at all.
     options.compaction_priority = Priority::Normal;
     options

@@ -6,7 +6,8 @@ use compactor_strategy::CompactionParams;
 use compactor_strategy::release::Release;
 use compactor_testkit::campaign::{self, cases};
 use interop::planning::{Compared, Strategy, compare, compare_simulations};
-use interop::{Cassandra, Mode, Options, Release as Server};
+use interop::pool::Shared;
+use interop::{Cassandra, Mode, Release as Server};
 
 use crate::support::has_five;
 
@@ -16,21 +17,17 @@ const TABLES: usize = 40;
 const SIMULATIONS: usize = 5;
 
 #[track_caller]
-fn servers() -> Vec<(Release, Cassandra)> {
+fn servers() -> Vec<(Release, Shared)> {
     if interop::skip::without_cassandra() {
         return Vec::new();
     }
-    let start = |release, server| {
-        let options = Options {
-            release: Some(server),
-            ..Options::default()
-        };
-        let cassandra = Cassandra::start(Mode::Oa, &options).expect("Cassandra starts");
+    let take = |release, mode, server| {
+        let cassandra = Shared::take(mode, server).expect("Cassandra starts");
         (release, cassandra)
     };
-    let mut servers = vec![start(Release::V6_0, Server::Six)];
+    let mut servers = vec![take(Release::V6_0, Mode::Pa, Server::Six)];
     if campaign::is_full_or_in_part() && has_five() {
-        servers.push(start(Release::V5_0, Server::Five));
+        servers.push(take(Release::V5_0, Mode::Da, Server::Five));
     }
     servers
 }
@@ -39,7 +36,7 @@ fn servers() -> Vec<(Release, Cassandra)> {
 /// came across.
 #[track_caller]
 fn compare_all(strategy: Strategy, options: &[&str]) -> Vec<Compared> {
-    let compare_with = |(release, mut cassandra): (Release, Cassandra)| {
+    let compare_with = |(release, mut cassandra): (Release, Shared)| {
         let tables = compare(&mut cassandra, strategy, release, 0..cases(TABLES) as u64);
         let tables = tables.unwrap_or_else(|error| panic!("{error:#}"));
         println!("{strategy:?}, {release:?}: {tables:?}");

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use compactor_testkit::{Need, skip};
+use compactor_testkit::{Need, campaign, skip};
 
 use crate::faults::each;
 use crate::faults::setting::{Setting, Tried};
@@ -17,10 +17,12 @@ fn commands(setting: &Setting) -> Vec<&Tried> {
     names.map(|name| setting.command(name, "")).into()
 }
 
-/// Tries all commands, each with all values of a limit.
+/// Tries all commands, each with all values of a limit, or with some in a short campaign.
+#[track_caller]
 fn all(limits: &[u64], wrap: impl Fn(u64, &[String]) -> Vec<String> + Sync) {
     let setting = Setting::new();
     let commands = commands(&setting);
+    let limits = campaign::some_of(limits.iter().copied());
     each((commands.len() * limits.len()) as u64, |number| {
         let number = number as usize;
         let (tried, limit) = (
