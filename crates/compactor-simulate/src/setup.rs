@@ -53,7 +53,7 @@ impl Setup {
     /// Refuses what cannot be simulated.
     ///
     /// # Errors
-    /// Numbers out of range, contradictions, and a duration without a flush.
+    /// Numbers out of range, contradictions, a duration without a flush, and one after which no row is left.
     pub fn validate(&self) -> Result<(), SetupError> {
         self.workload.validate()?;
         let interval_s = self.workload.flush_interval_s();
@@ -63,6 +63,7 @@ impl Setup {
                 self.duration_s
             )));
         }
+        self.workload.validate_rows(self.duration_s as f64)?;
         if self.concurrent_compactors == 0 {
             return Err(SetupError(
                 "concurrent-compactors must be at least 1".to_owned(),

@@ -123,6 +123,20 @@ impl Workload {
         }
     }
 
+    /// Refuses more deletes than there are rows to delete within `duration_s`.
+    pub(crate) fn validate_rows(&self, duration_s: f64) -> Result<(), SetupError> {
+        let deleted = (self.deletes - self.inserts()) * self.writes_per_s() * duration_s;
+        if self.rows + FEWEST_ROWS > deleted {
+            return Ok(());
+        }
+        Err(SetupError(format!(
+            "no row is left to delete after {:.0} s of {duration_s:.0} s: set rows to at least {:.0}, or have more \
+             inserts than deletes",
+            duration_s * self.rows / deleted,
+            deleted.ceil()
+        )))
+    }
+
     /// Part of the writes that insert a row.
     pub(crate) fn inserts(&self) -> f64 {
         (1.0 - self.updates - self.deletes).max(0.0)
@@ -299,6 +313,23 @@ mod tests {
         // After as many writes as rows, 1 − 1/e of them are written.
         assert!((live(100.0) - 63.2).abs() < 0.1);
         assert!((live(10_000.0) - 100.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn deletes_of_more_rows_than_there_are_are_refused() {
+        // A quarter more writes are deletes than inserts.
+        let mut workload = Workload {
+            rows: 1000.0,
+            updates: 0.25,
+            deletes: 0.5,
+            ..Workload::default()
+        };
+        let until_none_s = 4000.0 / workload.writes_per_s();
+        assert_eq!(workload.validate_rows(0.9 * until_none_s), Ok(()));
+        let refused = workload.validate_rows(2.0 * until_none_s).unwrap_err().0;
+        assert!(refused.contains("set rows to at least 2000"), "{refused}");
+        workload.rows = 2000.0;
+        assert_eq!(workload.validate_rows(2.0 * until_none_s), Ok(()));
     }
 
     #[test]

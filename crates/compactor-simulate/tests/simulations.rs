@@ -309,7 +309,12 @@ proptest! {
         let workload = &mut setup.workload;
         workload.updates = f64::from(updates) / 100.0;
         workload.deletes = f64::from(deletes) / 100.0;
-        workload.rows = if updates + deletes > 0 { 1e6 } else { 0.0 };
+        workload.rows = match updates + deletes {
+            0 => 0.0,
+            // Enough for more deletes than inserts.
+            again if again + deletes > 100 => 1e9,
+            _ => 1e6,
+        };
         workload.partition_bytes = workload.row_bytes * f64::from(rows_per_partition);
         workload.ttl_s = ttl;
         workload.gc_grace_s = 7200;
