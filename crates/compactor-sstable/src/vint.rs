@@ -82,30 +82,28 @@ pub fn read_unsigned(bytes: &[u8], pos: &mut usize) -> Option<u64> {
 #[inline]
 fn read_unsigned_long(bytes: &[u8], pos: &mut usize, first: u8) -> Option<u64> {
     let extra = first.leading_ones() as usize;
-    let tail_start = *pos + 1;
-    if let Some(word) = bytes.get(tail_start..tail_start + 8) {
-        // One unaligned load instead of a loop over bytes.
-        let mut raw = [0u8; 8];
-        raw.copy_from_slice(word);
-        *pos = tail_start + extra;
-        let tail = u64::from_be_bytes(raw);
-        if extra == 8 {
-            return Some(tail);
-        }
-        let high = u64::from(first) & (0x7f >> extra);
-        return Some((high << (8 * extra)) | (tail >> (64 - 8 * extra)));
-    }
-    let tail = bytes.get(tail_start..tail_start + extra)?;
-    let mut value = if extra >= 8 {
-        0
+    let end = *pos + 1 + extra;
+    let value = if end >= 8 {
+        // One unaligned load of the eight bytes up to the end, instead of a loop over bytes: the first byte is
+        // among them unless it has no bits of the value.
+        let (word, _) = bytes.get(end - 8..end)?.split_first_chunk::<8>()?;
+        let others = 57 - 7 * extra - usize::from(extra == 8);
+        u64::from_be_bytes(*word) & (u64::MAX >> others)
     } else {
-        u64::from(first) & (0x7f >> extra)
+        read_near_the_start(bytes.get(*pos..end)?)
     };
-    for &byte in tail {
-        value = (value << 8) | u64::from(byte);
-    }
-    *pos = tail_start + extra;
+    *pos = end;
     Some(value)
+}
+
+/// Reads a vint that has fewer than eight bytes up to its end.
+#[cold]
+#[inline(never)]
+fn read_near_the_start(encoded: &[u8]) -> u64 {
+    let value = encoded
+        .iter()
+        .fold(0, |value, byte| value << 8 | u64::from(*byte));
+    value & ((1 << (7 * encoded.len())) - 1)
 }
 
 #[cfg(test)]

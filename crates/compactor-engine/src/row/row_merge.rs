@@ -199,11 +199,58 @@ impl RowMerger {
         parts.clear();
         // A single version that nothing shadows is returned as it was read.
         let is_single = context.inputs == 1 && context.active.is_live() && versions.len() == 1;
-        let active = if is_single {
-            read::<true>(versions, context, kind, starts, row, parts, counts)?
-        } else {
-            read::<false>(versions, context, kind, starts, row, parts, counts)?
+        if starts.len() < versions.len() {
+            starts.resize(versions.len(), RowStart::EMPTY);
+        }
+        for (number, (start, version)) in starts.iter_mut().zip(versions).enumerate() {
+            let read = version.row.read_start(start);
+            read.map_err(|fault| describe(number, version, fault))?;
+            if kind.strips_ttl {
+                strip_liveness(&mut start.liveness, counts);
+            }
+        }
+        let starts = &starts[..versions.len()];
+        let active = match starts {
+            [only] if is_single => {
+                row.liveness = only.liveness;
+                row.deletion = only.deletion;
+                row.is_shadowable = only.is_shadowable;
+                DeletionTime::LIVE
+            }
+            _ => newest(starts, context.active, row),
         };
+        let has_visits = !is_single && kind.visits(context).is_some();
+        let mut error = None;
+        let mut sink = VersionSink {
+            slots: &mut row.slots,
+            further: &mut row.present,
+            contexts: &mut row.contexts,
+            present: 0,
+            has_ttl_or_tombstones: false,
+            parts,
+            versions,
+            version: 0,
+            map: &[],
+            is_single,
+            active,
+            kind,
+            dropped: ColumnDrop::default(),
+            has_visits,
+            needs_care: has_visits || kind.needs_care(),
+            counts,
+            error: &mut error,
+        };
+        for (number, (start, version)) in starts.iter().zip(versions).enumerate() {
+            sink.version = number as u32;
+            sink.map = version.map;
+            let read = version.row.read_cells(start, number as u32, &mut sink);
+            read.map_err(|fault| describe(number, version, fault))?;
+        }
+        let (present, has_ttl_or_tombstones) = (sink.present, sink.has_ttl_or_tombstones);
+        row.add_read(present, has_ttl_or_tombstones);
+        if let Some(error) = error {
+            return Err(error);
+        }
         if !parts.is_empty() {
             if is_single {
                 parts.take_as_read(row);
@@ -217,71 +264,6 @@ impl RowMerger {
         }
         row.purge(context.purger, counts);
         Ok(row)
-    }
-}
-
-/// Reads all versions and returns the active deletion for their cells.
-#[inline(always)]
-fn read<const IS_SINGLE: bool>(
-    versions: &[Version<'_>],
-    context: &RowContext<'_>,
-    kind: &ColumnsOfKind,
-    starts: &mut Vec<RowStart>,
-    row: &mut MergedRow,
-    parts: &mut ColumnParts,
-    counts: &mut PurgeCounts,
-) -> Result<DeletionTime, VersionError> {
-    if starts.len() < versions.len() {
-        starts.resize(versions.len(), RowStart::EMPTY);
-    }
-    for (number, (start, version)) in starts.iter_mut().zip(versions).enumerate() {
-        let read = version.row.read_start(start);
-        read.map_err(|fault| describe(number, version, fault))?;
-        if kind.strips_ttl {
-            strip_liveness(&mut start.liveness, counts);
-        }
-    }
-    let starts = &starts[..versions.len()];
-    let active = match starts {
-        [only] if IS_SINGLE => {
-            row.liveness = only.liveness;
-            row.deletion = only.deletion;
-            row.is_shadowable = only.is_shadowable;
-            DeletionTime::LIVE
-        }
-        _ => newest(starts, context.active, row),
-    };
-    let has_visits = !IS_SINGLE && kind.visits(context).is_some();
-    let mut error = None;
-    let mut sink = VersionSink::<IS_SINGLE> {
-        slots: &mut row.slots,
-        further: &mut row.present,
-        contexts: &mut row.contexts,
-        present: 0,
-        has_ttl_or_tombstones: false,
-        parts,
-        versions,
-        version: 0,
-        map: &[],
-        active,
-        kind,
-        dropped: ColumnDrop::default(),
-        has_visits,
-        needs_care: has_visits || kind.needs_care(),
-        counts,
-        error: &mut error,
-    };
-    for (number, (start, version)) in starts.iter().zip(versions).enumerate() {
-        sink.version = number as u32;
-        sink.map = version.map;
-        let read = version.row.read_cells(start, number as u32, &mut sink);
-        read.map_err(|fault| describe(number, version, fault))?;
-    }
-    let (present, has_ttl_or_tombstones) = (sink.present, sink.has_ttl_or_tombstones);
-    row.add_read(present, has_ttl_or_tombstones);
-    match error {
-        Some(error) => Err(error),
-        None => Ok(active),
     }
 }
 
@@ -333,7 +315,7 @@ fn describe(number: usize, version: &Version<'_>, fault: RowFault) -> VersionErr
 
 /// Receiver of the versions' cells. Fields that change with each cell are stored in the struct itself, and no
 /// function that is not inlined gets a reference to it, so that they stay in registers.
-struct VersionSink<'m, const IS_SINGLE: bool> {
+struct VersionSink<'m> {
     /// Slots of simple columns, and the set of columns with a cell beyond those in `present`.
     slots: &'m mut [Cell],
     further: &'m mut ColumnSet,
@@ -347,6 +329,8 @@ struct VersionSink<'m, const IS_SINGLE: bool> {
     /// Number of the version being read, and index of each of its columns in the output header.
     version: u32,
     map: &'m [u32],
+    /// Whether there is one version, and nothing shadows it.
+    is_single: bool,
     active: DeletionTime,
     kind: &'m ColumnsOfKind,
     /// Drop time of the complex column being read.
@@ -359,7 +343,7 @@ struct VersionSink<'m, const IS_SINGLE: bool> {
     error: &'m mut Option<VersionError>,
 }
 
-impl<const IS_SINGLE: bool> VersionSink<'_, IS_SINGLE> {
+impl VersionSink<'_> {
     #[inline(always)]
     fn has_cell(&self, index: u32) -> bool {
         if index < 64 {
@@ -379,7 +363,7 @@ impl<const IS_SINGLE: bool> VersionSink<'_, IS_SINGLE> {
     }
 }
 
-impl<const IS_SINGLE: bool> CellSink for VersionSink<'_, IS_SINGLE> {
+impl CellSink for VersionSink<'_> {
     #[inline(always)]
     fn simple(&mut self, column: usize, cell: Cell) {
         let Some(&index) = self.map.get(column) else {
@@ -402,7 +386,7 @@ impl<const IS_SINGLE: bool> CellSink for VersionSink<'_, IS_SINGLE> {
         let Some(slot) = self.slots.get_mut(index as usize) else {
             return;
         };
-        if !IS_SINGLE && self.active.deletes(cell.timestamp) {
+        if !self.is_single && self.active.deletes(cell.timestamp) {
             return;
         }
         if self.needs_care && self.kind.is_counter(index) {
@@ -418,8 +402,7 @@ impl<const IS_SINGLE: bool> CellSink for VersionSink<'_, IS_SINGLE> {
             self.set_present(index);
             return;
         }
-        if !IS_SINGLE
-            && has_cell
+        if has_cell
             && (slot.timestamp > cell.timestamp
                 || slot.timestamp == cell.timestamp && keeps(self.versions, slot, cell))
         {

@@ -103,27 +103,25 @@ impl<'a> RowRef<'a> {
             layout: self.layout,
         };
         let columns = self.columns();
-        let has_bits = columns.len() < LIST_FORM_FROM;
-        let mut left = start.present;
-        let mut listed = if has_bits {
-            PresentColumns::all(0)
-        } else {
-            reader.listed_columns(start, columns.len())?
-        };
-        // All functions called here are inlined, so that the state of a sink may stay in registers.
+        // The next columns: a bit set, and the index of its first bit.
+        let (mut first, mut left) = (0, start.present);
+        let mut listed = None;
+        if columns.len() >= LIST_FORM_FROM {
+            left = 0;
+            listed = Some(reader.listed_columns(start, columns.len())?);
+        }
+        // Functions that are called here are inlined, so that the state of a sink may stay in registers, and there is
+        // one loop for both forms, so that it stays in the instruction cache.
         loop {
-            let index = if has_bits {
-                if left == 0 {
+            if left == 0 {
+                let Some(listed) = &mut listed else { break };
+                let Some(index) = next_listed(listed) else {
                     break;
-                }
-                left.trailing_zeros() as usize
-            } else {
-                match listed.next() {
-                    Some(index) => index,
-                    None => break,
-                }
-            };
-            left &= left.wrapping_sub(1);
+                };
+                (first, left) = (index, 1);
+            }
+            let index = first + left.trailing_zeros() as usize;
+            left &= left - 1;
             let Some(column) = columns.get(index) else {
                 break;
             };
@@ -291,6 +289,12 @@ impl CellSink for RowContent {
             column.cells.end += 1;
         }
     }
+}
+
+#[cold]
+#[inline(never)]
+fn next_listed(listed: &mut PresentColumns<'_>) -> Option<usize> {
+    listed.next()
 }
 
 /// Reader of the body of a row.
