@@ -280,6 +280,8 @@ pub struct Cassandra {
     release: String,
     /// Keyspaces of scenarios, and how often each scenario was prepared.
     keyspaces: HashMap<String, u32>,
+    /// Tables of random plans that it has had.
+    pub(crate) offline_tables: u64,
     // Dropped last: the server writes into it until it is killed.
     _home: TempDir,
 }
@@ -326,6 +328,7 @@ impl Cassandra {
             mode,
             release,
             keyspaces: HashMap::new(),
+            offline_tables: 0,
             _home: home,
         })
     }

@@ -49,6 +49,13 @@ impl Shared {
     }
 }
 
+impl Shared {
+    /// Ends the server instead of returning it to the pool.
+    pub fn end(mut self) {
+        self.cassandra = None;
+    }
+}
+
 impl Deref for Shared {
     type Target = Cassandra;
 

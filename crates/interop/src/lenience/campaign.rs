@@ -176,7 +176,7 @@ impl Job<'_> {
         let _ = fs::remove_dir_all(&place);
         let server = self.server()?;
         server.set_now(plan.now_s)?;
-        let table = random::make_table(server, &plan, seed)?;
+        let table = random::make_table(server, &plan)?;
         let mut inputs = Vec::new();
         for n in 0..plan.inputs.len().min(3) {
             inputs.extend(random::write_input(server, &plan, &table, n, &place)?);

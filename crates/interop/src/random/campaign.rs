@@ -100,10 +100,10 @@ impl Campaign {
         while let Some(plan) = next(work, last)? {
             let mode = plan.mode()?;
             last = Some(mode);
-            let fits = |server: &Runner| server.mode() == mode && !server.is_worn();
-            if !runner.as_ref().is_some_and(fits) {
-                drop(runner.take());
+            if let Some(worn) = runner.take_if(|server| server.is_worn()) {
+                worn.end();
             }
+            drop(runner.take_if(|server| server.mode() != mode));
             let server = match &mut runner {
                 Some(server) => server,
                 none => none.insert(Runner::start(mode)?),
@@ -111,8 +111,10 @@ impl Campaign {
             let attempt = Attempt::of(server, &plan, &place.path().join("case"));
             if !attempt.differences.is_empty() {
                 self.explain(server, &plan, &attempt.differences, place.path())?;
-                if !server.is_alive() {
-                    runner = None;
+                if !server.is_alive()
+                    && let Some(dead) = runner.take()
+                {
+                    dead.end();
                 }
             }
             record(work, &plan, &attempt);

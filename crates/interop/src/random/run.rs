@@ -7,11 +7,12 @@ use serde_json::json;
 
 use super::other_commands;
 use super::plan::Plan;
-use crate::cassandra::{Cassandra, CompactRequest, Compacted, Mode, Options, Pipeline, Table};
+use crate::cassandra::{Cassandra, CompactRequest, Compacted, Mode, Pipeline, Table};
 use crate::compare;
 use crate::findings::Finding;
 use crate::ours::{self, MergeRequest};
 use crate::parity::{self, Exception};
+use crate::pool::Shared;
 
 const KEYSPACE: &str = "interop_random";
 
@@ -44,19 +45,17 @@ pub struct Outcome {
 /// A server and a place for files.
 #[derive(Debug)]
 pub struct Runner {
-    cassandra: Cassandra,
-    tables: u64,
+    cassandra: Shared,
 }
 
 impl Runner {
-    /// Starts a server that writes this version.
+    /// Takes a server that writes this version.
     ///
     /// # Errors
     /// A server that does not start.
     pub fn start(mode: Mode) -> Result<Self> {
         Ok(Self {
-            cassandra: Cassandra::start(mode, &Options::default())?,
-            tables: 0,
+            cassandra: Shared::take(mode, mode.release())?,
         })
     }
 
@@ -69,7 +68,12 @@ impl Runner {
     /// Whether it has had as many tables as are good for it.
     #[must_use]
     pub fn is_worn(&self) -> bool {
-        self.tables >= MOST_TABLES
+        self.cassandra.offline_tables >= MOST_TABLES
+    }
+
+    /// Ends the server, which others would take otherwise.
+    pub fn end(self) {
+        self.cassandra.end();
     }
 
     /// Whether the server still answers.
@@ -82,8 +86,7 @@ impl Runner {
     /// # Errors
     /// A request that fails, other than those that judge our output; the server is of no more use then only if it died.
     pub fn run(&mut self, plan: &Plan, place: &Path) -> Result<Outcome> {
-        self.tables += 1;
-        let table = make_table(&mut self.cassandra, plan, self.tables)?;
+        let table = make_table(&mut self.cassandra, plan)?;
         let outcome = self.with_table(plan, &table, place);
         drop_table(&mut self.cassandra, &table)?;
         outcome
@@ -157,10 +160,11 @@ impl Runner {
 }
 
 /// Makes the table of a plan, in no schema.
-pub(crate) fn make_table(cassandra: &mut Cassandra, plan: &Plan, number: u64) -> Result<Table> {
+pub(crate) fn make_table(cassandra: &mut Cassandra, plan: &Plan) -> Result<Table> {
+    cassandra.offline_tables += 1;
     let table = Table {
         keyspace: KEYSPACE.to_owned(),
-        name: format!("t{number}"),
+        name: format!("t{}", cassandra.offline_tables),
     };
     cassandra.request(json!({
         "op": "offline_table", "keyspace": table.keyspace, "table": table.name, "schema": plan.schema,
