@@ -83,27 +83,35 @@ pub fn read_unsigned(bytes: &[u8], pos: &mut usize) -> Option<u64> {
 fn read_unsigned_long(bytes: &[u8], pos: &mut usize, first: u8) -> Option<u64> {
     let extra = first.leading_ones() as usize;
     let end = *pos + 1 + extra;
-    let value = if end >= 8 {
-        // One unaligned load of the eight bytes up to the end, instead of a loop over bytes: the first byte is
-        // among them unless it has no bits of the value.
-        let (word, _) = bytes.get(end - 8..end)?.split_first_chunk::<8>()?;
-        let others = 57 - 7 * extra - usize::from(extra == 8);
-        u64::from_be_bytes(*word) & (u64::MAX >> others)
-    } else {
-        read_near_the_start(bytes.get(*pos..end)?)
+    if end > bytes.len() {
+        return None;
+    }
+    // One unaligned load instead of a loop over bytes: of the eight bytes up to the end, or of the first eight if
+    // there are fewer up to it. The first byte of the vint is among them unless it has no bits of the value.
+    let start = end.saturating_sub(8);
+    let mut word = match bytes.get(start..start + 8) {
+        Some(eight) => {
+            let mut word = [0; 8];
+            word.copy_from_slice(eight);
+            u64::from_be_bytes(word)
+        }
+        None => word_of_few(bytes),
     };
+    word >>= 8 * (start + 8 - end);
+    let others = 57 - 7 * extra - usize::from(extra == 8);
     *pos = end;
-    Some(value)
+    Some(word & (u64::MAX >> others))
 }
 
-/// Reads a vint that has fewer than eight bytes up to its end.
+/// The first eight bytes, where there are fewer, followed by zeros.
 #[cold]
 #[inline(never)]
-fn read_near_the_start(encoded: &[u8]) -> u64 {
-    let value = encoded
-        .iter()
-        .fold(0, |value, byte| value << 8 | u64::from(*byte));
-    value & ((1 << (7 * encoded.len())) - 1)
+fn word_of_few(bytes: &[u8]) -> u64 {
+    let mut word = [0; 8];
+    word.iter_mut()
+        .zip(bytes)
+        .for_each(|(to, from)| *to = *from);
+    u64::from_be_bytes(word)
 }
 
 #[cfg(test)]
@@ -157,23 +165,26 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn round_trip(value: u64, shift in 0u32..64, pad in 0usize..10) {
+        fn round_trip(value: u64, shift in 0u32..64, before in 0usize..10, after in 0usize..10) {
             let value = value >> shift;
-            let mut out = Vec::new();
+            let mut out = vec![0x55; before];
             write_unsigned(&mut out, value);
-            proptest::prop_assert_eq!(out.len(), unsigned_len(value));
-            let len = out.len();
-            out.resize(len + pad, 0xaa);
-            let mut pos = 0;
+            proptest::prop_assert_eq!(out.len() - before, unsigned_len(value));
+            let end = out.len();
+            out.resize(end + after, 0xaa);
+            let mut pos = before;
             proptest::prop_assert_eq!(read_unsigned(&out, &mut pos), Some(value));
-            proptest::prop_assert_eq!(pos, len);
+            proptest::prop_assert_eq!(pos, end);
         }
 
         #[test]
-        fn agrees_with_the_definition(bytes in proptest::collection::vec(0u8.., 0..20)) {
-            let mut pos = 0;
-            let got = read_unsigned(&bytes, &mut pos).map(|v| (v, pos));
-            proptest::prop_assert_eq!(got, naive(&bytes));
+        fn agrees_with_the_definition(bytes in proptest::collection::vec(0u8.., 0..30), start in 0usize..12) {
+            let start = start.min(bytes.len());
+            let mut pos = start;
+            let got = read_unsigned(&bytes, &mut pos);
+            let expected = naive(&bytes[start..]);
+            proptest::prop_assert_eq!(got, expected.map(|(value, _)| value));
+            proptest::prop_assert_eq!(pos - start, expected.map_or(0, |(_, len)| len));
         }
 
         #[test]

@@ -103,15 +103,15 @@ impl<'a> RowRef<'a> {
             layout: self.layout,
         };
         let columns = self.columns();
-        // The next columns: a bit set, and the index of its first bit.
+        // The next columns: the index of the first, and a bit set from there on.
         let (mut first, mut left) = (0, start.present);
         let mut listed = None;
         if columns.len() >= LIST_FORM_FROM {
             left = 0;
             listed = Some(reader.listed_columns(start, columns.len())?);
         }
-        // Functions that are called here are inlined, so that the state of a sink may stay in registers, and there is
-        // one loop for both forms, so that it stays in the instruction cache.
+        // What has the sink is inlined, so that its state may stay in registers; one loop serves both forms of the
+        // subset, so that it stays in the instruction cache.
         loop {
             if left == 0 {
                 let Some(listed) = &mut listed else { break };
