@@ -53,7 +53,7 @@ impl Setup {
     /// Refuses what cannot be simulated.
     ///
     /// # Errors
-    /// Numbers out of range, contradictions, a duration without a flush, and one after which no row is left.
+    /// Numbers out of range, contradictions, a duration without a flush, and deletes that leave hardly a row.
     pub fn validate(&self) -> Result<(), SetupError> {
         self.workload.validate()?;
         let interval_s = self.workload.flush_interval_s();

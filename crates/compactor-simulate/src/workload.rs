@@ -72,6 +72,9 @@ pub(crate) const MIB: f64 = (1u64 << 20) as f64;
 
 /// Fewest rows that updates are distributed over.
 const FEWEST_ROWS: f64 = 1.0;
+/// Least part of the initial rows that more deletes than inserts must leave: figures per row that is left mean nothing
+/// when hardly any is.
+const LEAST_LEFT: f64 = 0.1;
 
 impl Workload {
     /// Refuses numbers that are out of range, and contradictions.
@@ -123,17 +126,18 @@ impl Workload {
         }
     }
 
-    /// Refuses more deletes than there are rows to delete within `duration_s`.
+    /// Refuses more deletes than inserts if they leave hardly a row within `duration_s`.
     pub(crate) fn validate_rows(&self, duration_s: f64) -> Result<(), SetupError> {
         let deleted = (self.deletes - self.inserts()) * self.writes_per_s() * duration_s;
-        if self.rows + FEWEST_ROWS > deleted {
+        let most = (1.0 - LEAST_LEFT) * self.rows;
+        if deleted <= most || deleted <= 0.0 {
             return Ok(());
         }
         Err(SetupError(format!(
-            "no row is left to delete after {:.0} s of {duration_s:.0} s: set rows to at least {:.0}, or have more \
-             inserts than deletes",
-            duration_s * self.rows / deleted,
-            deleted.ceil()
+            "of the rows at the start less than a tenth is left after {:.0} s of {duration_s:.0} s: set rows to at \
+             least {:.0}, choose a shorter duration, or have more inserts than deletes",
+            duration_s * most / deleted,
+            (deleted / (1.0 - LEAST_LEFT)).ceil() + 1.0
         )))
     }
 
@@ -316,8 +320,8 @@ mod tests {
     }
 
     #[test]
-    fn deletes_of_more_rows_than_there_are_are_refused() {
-        // A quarter more writes are deletes than inserts.
+    fn deletes_that_leave_hardly_a_row_are_refused() {
+        // Of four writes one deletes a row and no other inserts one.
         let mut workload = Workload {
             rows: 1000.0,
             updates: 0.25,
@@ -325,11 +329,12 @@ mod tests {
             ..Workload::default()
         };
         let until_none_s = 4000.0 / workload.writes_per_s();
-        assert_eq!(workload.validate_rows(0.9 * until_none_s), Ok(()));
-        let refused = workload.validate_rows(2.0 * until_none_s).unwrap_err().0;
-        assert!(refused.contains("set rows to at least 2000"), "{refused}");
-        workload.rows = 2000.0;
-        assert_eq!(workload.validate_rows(2.0 * until_none_s), Ok(()));
+        assert_eq!(workload.validate_rows(0.89 * until_none_s), Ok(()));
+        assert!(workload.validate_rows(0.91 * until_none_s).is_err());
+        let refused = workload.validate_rows(1.8 * until_none_s).unwrap_err().0;
+        assert!(refused.contains("least 2001"), "{refused}");
+        workload.rows = 2001.0;
+        assert_eq!(workload.validate_rows(1.8 * until_none_s), Ok(()));
     }
 
     #[test]

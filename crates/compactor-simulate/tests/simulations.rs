@@ -311,7 +311,7 @@ proptest! {
         workload.deletes = f64::from(deletes) / 100.0;
         workload.rows = match updates + deletes {
             0 => 0.0,
-            // Enough for more deletes than inserts.
+            // Enough for the deletes, of which there are more than inserts.
             again if again + deletes > 100 => 1e9,
             _ => 1e6,
         };
