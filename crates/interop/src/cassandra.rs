@@ -137,6 +137,9 @@ impl fmt::Display for Mode {
     }
 }
 
+/// What 5.0 keeps of dropped tables fills its heap after some 900 of them.
+const MOST_OFFLINE_TABLES: u64 = 500;
+
 /// How a server is started.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -280,7 +283,7 @@ pub struct Cassandra {
     release: String,
     /// Keyspaces of scenarios, and how often each scenario was prepared.
     keyspaces: HashMap<String, u32>,
-    /// Tables of random plans that it has had.
+    /// Number of tables of random plans that it has had.
     pub(crate) offline_tables: u64,
     // Dropped last: the server writes into it until it is killed.
     _home: TempDir,
@@ -331,6 +334,11 @@ impl Cassandra {
             offline_tables: 0,
             _home: home,
         })
+    }
+
+    /// Whether it has had as many tables of random plans as are good for it.
+    pub(crate) fn is_worn(&self) -> bool {
+        self.offline_tables >= MOST_OFFLINE_TABLES
     }
 
     /// A keyspace of this name, or with a number after it if the server has one already.

@@ -47,9 +47,7 @@ impl Shared {
             cassandra: Some(cassandra),
         })
     }
-}
 
-impl Shared {
     /// Ends the server instead of returning it to the pool.
     pub fn end(mut self) {
         self.cassandra = None;
@@ -75,7 +73,7 @@ impl Drop for Shared {
         let Some(cassandra) = self.cassandra.take() else {
             return;
         };
-        if std::thread::panicking() {
+        if std::thread::panicking() || cassandra.is_worn() {
             return;
         }
         end_servers_at_exit();

@@ -102,7 +102,7 @@ impl<'c> Session<'c> {
 
 impl Drop for Session<'_> {
     fn drop(&mut self) {
-        // The server is stopped anyway if this fails.
+        // If this fails, the next session closes it first.
         let _ = self.request(json!({"op": "plan_close"}));
     }
 }

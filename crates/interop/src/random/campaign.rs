@@ -100,22 +100,20 @@ impl Campaign {
         while let Some(plan) = next(work, last)? {
             let mode = plan.mode()?;
             last = Some(mode);
-            if let Some(worn) = runner.take_if(|server| server.is_worn()) {
-                worn.end();
-            }
-            drop(runner.take_if(|server| server.mode() != mode));
+            drop(runner.take_if(|server| server.mode() != mode || server.is_worn()));
             let server = match &mut runner {
                 Some(server) => server,
                 none => none.insert(Runner::start(mode)?),
             };
             let attempt = Attempt::of(server, &plan, &place.path().join("case"));
-            if !attempt.differences.is_empty() {
-                self.explain(server, &plan, &attempt.differences, place.path())?;
-                if !server.is_alive()
-                    && let Some(dead) = runner.take()
-                {
-                    dead.end();
-                }
+            if !attempt.differences.is_empty()
+                && let Some(mut server) = runner.take()
+            {
+                let explained =
+                    self.explain(&mut server, &plan, &attempt.differences, place.path());
+                // What failed may have damaged it.
+                server.end();
+                explained?;
             }
             record(work, &plan, &attempt);
         }

@@ -16,9 +16,6 @@ use crate::pool::Shared;
 
 const KEYSPACE: &str = "interop_random";
 
-/// What 5.0 keeps of dropped tables fills its heap after some 900 of them.
-const MOST_TABLES: u64 = 500;
-
 /// How many keys the filter of an output is made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Filter {
@@ -42,7 +39,7 @@ pub struct Outcome {
     pub divided: bool,
 }
 
-/// A server and a place for files.
+/// A server that plans are run on.
 #[derive(Debug)]
 pub struct Runner {
     cassandra: Shared,
@@ -65,20 +62,15 @@ impl Runner {
         self.cassandra.mode()
     }
 
-    /// Whether it has had as many tables as are good for it.
+    /// Whether the server has had as many tables as are good for it.
     #[must_use]
     pub fn is_worn(&self) -> bool {
-        self.cassandra.offline_tables >= MOST_TABLES
+        self.cassandra.is_worn()
     }
 
-    /// Ends the server, which others would take otherwise.
+    /// Ends the server, which would otherwise return to the pool.
     pub fn end(self) {
         self.cassandra.end();
-    }
-
-    /// Whether the server still answers.
-    pub fn is_alive(&mut self) -> bool {
-        self.cassandra.set_now(0).is_ok()
     }
 
     /// Runs a plan with its files in `place`, which is made.

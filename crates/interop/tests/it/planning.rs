@@ -17,17 +17,13 @@ const TABLES: usize = 40;
 const SIMULATIONS: usize = 5;
 
 #[track_caller]
-fn servers() -> Vec<(Release, Shared)> {
+fn servers() -> Vec<(Release, Mode, Server)> {
     if interop::skip::without_cassandra() {
         return Vec::new();
     }
-    let take = |release, mode, server| {
-        let cassandra = Shared::take(mode, server).expect("Cassandra starts");
-        (release, cassandra)
-    };
-    let mut servers = vec![take(Release::V6_0, Mode::Pa, Server::Six)];
+    let mut servers = vec![(Release::V6_0, Mode::Pa, Server::Six)];
     if campaign::is_full_or_in_part() && has_five() {
-        servers.push(take(Release::V5_0, Mode::Da, Server::Five));
+        servers.push((Release::V5_0, Mode::Da, Server::Five));
     }
     servers
 }
@@ -36,7 +32,8 @@ fn servers() -> Vec<(Release, Shared)> {
 /// came across.
 #[track_caller]
 fn compare_all(strategy: Strategy, options: &[&str]) -> Vec<Compared> {
-    let compare_with = |(release, mut cassandra): (Release, Shared)| {
+    let compare_with = |(release, mode, server)| {
+        let mut cassandra = Shared::take(mode, server).expect("Cassandra starts");
         let tables = compare(&mut cassandra, strategy, release, 0..cases(TABLES) as u64);
         let tables = tables.unwrap_or_else(|error| panic!("{error:#}"));
         println!("{strategy:?}, {release:?}: {tables:?}");
