@@ -98,12 +98,13 @@ fn read_unsigned_long(bytes: &[u8], pos: &mut usize, first: u8) -> Option<u64> {
         None => word_of_few(bytes),
     };
     word >>= 8 * (start + 8 - end);
-    let others = 57 - 7 * extra - usize::from(extra == 8);
+    // The zero bit that ends the count of bytes may stay: a value has seven bits per byte, with nine bytes all 64.
+    let before = 56 - 7 * extra;
     *pos = end;
-    Some(word & (u64::MAX >> others))
+    Some(word & (u64::MAX >> before))
 }
 
-/// The first eight bytes, where there are fewer, followed by zeros.
+/// Fewer than eight bytes as a big-endian word, padded with zeros at the end.
 #[cold]
 #[inline(never)]
 fn word_of_few(bytes: &[u8]) -> u64 {
