@@ -134,8 +134,8 @@ impl Workload {
             return Ok(());
         }
         Err(SetupError(format!(
-            "of the rows at the start less than a tenth is left after {:.0} s of {duration_s:.0} s: set rows to at \
-             least {:.0}, choose a shorter duration, or have more inserts than deletes",
+            "fewer than a tenth of the rows are left after {:.0} s of {duration_s:.0} s: set rows to at least {:.0}, \
+             choose a shorter duration, or have more inserts than deletes",
             duration_s * most / deleted,
             (deleted / (1.0 - LEAST_LEFT)).ceil() + 1.0
         )))
@@ -321,7 +321,7 @@ mod tests {
 
     #[test]
     fn deletes_that_leave_hardly_a_row_are_refused() {
-        // Of four writes one deletes a row and no other inserts one.
+        // Half of the writes delete a row, a quarter insert one: each write removes a quarter of a row on average.
         let mut workload = Workload {
             rows: 1000.0,
             updates: 0.25,

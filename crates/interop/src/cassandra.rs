@@ -137,7 +137,8 @@ impl fmt::Display for Mode {
     }
 }
 
-/// What 5.0 keeps of dropped tables fills its heap after some 900 of them.
+/// Maximum number of tables of random plans in one server. Cassandra 5.0 does not release all memory of a dropped table:
+/// its heap of 1 GiB is full after about 900.
 const MOST_OFFLINE_TABLES: u64 = 500;
 
 /// How a server is started.
@@ -283,7 +284,7 @@ pub struct Cassandra {
     release: String,
     /// Keyspaces of scenarios, and how often each scenario was prepared.
     keyspaces: HashMap<String, u32>,
-    /// Number of tables of random plans that it has had.
+    /// Number of tables of random plans that were created in it, dropped ones included.
     pub(crate) offline_tables: u64,
     // Dropped last: the server writes into it until it is killed.
     _home: TempDir,
@@ -336,7 +337,7 @@ impl Cassandra {
         })
     }
 
-    /// Whether it has had as many tables of random plans as are good for it.
+    /// Whether the maximum number of tables of random plans was created in it.
     pub(crate) fn is_worn(&self) -> bool {
         self.offline_tables >= MOST_OFFLINE_TABLES
     }

@@ -62,7 +62,7 @@ impl Runner {
         self.cassandra.mode()
     }
 
-    /// Whether the server has had as many tables as are good for it.
+    /// Whether the maximum number of tables was created in the server.
     #[must_use]
     pub fn is_worn(&self) -> bool {
         self.cassandra.is_worn()
@@ -76,7 +76,7 @@ impl Runner {
     /// Runs a plan with its files in `place`, which is made.
     ///
     /// # Errors
-    /// A request that fails, other than those that judge our output; the server is of no more use then only if it died.
+    /// A request that fails, other than those that judge our output.
     pub fn run(&mut self, plan: &Plan, place: &Path) -> Result<Outcome> {
         let table = make_table(&mut self.cassandra, plan)?;
         let outcome = self.with_table(plan, &table, place);
