@@ -1,10 +1,10 @@
-//! What the benches share: seeded inputs in memory, and ends of the pipeline that keep nothing.
+//! Shared by the benches: seeded inputs in memory, and ends of the pipeline that keep nothing.
 //!
 //! One bench file per subject; names are `subject/case/parameter` and the key of their history, so
 //! they stay. Every bench checks its answer once before it is timed; the group's function documents what
 //! its throughput counts. Inputs come from fixed seeds: two runs time the same bytes.
 //!
-//! What needs a disk for longer than a moment, or a latency's tail, does not belong here: criterion's
+//! Measurements that need a disk for longer than a moment, or a latency's tail, do not belong here: criterion's
 //! means hide tails.
 #![forbid(unsafe_code)]
 

@@ -47,7 +47,7 @@ pub fn keys_for(shape: Shape, bytes: usize) -> Vec<Key> {
     keys(bytes / shape.partition_bytes(), 0x5eed)
 }
 
-/// What is in a table: enough to tell that nothing was lost, added or taken from another version.
+/// Summary of a table's content, in which anything lost, added or taken from another version shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     /// Partitions.
@@ -96,7 +96,7 @@ pub struct Rows {
     pub layout: Arc<Layout>,
     /// Partitions in order, with their rows in order.
     pub partitions: Vec<(Key, Vec<Row>)>,
-    /// What is in them.
+    /// Their content.
     pub totals: Totals,
 }
 
@@ -172,7 +172,7 @@ pub struct Table {
     pub layout: Arc<Layout>,
     /// Uncompressed `Data.db`.
     pub data: Vec<u8>,
-    /// What is in it.
+    /// Its content.
     pub totals: Totals,
 }
 

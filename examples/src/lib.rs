@@ -1,4 +1,4 @@
-//! What the example programs share: data to work on where none is named.
+//! Shared by the example programs: data to work on where none is named.
 #![forbid(unsafe_code)]
 
 use std::path::{Path, PathBuf};

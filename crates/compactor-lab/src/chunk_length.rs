@@ -30,7 +30,7 @@ use crate::session::Session;
 use crate::table::{GENERATING, TABLE_DIRECTORY, Table, require_room};
 use crate::warnings::{self, small_hot_set};
 use crate::watcher::{Event, Plan, Watcher, watched};
-use run::{Bench, SETTLE};
+use run::{Bench, settle};
 use written::Written;
 
 pub use options::ChunkLengthOptions;
@@ -257,7 +257,7 @@ fn planned(options: &ChunkLengthOptions, repeat: u32) -> Duration {
         2
     };
     let measurements = conditions * if at_rate { 2 } else { 1 };
-    options.warm + (SETTLE + options.measure) * measurements
+    options.warm + (settle(options.measure) + options.measure) * measurements
 }
 
 /// A rate that every variant can hold, alone and during a compaction: by the warm-ups.
@@ -277,7 +277,7 @@ mod tests {
     #[test]
     fn warm_ups_measure_less() {
         let options = ChunkLengthOptions::new("/nowhere");
-        let (warm, one) = (options.warm, SETTLE + options.measure);
+        let (warm, one) = (options.warm, run::SETTLE + options.measure);
         assert_eq!(planned(&options, 0), warm + 2 * one);
         assert_eq!(planned(&options, 1), warm + 4 * one);
         let mut named = options;

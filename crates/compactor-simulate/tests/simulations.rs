@@ -6,6 +6,7 @@ use compactor_strategy::release::Release;
 use compactor_strategy::sstable::{Sstable, SstableId};
 use compactor_strategy::task::Task;
 use compactor_strategy::{CompactionParams, CompactionStrategyManager};
+use compactor_testkit::campaign;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
@@ -275,7 +276,7 @@ fn a_selection_sees_every_change() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(8))]
+    #![proptest_config(ProptestConfig::with_cases(campaign::cases(48) as u32))]
 
     /// Whatever the strategy, rows are neither lost nor made: without updates and expiry the table has the bytes that
     /// were flushed, and a seed gives the same outcome again.

@@ -1,4 +1,4 @@
-//! What the machine has that tests need; what it lacks is reported as skipped.
+//! Features of the machine that tests need; a missing one is reported as skipped.
 
 use std::path::PathBuf;
 use std::process::Command;

@@ -27,7 +27,7 @@ pub enum Need {
     Cgroup,
     /// A browser without a window.
     Chromium,
-    /// What Cassandra as a daemon needs: `setpriv`, `nice`, and a client that pip installs.
+    /// Requirements of Cassandra as a daemon: `setpriv`, `nice`, and a client that pip installs.
     Daemons,
     /// A file system with `O_DIRECT`.
     DirectIo,

@@ -105,6 +105,17 @@ pub enum Shape {
 }
 
 impl Shape {
+    /// All shapes.
+    pub const ALL: [Shape; 7] = [
+        Shape::KeyValue,
+        Shape::Wide,
+        Shape::Tombstones,
+        Shape::Maps,
+        Shape::Collections,
+        Shape::Counters,
+        Shape::TimeSeries,
+    ];
+
     /// Its name, and that of its table unless another is given.
     pub fn name(self) -> &'static str {
         match self {

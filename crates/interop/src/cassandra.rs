@@ -191,7 +191,7 @@ pub struct Table {
     pub name: String,
 }
 
-/// What repair has come to.
+/// State of repair.
 #[derive(Debug, Clone, Default)]
 pub struct Repair {
     /// Milliseconds; 0 for never.
@@ -243,7 +243,7 @@ pub enum Access {
     Direct,
 }
 
-/// What [`Cassandra::bulk`] writes.
+/// Table that [`Cassandra::bulk`] writes.
 #[derive(Debug, Clone)]
 pub struct Bulk<'a> {
     /// Directory of the SSTable.
@@ -262,7 +262,7 @@ pub struct Bulk<'a> {
     pub timestamp: i64,
 }
 
-/// What a compaction left.
+/// Result of a compaction.
 #[derive(Debug, Clone)]
 pub struct Compacted {
     /// Data.db of each output; none when everything was purged.
@@ -271,7 +271,7 @@ pub struct Compacted {
     pub elapsed: Duration,
     /// Bytes of the outputs' Data.db.
     pub output_bytes: u64,
-    /// What names of files began with that Cassandra gave the inputs, without the last `-`. In these is the
+    /// Beginnings of the file names that Cassandra gave the inputs, without the last `-`. In these is the
     /// id, and with it the order in which it visited them.
     pub staged: Vec<String>,
 }
@@ -480,17 +480,17 @@ impl Cassandra {
         self.text("dump", table, data)
     }
 
-    /// What `sstabledump -l` prints.
+    /// Output of `sstabledump -l`.
     pub fn sstabledump(&mut self, table: &Table, data: &Path) -> Result<String> {
         self.text("sstabledump", table, data)
     }
 
-    /// What `sstablemetadata` prints.
+    /// Output of `sstablemetadata`.
     pub fn sstablemetadata(&mut self, table: &Table, data: &Path) -> Result<String> {
         self.text("sstablemetadata", table, data)
     }
 
-    /// What Cassandra's own scrub makes of the SSTable: `Data.db` files in `output`.
+    /// Runs Cassandra's own scrub on the SSTable: `Data.db` files in `output`.
     pub fn scrub(&mut self, table: &Table, data: &Path, output: &Path) -> Result<Vec<PathBuf>> {
         let reply = self.server.call(json!({
             "op": "scrub", "keyspace": table.keyspace, "table": table.name, "data": data,
@@ -533,7 +533,7 @@ impl Cassandra {
         self.one("metadata", table, data)
     }
 
-    /// What a node makes of an SSTable, damaged or not: rows as [`Cassandra::dump`] has them, and what is wrong by the
+    /// A node's reading of an SSTable, damaged or not: rows as [`Cassandra::dump`] has them, and what is wrong by the
     /// name of what finds it (`open`, `read`, `verify`).
     pub(crate) fn judge(&mut self, table: &Table, data: &Path) -> Result<(Value, Vec<u8>)> {
         let out = tempfile::NamedTempFile::new()?;
@@ -564,7 +564,7 @@ impl Cassandra {
         Ok(String::from_utf8(self.written(operation, table, data)?)?)
     }
 
-    /// What a request about one SSTable wrote into the file that it was given.
+    /// Content of the file into which a request about one SSTable wrote its answer.
     fn written(&mut self, operation: &str, table: &Table, data: &Path) -> Result<Vec<u8>> {
         let out = tempfile::NamedTempFile::new()?;
         self.server.call(json!({

@@ -1,4 +1,4 @@
-//! What the verifier found.
+//! Findings of the verifier.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use serde::Deserialize;
 pub struct Finding {
     /// The check that failed, such as `verifier` or `promoted-index`.
     pub check: String,
-    /// What was expected and what was there.
+    /// Expected and found values.
     pub message: String,
 }
 

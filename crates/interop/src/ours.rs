@@ -14,7 +14,7 @@ use compactor_sstable::compression::info::CompressionParams;
 use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::schema::Schema;
 
-/// What a merge is asked to do.
+/// Settings of a merge.
 #[derive(Debug, Clone)]
 pub struct MergeRequest {
     /// Version of the output, such as `pa`.
@@ -27,7 +27,7 @@ pub struct MergeRequest {
     pub complete: bool,
     /// SSTables outside the merge that hold back purging.
     pub others: Vec<PathBuf>,
-    /// What these remove from the merge by shadowing it; as the schema has it when absent.
+    /// Data that these shadow and so remove from the merge; as in the schema when absent.
     pub provided: Option<TombstoneOption>,
     /// The table's schema.cql.
     pub schema: Option<PathBuf>,
@@ -245,7 +245,7 @@ fn by_command(
     Ok(())
 }
 
-/// What our `dump` prints for a Data.db.
+/// Output of our `dump` for a Data.db.
 pub fn dump(data: &Path, now_s: i64) -> Result<String> {
     if let Some(binary) = std::env::var_os("COMPACTOR_BIN") {
         let output = Command::new(binary)
@@ -269,7 +269,7 @@ pub fn dump(data: &Path, now_s: i64) -> Result<String> {
     Ok(String::from_utf8(text)?)
 }
 
-/// What our `metadata` prints, of a table that keeps no tombstones.
+/// Output of our `metadata` for a table that keeps no tombstones.
 pub fn metadata(data: &Path, now_s: i64) -> Result<String> {
     let io = Io::new(IoOptions::default())?;
     let metadata = compactor::metadata::read(&io, data, &MetadataOptions::new(now_s))?;

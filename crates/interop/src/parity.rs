@@ -12,7 +12,7 @@
 //! | `TOC.txt` | the same lines, in any order |
 //! | any other | none may be there |
 //!
-//! What may differ, and why:
+//! Permitted differences and their reasons:
 //!
 //! - **Lengths of compressed chunks**, always where there is compression: two encoders do not find the same matches, and
 //!   each result decodes to the same bytes. That is the compressed `Data.db` and its digest, the chunks' positions in
@@ -52,7 +52,7 @@ pub enum Exception {
     /// Ours is compressed as its newest input or as it was told, Cassandra's as the table. `CompressionInfo.db` and
     /// compressed lengths are not compared.
     OwnCompression,
-    /// What a node makes besides: components of attached indexes, which it makes anew of what it is given, and the level,
+    /// Other files of a node: components of attached indexes, which it makes anew of what it is given, and the level,
     /// which a leveled table gives to what it compacts. Neither is compared.
     NodesOwn,
     /// Cassandra before 5.0 counts cells of partitions in five buckets less; ours are those of 5.0 and 6.0 in `nb` too.

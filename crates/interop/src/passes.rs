@@ -11,11 +11,11 @@ use crate::ours::{self, MergeRequest};
 /// How the two merges compare.
 #[derive(Debug, Default)]
 pub struct Compared {
-    /// What went wrong, a line each: there is nothing to compare then, or not what was meant.
+    /// Failures, a line each: then there is nothing to compare, or something unintended.
     pub failures: Vec<String>,
-    /// What is not the same, a line each.
+    /// Differences, a line each.
     pub differences: Vec<String>,
-    /// What the merge in passes warned of.
+    /// Warnings of the merge in passes.
     pub warnings: Vec<String>,
 }
 

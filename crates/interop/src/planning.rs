@@ -18,7 +18,7 @@ use random::RandomTable;
 pub use random::Strategy;
 pub use simulated::compare_simulations;
 
-/// What was compared.
+/// Counts of what was compared.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Compared {
     /// Tables.

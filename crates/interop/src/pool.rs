@@ -21,6 +21,8 @@ pub struct Shared {
     release: Release,
     /// `None` only while it is dropped.
     cassandra: Option<Cassandra>,
+    /// It does not return to the pool.
+    is_last_use: bool,
 }
 
 impl Shared {
@@ -45,12 +47,15 @@ impl Shared {
         Ok(Shared {
             release,
             cassandra: Some(cassandra),
+            is_last_use: false,
         })
     }
 
-    /// Ends the server instead of returning it to the pool.
-    pub fn end(mut self) {
-        self.cassandra = None;
+    /// Ends the server when this is dropped, instead of returning it to the pool.
+    #[must_use]
+    pub fn for_the_last_time(mut self) -> Shared {
+        self.is_last_use = true;
+        self
     }
 }
 
@@ -73,7 +78,7 @@ impl Drop for Shared {
         let Some(cassandra) = self.cassandra.take() else {
             return;
         };
-        if std::thread::panicking() || cassandra.is_worn() {
+        if self.is_last_use || std::thread::panicking() || cassandra.is_worn() {
             return;
         }
         end_servers_at_exit();

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// What servers and their files take, with room to spare.
+/// Space that servers and their files take, with room to spare.
 const ENOUGH_BYTES: u64 = 4 << 30;
 
 /// In memory where there is enough of it, so that nothing waits for a disk; the system's temporary directory otherwise.

@@ -23,7 +23,7 @@ pub struct SizeList {
     pub min: i64,
 }
 
-/// What is compacted next.
+/// Next compaction.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Next {
     /// Places in the list of SSTables.
@@ -47,7 +47,7 @@ pub fn buckets(cassandra: &mut Cassandra, lists: &[SizeList]) -> Result<Vec<Vec<
     serde_json::from_value(reply).context("buckets in the reply")
 }
 
-/// What it compacts of these SSTables (`mostInterestingBucket`).
+/// Returns the SSTables of these that it compacts (`mostInterestingBucket`).
 pub fn next(
     cassandra: &mut Cassandra,
     table: &Table,

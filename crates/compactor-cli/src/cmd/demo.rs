@@ -25,7 +25,7 @@ use crate::work_directory::{self, WorkDirectory};
 
 /// SSTables that are merged.
 const SSTABLES: u32 = 3;
-/// What may be asked for: less is done before anything can be measured.
+/// Sizes that are accepted: a smaller merge is done before anything can be measured.
 const SIZE: RangeInclusive<ByteSize> = ByteSize(1 << 20)..=ByteSize(1 << 40);
 
 /// Merge generated SSTables twice, bypassing the page cache and through it, and show the difference.

@@ -23,7 +23,7 @@ use crate::text_table::counted;
 
 /// Split each SSTable larger than a size into several.
 ///
-/// What `sstablesplit` does, outside the node: an SSTable whose Data.db is larger than --size becomes
+/// Does the work of `sstablesplit` outside the node: an SSTable whose Data.db is larger than --size becomes
 /// several, the next of which begins at the first partition after that size was reached. Partitions
 /// are never divided: one that is larger makes an SSTable that is larger. Rows, tombstones and repair
 /// state stay as they are, and the level becomes 0; nothing is purged, and what has expired becomes a

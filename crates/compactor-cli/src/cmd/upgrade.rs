@@ -22,7 +22,7 @@ use crate::rewrite_summary::{self, Totals};
 
 /// Rewrite each SSTable alone to another version, compressor or chunk length.
 ///
-/// What `nodetool upgradesstables -a` and `sstableupgrade` do, outside the node: rows, tombstones,
+/// Does the work of `nodetool upgradesstables -a` and `sstableupgrade` outside the node: rows, tombstones,
 /// repair state, level and id stay as they are; nothing is purged, and what has expired becomes a
 /// tombstone, unless --strip-ttl removes its TTL. Inputs are only read. Each output appears whole or not at
 /// all, in a directory that must not hold SSTables yet.

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::compact::{compactor, data_files, json, merged, paths};
+use crate::compact::{data_files, json, merged, paths};
+use crate::support::compactor;
 
 const SSTABLES: usize = 9;
 

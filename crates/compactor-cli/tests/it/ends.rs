@@ -174,7 +174,7 @@ fn a_limit_of_file_sizes_is_an_error_like_any_other() {
     }
 }
 
-/// What a compaction cannot write is no SSTable that it cannot read.
+/// A failed write is not reported as an unreadable SSTable.
 #[test]
 fn a_limit_of_file_sizes_is_no_reason_to_purge_nothing() {
     let directory = disk_directory();

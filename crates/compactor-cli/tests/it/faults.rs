@@ -73,7 +73,7 @@ fn known() {
     if !has_strace() {
         return;
     }
-    let setting = Setting::new();
+    let setting = Setting::shared();
     let known = campaign::some_of(cases::known(&setting));
     each(known.len() as u64, |number| {
         let (command, injection) = &known[number as usize];
@@ -86,7 +86,7 @@ fn random() {
     if !has_strace() {
         return;
     }
-    let setting = Setting::new();
+    let setting = Setting::shared();
     let seed = campaign::first_seed();
     let runs = campaign::cases(RUNS) as u64;
     let commands = setting.commands.iter();
@@ -94,7 +94,7 @@ fn random() {
     each(runs, |number| {
         let mut random = Random::new(seed.wrapping_mul(1 << 32).wrapping_add(number));
         let command = *random.pick(&commands);
-        let injection = Injection::random(&mut random, setting.known(command));
+        let injection = Injection::random(&mut random, setting.calls(command));
         setting.try_fault(command, &injection)
     });
 }

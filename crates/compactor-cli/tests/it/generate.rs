@@ -1,18 +1,11 @@
 //! `compactor generate` as a person uses it.
 
 use std::path::Path;
-use std::process::{Command, Output};
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-fn compactor(directory: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_compactor"))
-        .args(arguments)
-        .current_dir(directory)
-        .output()
-        .unwrap()
-}
+use crate::support::compactor;
 
 fn json(directory: &Path, arguments: &[&str]) -> Value {
     let output = compactor(directory, arguments);

@@ -7,17 +7,7 @@ use std::process::{Command, Output, Stdio};
 use compactor_testkit::{Need, skip};
 use tempfile::TempDir;
 
-fn compactor(directory: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_compactor"))
-        .args(arguments)
-        .current_dir(directory)
-        .output()
-        .unwrap()
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
+use crate::support::{compactor, text};
 
 fn assert_done(out: &Output) {
     assert!(out.status.success(), "{}", text(&out.stderr));

@@ -5,6 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use compactor_testkit::campaign;
+
+use crate::support::text;
+
 const TESTDATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../compactor-sstable/testdata");
 /// The option that a schema makes unnecessary.
 const GRACE: &str = "--gc-grace-seconds=864000";
@@ -56,7 +60,7 @@ impl Dir {
         names
     }
 
-    /// What was written, by name, without the record of the run.
+    /// Files that were written, by name, without the record of the run.
     fn outputs(&self) -> Files {
         let names = self.names("out").into_iter();
         names
@@ -68,7 +72,7 @@ impl Dir {
             .collect()
     }
 
-    /// What a merge of intact inputs writes.
+    /// Files that a merge of intact inputs writes.
     fn expected(&self, inputs: &[&Path]) -> Files {
         let out = merge(
             inputs,
@@ -99,10 +103,6 @@ fn merge(inputs: &[&Path], output: &Path, more: &[&str]) -> Output {
     args.push(&output);
     args.extend(more.iter().map(|a| a as &dyn AsRef<std::ffi::OsStr>));
     compactor(&args)
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
 }
 
 fn sstable_files(data: &Path) -> Vec<PathBuf> {
@@ -211,7 +211,7 @@ fn outcome(dir: &Dir, inputs: &[&Path], file: &Path, expected: &Files, what: &st
     Outcome::Refused
 }
 
-/// What a merge may do without, since it writes its own.
+/// Components that a merge does not need, since it writes its own.
 fn is_needed(file: &Path) -> bool {
     let name = file.to_str().unwrap();
     ![
@@ -227,7 +227,7 @@ fn is_needed(file: &Path) -> bool {
 
 #[test]
 fn a_flipped_bit_stops_the_merge_or_is_told() {
-    for case in ["nb-range_nested", "oa-range_nested", "pa-range_nested"] {
+    for case in campaign::some_of(["pa-range_nested", "nb-range_nested", "oa-range_nested"]) {
         let dir = Dir::new();
         let (first, second) = (dir.input(case, 1), dir.input(case, 2));
         let expected = dir.expected(&[&first, &second]);

@@ -1,22 +1,13 @@
 //! Options whose values make no sense, in every command.
 
-use std::path::Path;
-use std::process::{Command, Output};
-
 use tempfile::TempDir;
+
+use crate::support::compactor;
 
 const DATA: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/../compactor-sstable/testdata/oa-range_nested/inputs/1/oa-1-big-Data.db"
 );
-
-fn compactor(directory: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_compactor"))
-        .args(arguments)
-        .current_dir(directory)
-        .output()
-        .unwrap()
-}
 
 /// Command, option, value, part of the message.
 type Case<'a> = (&'a [&'a str], &'a str, &'a str, &'a str);

@@ -9,6 +9,8 @@ use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
+use crate::support::text;
+
 const INPUTS: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/../compactor-sstable/testdata/oa-range_nested/inputs"
@@ -21,10 +23,6 @@ fn merge(directory: &Path, arguments: &[&str]) -> Output {
         .current_dir(directory)
         .output()
         .unwrap()
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
 }
 
 /// Gives the files of SSTables other names in another directory; returns those of their `Data.db`.

@@ -72,10 +72,10 @@ fn one_output_or_one_for_each_range() {
     assert!(text.contains("  ranges      "), "{text}");
 
     assert!(!text.contains("were requested"), "{text}");
-    let many = merge("many", &["--outputs", "256"]);
+    let many = merge("many", &["--outputs", "64"]);
     let text = String::from_utf8(many.stdout).unwrap();
     assert!(many.status.success(), "{text}");
-    assert!(text.contains("into 256 of them"), "{text}");
+    assert!(text.contains("into 64 of them"), "{text}");
 
     for wrong in [
         &["--outputs", "0"][..],

@@ -6,6 +6,8 @@ use std::process::{Command, Output};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::support::text;
+
 fn simulate(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_compactor"))
         .arg("simulate")
@@ -18,10 +20,6 @@ fn json(arguments: &[&str]) -> Value {
     let out = simulate(&[arguments, &["--format", "json"]].concat());
     assert!(out.status.success(), "{}", text(&out.stderr));
     serde_json::from_slice(&out.stdout).unwrap()
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
 }
 
 /// The command of the issue, for a shorter time.

@@ -1,8 +1,8 @@
-//! What commands state about one thing agrees, in words that name it.
+//! Statements of several commands about the same thing agree, and name it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 
 use compactor_sstable::Version;
 use compactor_sstable::compression::info::CompressionInfo;
@@ -10,15 +10,7 @@ use compactor_sstable::statistics::Statistics;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::support::{stderr, stdout};
-
-fn compactor(directory: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_compactor"))
-        .args(arguments)
-        .current_dir(directory)
-        .output()
-        .unwrap()
-}
+use crate::support::{compactor, stderr, stdout};
 
 fn json(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
@@ -158,7 +150,7 @@ fn lost_keys_can_be_looked_up() {
     }
 }
 
-/// What is said of damage is what helps with that file.
+/// Advice on damage is advice for that file.
 #[test]
 fn advice_is_that_of_the_damaged_file() {
     for (name, at, expected) in [

@@ -2,20 +2,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::support::{stderr, stdout};
-
-fn compactor(directory: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_compactor"))
-        .args(arguments)
-        .current_dir(directory)
-        .output()
-        .unwrap()
-}
+use crate::support::{compactor, stderr, stdout};
 
 fn json(out: &Output) -> Value {
     assert!(out.status.success(), "{}", stderr(out));

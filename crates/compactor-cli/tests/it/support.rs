@@ -3,7 +3,20 @@
 pub mod node;
 
 use std::path::Path;
-use std::process::Output;
+use std::process::{Command, Output};
+
+/// Runs the command in a directory.
+pub fn compactor(directory: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_compactor"))
+        .args(arguments)
+        .current_dir(directory)
+        .output()
+        .unwrap()
+}
+
+pub fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
 
 pub fn is_empty(directory: &Path) -> bool {
     std::fs::read_dir(directory).unwrap().next().is_none()
@@ -14,5 +27,5 @@ pub fn stdout(output: &Output) -> String {
 }
 
 pub fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
+    text(&output.stderr)
 }

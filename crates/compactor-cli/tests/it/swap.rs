@@ -177,7 +177,7 @@ fn a_snapshot_is_merged_and_swapped_in() {
     );
 }
 
-/// What README advised moved the new SSTable away, and gave its name to the output.
+/// Commands that README once advised moved the new SSTable away, and gave its name to the output.
 #[test]
 fn what_was_flushed_since_stays_and_keeps_its_name() {
     let table = Table::new();

@@ -33,7 +33,7 @@ fn far_more_reads_than_the_queue_depth_complete_in_bounded_memory() {
             for mode in [ReadMode::Auto, ReadMode::Buffered] {
                 let input = io.open(&path, mode).unwrap();
                 let (sender, receiver) = mpsc::channel();
-                let reads = 5000;
+                let reads = 2000;
                 for number in 0..reads {
                     let (offset, len) = place(number, bytes.len());
                     let (sender, bytes) = (sender.clone(), Arc::clone(&bytes));
@@ -115,7 +115,7 @@ fn closed_files_release_their_descriptors() {
     fs::write(&path, content(5000)).unwrap();
     for backend in BACKENDS {
         let Some(io) = io_on(backend) else { continue };
-        for _ in 0..3000 {
+        for _ in 0..1000 {
             let input = io.open(&path, ReadMode::Auto).unwrap();
             assert_eq!(input.read_at(0, 5000).unwrap().len(), 5000);
         }

@@ -42,7 +42,7 @@ pub fn serve(
 /// kernel's account for a parent (`wait4`) would begin with what the parent itself once had.
 ///
 /// # Errors
-/// What the work fails with, or cancellation. The output directory may hold part of a copy then.
+/// The error of the work, or cancellation. The output directory may hold part of a copy then.
 fn carry_out(request: &Request, observer: &mut (dyn Observer + Send)) -> Result<Done> {
     let before = Usage::now();
     let started = Instant::now();

@@ -26,8 +26,13 @@ use crate::table::Table;
 use crate::validity::keeps_schedule;
 use crate::watcher::{Plan, wait};
 
-/// Reads before a measurement at a rate, so that the threads have begun and the queue is what it is.
+/// Longest that is read before a measurement, so that the threads have begun and the queue is what it is.
 pub(super) const SETTLE: Duration = Duration::from_millis(300);
+
+/// How long is read before a measurement: no longer than it takes itself.
+pub(super) fn settle(measure: Duration) -> Duration {
+    SETTLE.min(measure)
+}
 
 /// Context of all runs.
 pub(super) struct Bench<'a> {
@@ -211,7 +216,7 @@ impl Reader<'_> {
         let reads =
             |thread| ForegroundReader::new(live, hot, &self.draw, self.seed, thread).reads();
         let load = Load::start(self.bench.options.reader_threads, pace, self.seed, reads)?;
-        wait(SETTLE, watcher)?;
+        wait(settle(span), watcher)?;
         let now = || {
             (
                 load.disk_read_bytes(),

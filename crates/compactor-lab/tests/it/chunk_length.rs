@@ -35,7 +35,7 @@ fn small(directory: &Path) -> ChunkLengthOptions {
     options.memory_limit_bytes = None;
     options.throughput_bytes_per_s = None;
     options.warm = Duration::from_millis(50);
-    options.measure = Duration::from_millis(150);
+    options.measure = Duration::from_millis(100);
     if !probe(directory).unwrap().direct.works() {
         options.compaction = Arm::BUFFERED;
     }

@@ -7,7 +7,7 @@ use super::random::Random;
 
 /// Bytes after which randomness and repetition change places again.
 const PERIOD: usize = 128;
-/// What LZ4 spends on a period besides its random bytes: token, offset and lengths, and parts of the
+/// Bytes that LZ4 spends on a period in addition to its random bytes: token, offset and lengths, and parts of the
 /// dictionary that it has not seen in this chunk (measured).
 const REPETITION_COST: f64 = 10.0;
 

@@ -24,7 +24,7 @@ use crate::{Error, Result};
 const BLOOM_FILTER_FP_CHANCE: f64 = 0.01;
 const BLOOM_FILTER_FP_CHANCE_LEVELED: f64 = 0.1;
 
-/// What all outputs have in common.
+/// Settings that all outputs have in common.
 #[derive(Debug)]
 pub(super) struct OutputSettings {
     descriptor: Descriptor,

@@ -33,7 +33,7 @@ fn with(
     row
 }
 
-/// What `compactor dump` prints of each SSTable, which must be sound.
+/// Output of `compactor dump` for each SSTable, which must be sound.
 fn dumps(directory: &Path) -> Vec<serde_json::Value> {
     let table = Table::open(directory).unwrap();
     let io = Resources::default().io().unwrap();

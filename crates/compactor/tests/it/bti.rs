@@ -46,7 +46,7 @@ fn run(request: MergeRequest) -> compactor::Result<PathBuf> {
     Ok(report.outputs.into_iter().next().unwrap().data_path)
 }
 
-/// What `source` becomes in `version`.
+/// `source` rewritten in `version`.
 fn rewrite(source: &Path, version: Version, output: &Path) -> PathBuf {
     let mut request = request(&[source.to_owned()], output);
     request.version = Some(version);

@@ -1,4 +1,4 @@
-//! What a compaction of a table refuses, and what its merges share.
+//! Refusals of a compaction of a table, and settings that its merges share.
 
 use std::num::NonZeroU64;
 use std::path::PathBuf;
@@ -74,7 +74,7 @@ impl Observer for CancelsAfter {
     }
 }
 
-/// What is complete is not called interrupted, however late somebody asked to stop.
+/// A complete compaction is not reported as interrupted, however late it was cancelled.
 #[test]
 fn an_interruption_is_one_where_something_is_left_to_do() {
     for (ended, left, is_interrupted) in [(1, 5, true), (2, 2, false), (3, 2, false)] {

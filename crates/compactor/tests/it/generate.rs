@@ -19,15 +19,6 @@ use tempfile::TempDir;
 use crate::support::files;
 
 const NOW_S: i64 = 1_780_000_000;
-const SHAPES: [Shape; 7] = [
-    Shape::KeyValue,
-    Shape::Wide,
-    Shape::Tombstones,
-    Shape::Maps,
-    Shape::Collections,
-    Shape::Counters,
-    Shape::TimeSeries,
-];
 
 fn options(shape: Shape, directory: &Path) -> GenerateOptions {
     let mut options = GenerateOptions::new(shape, directory);
@@ -59,7 +50,7 @@ fn merge_all(report: &GenerateReport, output: &Path) -> MergeReport {
 
 #[test]
 fn every_shape_in_every_version_is_intact_and_merges() {
-    for shape in SHAPES {
+    for shape in Shape::ALL {
         for version in [Version::Nb, Version::Oa, Version::Pa] {
             let temp = TempDir::new().unwrap();
             let mut options = options(shape, temp.path());
@@ -115,7 +106,7 @@ fn every_shape_in_every_version_is_intact_and_merges() {
 
 #[test]
 fn the_same_options_give_the_same_bytes_and_another_seed_others() {
-    for shape in SHAPES {
+    for shape in Shape::ALL {
         let temp = TempDir::new().unwrap();
         let of = |name: &str, threads, seed| {
             let mut options = options(shape, &temp.path().join(name));

@@ -1,4 +1,4 @@
-//! What a node makes anew or does without stops no merge, and is told (LENIENCE.md).
+//! Components that a node rebuilds or does not need stop no merge, and are reported (LENIENCE.md).
 
 use crate::support::damage::Copy;
 use crate::support::sstable;

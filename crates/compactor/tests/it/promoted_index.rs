@@ -13,7 +13,7 @@ use compactor_io::IoOptions;
 use compactor_sstable::{Component, Version};
 
 const NOW_S: i64 = 1_780_000_000;
-/// What may wait for the merge, as in `verify::indexed_partitions`.
+/// Most bytes that wait for the merge, as in `verify::indexed_partitions`.
 const WAITING_BYTES: usize = 256 << 10;
 
 fn request(inputs: &[PathBuf], output: &Path) -> MergeRequest {

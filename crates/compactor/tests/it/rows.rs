@@ -11,19 +11,11 @@ use compactor::{
 };
 use compactor_io::IoOptions;
 use compactor_sstable::Version;
+use compactor_testkit::campaign;
 use serde_json::Value as Json;
 use tempfile::TempDir;
 
 const NOW_S: i64 = 1_780_000_000;
-const SHAPES: [Shape; 7] = [
-    Shape::KeyValue,
-    Shape::Wide,
-    Shape::Tombstones,
-    Shape::Maps,
-    Shape::Collections,
-    Shape::Counters,
-    Shape::TimeSeries,
-];
 
 /// `Data.db` of three SSTables.
 fn generated(shape: Shape, directory: &Path, bytes: u64) -> Vec<PathBuf> {
@@ -143,7 +135,7 @@ fn read(row: &Row) -> Vec<Summary> {
 
 #[test]
 fn rows_are_those_of_a_merged_sstable() {
-    for shape in SHAPES {
+    for shape in campaign::some_of(Shape::ALL) {
         let temp = TempDir::new().unwrap();
         let inputs = generated(shape, temp.path(), 200 << 10);
         let table = Table::open_all(&inputs, None).unwrap();

@@ -125,7 +125,7 @@ impl Setting {
         request(self.temp.path()).table_directory
     }
 
-    /// What an in-process Cassandra does when it starts: see `interop`, where a real one does it.
+    /// Does what an in-process Cassandra does when it starts: see `interop`, where a real one does it.
     fn node_starts(&self) {
         let table = self.table();
         for name in names(&table) {

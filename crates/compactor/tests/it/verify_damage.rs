@@ -23,7 +23,7 @@ const SSTABLES: [&str; 7] = [
 ];
 /// Bits flipped in a component, at most; the first, middle and last bytes are among them.
 const FLIPS: usize = 56;
-/// What no damaged file of these sizes may take.
+/// Longest time for a damaged file of these sizes.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 struct Verifier(Io);
@@ -319,7 +319,7 @@ fn absurd_numbers_anywhere_end_quickly() {
                 .into_iter()
                 .map(|c| (c, copy.read(c)))
                 .collect();
-            for at in places(component, len) {
+            for at in campaign::some_of(places(component, len)) {
                 for pattern in patterns {
                     let put = |bytes: &mut Vec<u8>| {
                         let end = (at + pattern.len()).min(bytes.len());
@@ -350,7 +350,8 @@ fn absurd_numbers_anywhere_end_quickly() {
             }
         }
     }
-    assert!(changes > 1000);
+    let least = if campaign::stride() == 1 { 1000 } else { 250 };
+    assert!(changes > least, "{changes}");
     let peak = compactor::process::Usage::now().peak_rss_bytes;
     assert!(
         peak < 512 << 20,

@@ -199,7 +199,7 @@ fn sums_that_the_data_does_not_come_to_are_damage() {
     );
 }
 
-/// What a scrub that gives up a partition leaves: rows, and then chunks, that are not there any more.
+/// A scrub that gives up a partition leaves statistics of rows, and then chunks, that no longer exist.
 #[test]
 fn sums_of_a_scrub_are_notes() {
     let report = with(RANGES, |s| {

@@ -64,7 +64,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// What a release cannot write is left out, with the reason.
+/// A table that a release cannot write is left out, with the reason.
 fn by_old_release(release: &str, arguments: &Arguments) -> Result<()> {
     let mut writer = OldCassandra::start(release)?.context("the release is not at hand")?;
     for scenario in scenarios::all() {

@@ -25,7 +25,7 @@ pub enum Part {
     Short,
 }
 
-/// What is to be run.
+/// Parts to run.
 #[derive(Debug, Clone)]
 pub struct Campaign {
     /// The daemon.
@@ -36,7 +36,7 @@ pub struct Campaign {
     pub part: Part,
 }
 
-/// What came of it.
+/// Result of a campaign.
 #[derive(Debug)]
 pub struct Outcome {
     /// Tables that were made.
@@ -57,7 +57,7 @@ pub struct Outcome {
     pub equal: usize,
     /// Resident memory of the daemon at its greatest, in bytes.
     pub peak_memory: u64,
-    /// What is not as it should be.
+    /// Failures, a line each.
     pub failures: Vec<String>,
     elapsed: Duration,
 }
@@ -373,7 +373,7 @@ impl Run<'_> {
         }
     }
 
-    /// What CQLSSTableWriter writes, and what sstableloader makes of it in the node.
+    /// Loads SSTables of CQLSSTableWriter into the node with sstableloader.
     fn offline_writer(&mut self, compactor: &Compactor, scratch: &Path) -> Result<()> {
         let written = tools::write_offline(&self.node)?;
         for failure in tools::examine(compactor, &written, &scratch.join("CQLSSTableWriter")) {
@@ -426,7 +426,7 @@ impl Run<'_> {
         }
     }
 
-    /// What operators let a node do to its SSTables, and what our commands make of what that leaves.
+    /// Operations that operators start in a node, and our commands on the SSTables that these leave.
     fn maintain(&mut self, compactor: &Compactor, scratch: &Path, part: Part) -> Result<()> {
         let mut commands: Vec<&[&str]> = vec![
             if self.node.kind().major() < 4 {

@@ -15,7 +15,7 @@ pub(crate) struct Compactor {
     binary: PathBuf,
 }
 
-/// What a run printed.
+/// Output of a run.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) stdout: String,

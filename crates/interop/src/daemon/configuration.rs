@@ -1,4 +1,4 @@
-//! What a daemon reads at its start: cassandra.yaml and the configuration of its log.
+//! Files that a daemon reads at its start: cassandra.yaml and the configuration of its log.
 
 use std::fs;
 use std::net::TcpListener;

@@ -10,7 +10,7 @@ use compactor_sstable::version::Version;
 
 use crate::parity::component;
 
-/// What Data.db holds.
+/// Content of Data.db.
 pub(crate) fn read(data: &Path, version: Version) -> Result<Vec<u8>> {
     let stored = fs::read(data)?;
     let Some(info) = compression(data, version)? else {

@@ -1,4 +1,4 @@
-//! What a daemon complains of in its log.
+//! Warnings and errors in a daemon's log.
 
 use std::fs;
 use std::path::Path;

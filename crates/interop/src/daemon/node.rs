@@ -278,7 +278,7 @@ impl Node {
         Ok(place)
     }
 
-    /// What the daemon has logged so far.
+    /// The daemon's log so far.
     pub(crate) fn journal(&self) -> Result<Journal> {
         Journal::read(&self.home.join(configuration::LOG))
     }

@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 
 use super::process::Killed;
 
-/// What one command takes at most.
+/// Longest time of one command.
 const TIMEOUT: Duration = Duration::from_secs(400);
 
 #[derive(Debug)]

@@ -27,7 +27,7 @@ const TABLES: [&str; 9] = [
     "zstd",
 ];
 
-/// What the node's compaction of what was pending takes at most: it looks once a minute.
+/// Longest time until the node has compacted what was pending: it looks once a minute.
 const FINISH: Duration = Duration::from_secs(150);
 
 /// Two daemons of a kind.
@@ -177,7 +177,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// What was pending becomes repaired by a compaction of the node's own (PendingRepairManager).
+    /// Pending SSTables become repaired by a compaction of the node's own (PendingRepairManager).
     fn finish_repair(&mut self, node: &mut Node) -> Result<()> {
         node.nodetool(&["enableautocompaction", KEYSPACE])?;
         let begin = Instant::now();

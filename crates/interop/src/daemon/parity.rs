@@ -12,7 +12,7 @@ use super::content;
 use super::kind::Kind;
 use crate::parity::{Exception, Reader, differences_by};
 
-/// What is true of the files and not of what they hold; a level is the node's own.
+/// Fields about the files and not about their content; a level is the node's own.
 const OF_THE_FILE: [&str; 9] = [
     "components",
     "compression",
@@ -57,7 +57,7 @@ pub(crate) fn differences(kind: Kind, theirs: &Path, ours: &Path) -> Result<Vec<
     differences_by(&mut Library(version), version, theirs, ours, &granted)
 }
 
-/// What is not in every file.
+/// Fields that not every file has.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Marks {
     /// Chunks are compressed with a dictionary.
@@ -68,7 +68,7 @@ pub(crate) struct Marks {
     pub(crate) chunk_end: bool,
 }
 
-/// What is special about an SSTable's compression.
+/// Special cases of an SSTable's compression.
 pub(crate) fn marks(data: &Path) -> Result<Marks> {
     let info = content::compression(data, version(data)?)?;
     Ok(info.map_or_else(Marks::default, |info| Marks {

@@ -49,7 +49,7 @@ const OPENS: [&str; 18] = [
     "jdk.management/com.sun.management.internal",
 ];
 
-/// What JVMs of one release have in common.
+/// Settings that JVMs of one release have in common.
 #[derive(Debug, Clone)]
 pub(crate) struct Jvm {
     toolchain: Toolchain,

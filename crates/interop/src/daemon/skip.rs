@@ -1,4 +1,4 @@
-//! What daemons need besides Cassandra.
+//! Requirements of daemons other than Cassandra.
 
 use std::process::{Command, Stdio};
 

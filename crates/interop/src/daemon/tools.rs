@@ -119,7 +119,7 @@ pub(crate) fn write_offline(node: &Node) -> Result<Vec<PathBuf>> {
     Ok(written)
 }
 
-/// What every SSTable must bear, wherever it comes from; returns what it does not.
+/// Runs our commands that must accept any SSTable, and returns the failures.
 pub(crate) fn examine(compactor: &Compactor, sstables: &[PathBuf], output: &Path) -> Vec<String> {
     let mut files: Vec<String> = Vec::new();
     files.extend(sstables.iter().map(|data| data.display().to_string()));

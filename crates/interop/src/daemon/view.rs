@@ -1,4 +1,4 @@
-//! What a client sees of tables, and how two such sights differ.
+//! A client's view of tables, and the differences between two views.
 
 use std::collections::BTreeMap;
 
@@ -54,7 +54,7 @@ impl View {
         empty.map(|(name, _)| name.as_str()).collect()
     }
 
-    /// What has become other than it was here.
+    /// Differences from this view, a line each.
     pub(crate) fn differences(&self, later: &Self) -> Vec<String> {
         let mut found = Vec::new();
         for (name, before) in &self.0 {

@@ -14,10 +14,10 @@ use super::node::Node;
 use super::snapshot;
 use super::tables::{KEYSPACE, Table};
 
-/// What building a view takes at most.
+/// Longest time to build a view.
 const BUILD: Duration = Duration::from_secs(120);
 
-/// What deleting files takes at most.
+/// Longest time to delete files.
 const DELETION: Duration = Duration::from_secs(60);
 
 /// Size tiers that find something to do in four SSTables.
@@ -49,14 +49,14 @@ fn by_strategy(table: &Table) -> Vec<&'static str> {
     [&["--complete", "--strategy"], strategy].concat()
 }
 
-/// What the workflows share.
+/// Context that the workflows share.
 pub(crate) struct Workflows<'a> {
     pub(crate) compactor: &'a Compactor,
     /// Where outputs go, outside of the node's home, and where the node can get at them.
     pub(crate) scratch: &'a Path,
 }
 
-/// What a stopped node's SSTables are rewritten by before they are swapped.
+/// Command that rewrites a stopped node's SSTables before they are swapped.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum By {
     Merge,

@@ -42,7 +42,7 @@ pub struct Campaign {
     pub keep: Option<PathBuf>,
 }
 
-/// What came of all of them.
+/// Result of all cases.
 #[derive(Debug, Default)]
 pub struct Report {
     /// SSTables that were changed and judged.

@@ -15,7 +15,7 @@ use crate::cassandra::{Cassandra, CompactRequest, Pipeline, Table};
 use crate::compare;
 use crate::ours::{self, MergeRequest};
 
-/// What Cassandra makes of it.
+/// Cassandra's verdict.
 #[derive(Debug, Clone)]
 pub(super) struct Theirs {
     open: Option<String>,
@@ -61,7 +61,7 @@ pub(super) struct Refusal {
     pub(super) text: String,
 }
 
-/// What ours make of it.
+/// Our verdict.
 #[derive(Debug, Default)]
 pub(super) struct Ours {
     /// Of merge, dump and metadata.
@@ -227,7 +227,7 @@ pub(super) fn rows_differ(
         .collect())
 }
 
-/// What contradicts the rule, of an SSTable in which a component was changed.
+/// Contradictions to the rule in the verdicts on an SSTable of which a component was changed.
 pub(super) fn contradictions(changed: Component, theirs: &Theirs, ours: &Ours) -> Vec<String> {
     let mut found = ours.bugs.clone();
     if theirs.is_good() {

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::sstable_files::SstableFiles;
 use compactor_testkit::Random;
 
-/// What was done to a component.
+/// Change of a component.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -42,7 +42,7 @@ pub enum Kind {
 /// One change.
 #[derive(Debug, Clone)]
 pub struct Change {
-    /// What was done.
+    /// Description of the change.
     pub kind: Kind,
     /// Where.
     pub component: Component,

@@ -2,7 +2,7 @@
 
 use compactor_sstable::Component;
 
-/// What was changed, and a refusal of it: component and structure. A structure that ends in a dot, or is empty, stands for
+/// A change, and a refusal of it: component and structure. A structure that ends in a dot, or is empty, stands for
 /// all that begin so.
 type Listed = (Component, &'static str, &'static str);
 

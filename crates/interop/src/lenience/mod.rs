@@ -1,4 +1,4 @@
-//! What Cassandra's readers take, ours take: SSTables of random plans, changed in random ways, before both.
+//! Our readers accept what Cassandra's accept: both read SSTables of random plans, changed in random ways.
 //!
 //! Cassandra opens each, reads it to its end and runs its extended verifier; ours verifies, merges, dumps and reports what it
 //! says of itself. What all three of Cassandra's find nothing in, none of ours may refuse, and the merge must hold the rows

@@ -23,7 +23,7 @@ pub struct Campaign {
     pub minimise: bool,
 }
 
-/// What came of all plans.
+/// Result of all plans.
 #[derive(Debug)]
 pub struct Report {
     /// Plans that were run.

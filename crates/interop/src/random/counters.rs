@@ -2,7 +2,7 @@
 
 use compactor_testkit::Random;
 
-/// What a shard is.
+/// Kind of a shard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Global,

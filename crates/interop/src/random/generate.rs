@@ -9,7 +9,7 @@ use crate::cassandra::Mode;
 use crate::scenarios::T0;
 use compactor_testkit::Random;
 
-/// What the last seconds of a 32-bit clock leave for a deletion time: the next one means none.
+/// Last deletion time of a 32-bit clock: the next value means none.
 const LAST_OF_2038: i64 = 2_147_483_646;
 
 /// Beyond 2038, which versions since oa can hold, but not as far as they could: Cassandra writes the distance from the
@@ -205,7 +205,7 @@ impl Times {
 /// Rows that one input inserts into a partition, at most.
 const MOST_INSERTED: usize = 150;
 
-/// What an input is mostly made of; those that are all expired may be dropped unread.
+/// Prevailing content of an input; one that has expired entirely may be dropped unread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mood {
     Mixed,

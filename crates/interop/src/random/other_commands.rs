@@ -97,7 +97,7 @@ fn of_scrub(
     Ok(differences)
 }
 
-/// What Cassandra's compaction makes of an SSTable alone, with nothing purged.
+/// Cassandra's compaction of a single SSTable, with nothing purged.
 fn rewritten(
     cassandra: &mut Cassandra,
     table: &Table,

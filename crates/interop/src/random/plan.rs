@@ -66,7 +66,7 @@ pub struct Plan {
     pub inputs: Vec<Input>,
     /// How many of the last inputs are overlapping SSTables, which are not merged.
     pub others: usize,
-    /// What these remove from the merge: the table's `provide_overlapping_tombstones`.
+    /// Data that these remove from the merge: the table's `provide_overlapping_tombstones`.
     #[serde(default = "none")]
     pub provided: String,
 }
@@ -103,7 +103,7 @@ impl Plan {
         self.schema.flags.iter().any(|flag| flag == "COUNTER")
     }
 
-    /// What is merged with what first decides what is left, in Cassandra too: there are counters and deletions, or row
+    /// The order of merges decides the result, in Cassandra too: there are counters and deletions, or row
     /// deletions that newer liveness lifts.
     #[must_use]
     pub fn depends_on_order(&self) -> bool {
@@ -192,7 +192,7 @@ pub struct Input {
     /// deletion.
     #[serde(default)]
     pub idle_markers: bool,
-    /// What is in it.
+    /// Its content.
     pub partitions: Vec<Partition>,
 }
 

@@ -29,7 +29,7 @@ enum Filter {
 /// How a plan ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
-    /// What differs; nothing when all is well.
+    /// Differences; none if all is well.
     pub differences: Vec<String>,
     /// Inputs that were written: mutations may leave nothing.
     pub inputs: usize,
@@ -70,7 +70,7 @@ impl Runner {
 
     /// Ends the server, which would otherwise return to the pool.
     pub fn end(self) {
-        self.cassandra.end();
+        drop(self.cassandra.for_the_last_time());
     }
 
     /// Runs a plan with its files in `place`, which is made.

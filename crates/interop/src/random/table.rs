@@ -17,7 +17,7 @@ pub(super) struct Table {
     pub(super) shape: Shape,
 }
 
-/// What makes a table special.
+/// Special features of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
     Plain,

@@ -20,7 +20,7 @@ use crate::cassandra::{Mode, Table};
 /// The moment around which everything happens: 2023-11-14T22:13:20Z.
 pub const T0: i64 = 1_700_000_000;
 
-/// What happens to the table before a flush.
+/// Operations on the table before a flush.
 #[derive(Debug, Clone)]
 pub enum Step {
     /// The clock is set: deletions and TTLs of later statements start here.
@@ -40,7 +40,7 @@ pub enum Step {
     },
 }
 
-/// What materialized views write and CQL cannot.
+/// Rows that materialized views write and CQL cannot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ViewRow {
     /// A row deletion that newer liveness lifts.
@@ -94,7 +94,7 @@ impl Input {
 pub struct Scenario {
     /// Name, also of the directory of its files.
     pub name: String,
-    /// What it is there to catch.
+    /// The fault that it is meant to find.
     pub about: String,
     /// Types first, then the table.
     pub schema: Vec<String>,

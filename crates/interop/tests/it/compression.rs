@@ -32,10 +32,9 @@ fn choices() {
     };
     let choices = campaign::some_of(CHOICES);
     let mut failures = Vec::new();
-    for scenario in scenarios::selected() {
-        if !NAMES.contains(&scenario.name.as_str()) {
-            continue;
-        }
+    let mut selected = scenarios::selected();
+    selected.retain(|scenario| NAMES.contains(&scenario.name.as_str()));
+    for scenario in campaign::some_of(selected) {
         match run(&mut cassandra, &scenario, &choices) {
             Ok(found) => failures.extend(
                 found

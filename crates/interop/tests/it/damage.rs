@@ -11,7 +11,7 @@ use interop::parity;
 use interop::scenarios::{self, Scenario};
 use interop::{Cassandra, Mode};
 
-use crate::support::own_server;
+use crate::support::last_use_of_server;
 
 /// Components in which every damage must be noticed.
 const COMPONENTS: [&str; 10] = [
@@ -55,7 +55,7 @@ fn nb() {
 }
 
 fn flip(mode: Mode, names: &[&str]) {
-    let Some(mut cassandra) = own_server(mode) else {
+    let Some(mut cassandra) = last_use_of_server(mode) else {
         return;
     };
     let place = tempfile::tempdir().expect("a temporary directory");

@@ -1,4 +1,4 @@
-//! What `compactor generate` writes: Cassandra's verifier finds nothing in it, and Cassandra's compaction of it leaves
+//! Tables of `compactor generate`: Cassandra's verifier finds nothing in it, and Cassandra's compaction of it leaves
 //! what our merge leaves, to the byte. Many rows side by side are in these tables, which scenarios do not have.
 
 use std::path::PathBuf;
@@ -16,15 +16,6 @@ use crate::support::{self, Expected, Output, five, has_five, server};
 
 /// Some rows of `timeseries` have expired.
 const NOW_S: i64 = 1_780_000_000;
-const SHAPES: [Shape; 7] = [
-    Shape::KeyValue,
-    Shape::Wide,
-    Shape::Tombstones,
-    Shape::Maps,
-    Shape::Collections,
-    Shape::Counters,
-    Shape::TimeSeries,
-];
 
 #[test]
 fn shapes_are_cassandras_and_merged_as_it_does() {
@@ -48,7 +39,7 @@ fn shapes_are_cassandra_fives_too() {
 }
 
 fn all(cassandra: &mut Cassandra, version: Version) {
-    for shape in campaign::some_of(SHAPES) {
+    for shape in campaign::some_of(Shape::ALL) {
         let failures = run(cassandra, version, shape).expect("the case runs");
         assert!(
             failures.is_empty(),

@@ -1,4 +1,4 @@
-//! What only old releases write, or what they write otherwise: tables for `old_releases`.
+//! Tables for `old_releases`: data that only old releases write, or write in another form.
 
 use interop::scenarios::Scenario;
 

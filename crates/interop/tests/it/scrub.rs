@@ -15,7 +15,7 @@ use interop::cases::Case;
 use interop::scenarios;
 use interop::{Cassandra, Mode};
 
-use crate::support::own_server;
+use crate::support::last_use_of_server;
 
 const SCENARIOS: [&str; 9] = [
     "counters",
@@ -94,11 +94,11 @@ const DAMAGES: [Damage; 6] = [
 ];
 
 fn damaged(mode: Mode) {
-    let Some(mut cassandra) = own_server(mode) else {
+    let Some(mut cassandra) = last_use_of_server(mode) else {
         return;
     };
     let mut failures = Vec::new();
-    for name in SCENARIOS {
+    for name in campaign::some_of(SCENARIOS) {
         let scenario = scenarios::selected()
             .into_iter()
             .find(|scenario| scenario.name == name && scenario.modes.contains(&mode));

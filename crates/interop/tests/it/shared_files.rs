@@ -15,10 +15,11 @@ use compactor_sstable::statistics::{CompactionMetadata, HyperLogLogPlus, Statist
 use compactor_testkit::{Need, campaign, skip};
 use interop::cases::Case;
 use interop::parity::Exception;
-use interop::{Cassandra, Mode, Table, compare, ours};
+use interop::pool::Shared;
+use interop::{Mode, Table, compare, ours};
 
 use crate::shared_list::{FILES, Known, Outcome, PAIRS};
-use crate::support::{self, Expected, Output, own_server};
+use crate::support::{self, Expected, Output, last_use_of_server};
 
 /// Later than everything in the files.
 const NOW_S: i64 = 1_900_000_000;
@@ -39,7 +40,7 @@ fn read_as_cassandra_reads_them() {
         );
         return;
     }
-    let Some(cassandra) = own_server(Mode::Pa) else {
+    let Some(cassandra) = last_use_of_server(Mode::Pa) else {
         return;
     };
     let place = tempfile::tempdir().expect("a temporary directory");
@@ -59,7 +60,7 @@ fn read_as_cassandra_reads_them() {
 }
 
 struct Run {
-    cassandra: Cassandra,
+    cassandra: Shared,
     place: PathBuf,
     tables: u32,
 }

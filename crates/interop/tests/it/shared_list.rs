@@ -1,8 +1,8 @@
-//! What is to come of each of the shared SSTables.
+//! Expected result of each of the shared SSTables.
 
 use std::fmt;
 
-/// What becomes of a file.
+/// Expected result of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// Cassandra and we read the same.
@@ -33,7 +33,7 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// What is known of a file.
+/// A file and its expected result.
 pub(crate) struct Known {
     /// Data.db, below the directory of all.
     pub(crate) file: &'static str,

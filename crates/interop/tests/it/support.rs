@@ -1,4 +1,4 @@
-//! What the modules share.
+//! Shared by the modules.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use interop::ours::{self, Compression, MergeRequest};
 use interop::parity::{self, Exception};
 use interop::pool::Shared;
 use interop::scenarios::{self, Scenario};
-use interop::{Cassandra, Mode, Options, Release, compare, old};
+use interop::{Cassandra, Mode, Release, compare, old};
 
 /// A server that tests share, or `None` if there is no Cassandra.
 #[track_caller]
@@ -32,13 +32,10 @@ pub(crate) fn modes<const N: usize>(all: [Mode; N]) -> Vec<Mode> {
     selected.copied().collect()
 }
 
-/// A server for a test that may harm it, or `None` if there is no Cassandra.
+/// A server for a test that may harm it, which no other has after it, or `None` if there is no Cassandra.
 #[track_caller]
-pub(crate) fn own_server(mode: Mode) -> Option<Cassandra> {
-    if interop::skip::without_cassandra() {
-        return None;
-    }
-    Some(Cassandra::start(mode, &Options::default()).expect("Cassandra starts"))
+pub(crate) fn last_use_of_server(mode: Mode) -> Option<Shared> {
+    server(mode).map(Shared::for_the_last_time)
 }
 
 /// A Cassandra 5 that tests share.
@@ -117,11 +114,11 @@ pub(crate) struct Expected<'a> {
     pub(crate) data: &'a Path,
     /// Canonical rows of it.
     pub(crate) rows: String,
-    /// What need not be the same to the byte, where ours has the version that the server writes.
+    /// Parts that may differ, where ours has the version that the server writes.
     pub(crate) granted: Vec<Exception>,
 }
 
-/// What our merge writes.
+/// Form of our merge's output.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Output {
     /// Version.

@@ -16,7 +16,7 @@ use compactor_io::IoOptions;
 use compactor_sstable::transaction_log;
 use interop::{Cassandra, Mode, Table};
 
-use crate::support::{modes, own_server};
+use crate::support::{last_use_of_server, modes};
 
 /// Name the directory of the output, the table's, and the step after which the child kills itself.
 const CHILD: &str = "COMPACTOR_TEST_SWAP_IN";
@@ -56,7 +56,7 @@ fn child() {
 #[test]
 fn a_node_undoes_or_finishes_a_killed_swap() {
     for mode in modes([Mode::Oa, Mode::Ea]) {
-        let Some(mut cassandra) = own_server(mode) else {
+        let Some(mut cassandra) = last_use_of_server(mode) else {
             return;
         };
         run(&mut cassandra).expect("the case runs");
@@ -101,7 +101,7 @@ fn set_up(from: &Path, directory: &Path) -> Result<tempfile::TempDir> {
     Ok(place)
 }
 
-/// What the node takes for the table's SSTables.
+/// SSTables of the table according to the node.
 fn live(cassandra: &mut Cassandra, table: &Table) -> Result<BTreeSet<String>> {
     let (_, live) = cassandra.live(table)?;
     let names = live.iter().map(|base| {

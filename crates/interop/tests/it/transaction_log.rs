@@ -9,12 +9,12 @@ use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::transaction_log::{self, Record};
 use interop::{Cassandra, Mode, Table};
 
-use crate::support::{modes, own_server};
+use crate::support::{last_use_of_server, modes};
 
 #[test]
 fn what_is_not_committed_goes_when_a_node_starts() {
     for mode in modes([Mode::Oa, Mode::Ea]) {
-        let Some(mut cassandra) = own_server(mode) else {
+        let Some(mut cassandra) = last_use_of_server(mode) else {
             return;
         };
         run(&mut cassandra).expect("the case runs");

@@ -50,7 +50,7 @@ fn while_it_is_taken_back(setting: &Setting) -> Vec<(&Tried, Injection)> {
         setting.command("swap", ""),
         setting.command("merge", SEVERAL),
     ] {
-        let syncs = setting.known(tried).calls["fsync"];
+        let syncs = setting.calls(tried)["fsync"];
         for sync in syncs.saturating_sub(8)..=syncs {
             for (fault, when) in [
                 ("signal=KILL", "2"),

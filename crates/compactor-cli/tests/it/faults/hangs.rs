@@ -22,6 +22,7 @@ fn an_interrupted_run_ends_whatever_it_waits_for() {
     if !has_strace() {
         return;
     }
+    // What is stuck has its inputs open, which other tests' runs would refuse.
     let setting = Setting::new();
     for (backend, call, when) in [
         ("uring", "io_uring_enter", "4+"),
@@ -97,7 +98,7 @@ fn exit_code(process: &str) -> Option<i32> {
     fields.starts_with('Z').then_some(code >> 8)
 }
 
-/// What is known of a process or thread, from its state on.
+/// Fields of `/proc/PID/stat` of a process or thread, from its state on.
 fn fields(stat: &Path) -> Option<String> {
     let line = fs::read_to_string(stat).ok()?;
     let (_, fields) = line.rsplit_once(") ")?;

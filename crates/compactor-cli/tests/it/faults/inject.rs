@@ -7,7 +7,7 @@ use std::process::Command;
 
 use compactor_testkit::Random;
 
-use crate::faults::setting::{Known, compactor};
+use crate::faults::setting::{Calls, compactor};
 
 /// System calls that may fail. Not among them: futex and getrandom, without which the standard library's
 /// locks and hash maps have no way to go on; those that end processes; and those of memory maps, without
@@ -103,14 +103,14 @@ impl Injection {
     }
 
     /// At any place of what the command does.
-    pub fn random(random: &mut Random, known: &Known) -> Injection {
-        let mut calls: Vec<_> = CALLS
+    pub fn random(random: &mut Random, calls: &Calls) -> Injection {
+        let mut made: Vec<_> = CALLS
             .iter()
-            .filter(|call| known.calls.contains_key(**call))
+            .filter(|call| calls.contains_key(**call))
             .collect();
-        calls.sort();
-        let call = **random.pick(&calls);
-        let first = 1 + random.index(known.calls[call]);
+        made.sort();
+        let call = **random.pick(&made);
+        let first = 1 + random.index(calls[call]);
         let error = match *random.pick(ERRORS) {
             // The C library takes it for the end of the directory; and what is gone need not be removed.
             "ENOENT" if ["getdents64", "unlink", "unlinkat"].contains(&call) => "EIO",
@@ -130,7 +130,7 @@ impl Injection {
             "unlink" => *random.pick(&["error=EROFS", "signal=KILL"]),
             _ => "signal=KILL",
         };
-        let at = 1 + random.index(known.calls.get(second).copied().unwrap_or(1));
+        let at = 1 + random.index(calls.get(second).copied().unwrap_or(1));
         let is_mended = ["fsync", "fdatasync", "ftruncate", "write", "io_uring_enter"];
         match random.index(3) == 0 && is_mended.contains(&call) && second != call {
             true => injection.with(second, fault, format!("{at}+")),

@@ -20,7 +20,7 @@ fn commands(setting: &Setting) -> Vec<&Tried> {
 /// Tries all commands, each with all values of a limit, or with some in a short campaign.
 #[track_caller]
 fn all(limits: &[u64], wrap: impl Fn(u64, &[String]) -> Vec<String> + Sync) {
-    let setting = Setting::new();
+    let setting = Setting::shared();
     let commands = commands(&setting);
     let limits = campaign::some_of(limits.iter().copied());
     each((commands.len() * limits.len()) as u64, |number| {
@@ -152,7 +152,7 @@ fn threads_of_a_control_group() {
     in_groups("pids.max", &[1, 2, 3, 5, 7, 10, 13]);
 }
 
-/// What the kernel kills for want of memory leaves what the next run removes.
+/// The next run removes what is left of a run that the kernel killed for lack of memory.
 #[test]
 fn memory_of_a_control_group() {
     let mib = [1, 2, 4, 6, 8, 12, 16, 24, 32, 48];

@@ -69,7 +69,7 @@ impl Outcome {
         lines.map(|line| format!("  | {line}\n")).collect()
     }
 
-    /// What is wrong, if something is.
+    /// An error describes what is wrong with the outcome.
     pub fn check(&self, known: &Known, tried: &Tried, out: &Path) -> Result<(), String> {
         let code = match self.status {
             None => return Err("it does not end".to_owned()),
@@ -142,7 +142,7 @@ fn is_hidden(path: &Path) -> bool {
         || path.to_string_lossy().contains("_txn_compaction_")
 }
 
-/// What a run left: whole SSTables that were wanted, and what the next run removes.
+/// Checks the files that a run left: whole SSTables that were wanted, and others that the next run removes.
 fn check_left_over(known: &Known, tried: &Tried, out: &Path) -> Result<(), String> {
     if tried.is_swap {
         return check_second_run(known, tried, out);

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{OnceLock, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, RwLock, Weak};
 
 use compactor_testkit::machine::disk_directory;
 use tempfile::TempDir;
@@ -43,17 +43,19 @@ pub struct Tried {
     /// It finds a table and a merge of it below `OUT`, and changes both.
     pub is_swap: bool,
     known: OnceLock<Known>,
+    calls: OnceLock<Calls>,
 }
 
-/// What a command does without faults.
+/// Results of a command without faults.
 pub struct Known {
-    /// What is below the output directory afterwards.
+    /// Files below the output directory afterwards.
     pub good: Files,
-    /// What it prints, if that is the same each time.
+    /// Its standard output, if that is the same each time.
     pub printed: Option<Vec<u8>>,
-    /// System calls that it makes, and how many of each the thread makes that makes most.
-    pub calls: HashMap<String, usize>,
 }
+
+/// System calls of a command without faults, and how many of each the thread makes that makes most.
+pub type Calls = HashMap<String, usize>;
 
 impl Tried {
     /// Whether it ends soon after any fault.
@@ -77,6 +79,17 @@ pub struct Setting {
 }
 
 impl Setting {
+    /// The one of all tests that run at this time.
+    pub fn shared() -> Arc<Setting> {
+        static SHARED: Mutex<Weak<Setting>> = Mutex::new(Weak::new());
+        let mut shared = SHARED.lock().unwrap();
+        shared.upgrade().unwrap_or_else(|| {
+            let setting = Arc::new(Setting::new());
+            *shared = Arc::downgrade(&setting);
+            setting
+        })
+    }
+
     pub fn new() -> Setting {
         // On a disk, which /tmp need not be.
         let root = disk_directory();
@@ -149,12 +162,22 @@ impl Setting {
             arguments: words.map(|word| word.replace("IN", inputs)).collect(),
             is_swap: name == "swap",
             known: OnceLock::new(),
+            calls: OnceLock::new(),
         });
     }
 
     pub fn known<'a>(&self, tried: &'a Tried) -> &'a Known {
         tried.known.get_or_init(|| {
             let (good, printed) = self.without_faults(tried);
+            Known {
+                good,
+                printed: (tried.name == "dump").then_some(printed),
+            }
+        })
+    }
+
+    pub fn calls<'a>(&self, tried: &'a Tried) -> &'a Calls {
+        tried.calls.get_or_init(|| {
             let directory = self.new_directory();
             let out = directory.join("out");
             self.prepare(tried, &out);
@@ -163,16 +186,12 @@ impl Setting {
                 inject::count_calls(&tried.arguments(&out), &directory)
             };
             assert!(
-                files_below(&out) == good,
+                files_below(&out) == self.known(tried).good,
                 "{:?}: other bytes each time",
                 tried.arguments
             );
             fs::remove_dir_all(directory).unwrap();
-            Known {
-                good,
-                printed: (tried.name == "dump").then_some(printed),
-                calls,
-            }
+            calls
         })
     }
 

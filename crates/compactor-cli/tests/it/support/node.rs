@@ -1,4 +1,4 @@
-//! What stands for a running node: a process that has a file open.
+//! Stand-in for a running node: a process that has a file open.
 
 use std::fs::File;
 use std::path::Path;

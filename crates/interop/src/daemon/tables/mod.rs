@@ -34,7 +34,7 @@ pub struct Table {
     pub name: &'static str,
     /// Statements that make it; `$t` stands for its name and `$ks` for the keyspace.
     pub(crate) schema: Vec<String>,
-    /// What is written before each flush.
+    /// Writes before each flush.
     pub(crate) rounds: Vec<Round>,
     /// Queries whose answers must stay the same.
     pub(crate) queries: Vec<String>,
@@ -42,13 +42,13 @@ pub struct Table {
     pub(crate) views: Vec<(&'static str, &'static str)>,
     /// Old secondary indexes of it, which have SSTables of their own.
     pub(crate) indexes: Vec<&'static str>,
-    /// What nodetool is told after the second flush.
+    /// nodetool commands after the second flush.
     pub(crate) nodetool: Vec<&'static str>,
     /// The first major release that has it.
     since: u32,
 }
 
-/// What is written before a flush.
+/// Writes before a flush.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Round {
     /// Changes of the schema, in this order.

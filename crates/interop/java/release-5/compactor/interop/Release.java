@@ -23,7 +23,7 @@ import org.apache.cassandra.tools.JsonTransformer;
 import org.apache.cassandra.tools.Util;
 import org.apache.cassandra.utils.OutputHandler;
 
-/** What Cassandra 5 calls otherwise than Cassandra 6. */
+/** Calls whose names differ between Cassandra 5 and 6. */
 final class Release
 {
     private Release()
@@ -104,7 +104,7 @@ final class Release
         };
     }
 
-    /** What a strategy compacts next; empty if nothing. */
+    /** Next compaction of a strategy; empty if there is none. */
     static Collection<AbstractCompactionTask> nextTasks(AbstractCompactionStrategy strategy, long gcBefore)
     {
         AbstractCompactionTask task = strategy.getNextBackgroundTask(gcBefore);

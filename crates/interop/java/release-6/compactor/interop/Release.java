@@ -25,7 +25,7 @@ import org.apache.cassandra.tools.Util;
 import org.apache.cassandra.utils.FBUtilities;
 import org.apache.cassandra.utils.OutputHandler;
 
-/** What Cassandra 6 calls otherwise than Cassandra 5. */
+/** Calls whose names differ between Cassandra 6 and 5. */
 final class Release
 {
     private Release()
@@ -86,7 +86,7 @@ final class Release
         return new OutputHandler.NullOutput();
     }
 
-    /** What a strategy compacts next; empty if nothing. */
+    /** Next compaction of a strategy; empty if there is none. */
     static Collection<AbstractCompactionTask> nextTasks(AbstractCompactionStrategy strategy, long gcBefore)
     {
         return strategy.getNextBackgroundTasks(gcBefore);

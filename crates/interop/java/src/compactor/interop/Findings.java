@@ -6,7 +6,7 @@ import java.util.List;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
-/** What a verification found, each with the name of the check that found it. */
+/** Findings of a verification, each with the name of the check that found it. */
 final class Findings
 {
     /** Of one check: the first few tell the story. */

@@ -10,7 +10,7 @@ import org.apache.cassandra.db.Directories;
 import org.apache.cassandra.db.lifecycle.LifecycleTransaction;
 import org.apache.cassandra.io.sstable.Descriptor;
 
-/** What a node makes of the files of transactions that were cut off. */
+/** A node's handling of the files of transactions that were cut off. */
 final class Leftovers
 {
     private Leftovers()

@@ -13,7 +13,7 @@ import org.apache.cassandra.io.sstable.format.SSTableFormat.Components;
 import org.apache.cassandra.io.util.File;
 import org.apache.cassandra.tools.SSTableMetadataViewer;
 
-/** What {@code sstablemetadata} prints, without colours. */
+/** Output of {@code sstablemetadata}, without colours. */
 final class MetadataText
 {
     private static boolean isLoaded;

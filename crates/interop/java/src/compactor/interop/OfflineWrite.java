@@ -98,7 +98,7 @@ final class OfflineWrite
         return Bulk.moveOut(descriptor, Path.of(Operations.text(request, "out")), request.get("generation").intValue());
     }
 
-    /** What SSTableRewriter.switchWriter does with an output that is complete and not yet committed. */
+    /** Does what SSTableRewriter.switchWriter does with an output that is complete and not yet committed. */
     private static void openEarly(SSTableTxnWriter writer) throws ReflectiveOperationException
     {
         Object sstableWriter = field(field(writer, "writer"), "writer");

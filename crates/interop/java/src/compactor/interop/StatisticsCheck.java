@@ -146,7 +146,7 @@ final class StatisticsCheck
         }
     }
 
-    /** What is left of the statistics after this version wrote and read them: older ones keep less. */
+    /** The statistics after this version wrote and read them: older versions keep less. */
     private static StatsMetadata onDisk(Version version, StatsMetadata stats) throws Exception
     {
         StatsMetadata.StatsMetadataSerializer serializer = new StatsMetadata.StatsMetadataSerializer();

@@ -21,7 +21,7 @@ import org.apache.cassandra.io.sstable.format.SSTableReader;
 import org.apache.cassandra.schema.CompactionParams;
 import org.apache.cassandra.utils.Pair;
 
-/** What strategies would compact. */
+/** Compactions that strategies would start. */
 final class Strategy
 {
     private Strategy()
@@ -74,7 +74,7 @@ final class Strategy
         return result;
     }
 
-    /** What a strategy that starts with these SSTables selects, as places in the list, and its SSTables by level. */
+    /** Selection of a strategy that starts with these SSTables, as places in the list, and its SSTables by level. */
     static ObjectNode ofFiles(ColumnFamilyStore cfs, JsonNode request) throws Exception
     {
         Node.empty(cfs);
@@ -99,7 +99,7 @@ final class Strategy
         return result;
     }
 
-    /** What is wrong with each set of options of a strategy; null if nothing is. */
+    /** Error of each set of options of a strategy; null if it is valid. */
     static ArrayNode options(JsonNode request)
     {
         ArrayNode results = Server.JSON.createArrayNode();

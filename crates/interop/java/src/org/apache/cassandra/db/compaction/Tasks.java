@@ -8,7 +8,7 @@ import java.util.Set;
 import org.apache.cassandra.dht.Token;
 import org.apache.cassandra.io.sstable.format.SSTableReader;
 
-/** What compaction tasks know of themselves, which only their package may ask. */
+/** Fields of compaction tasks that only their package can read. */
 public final class Tasks
 {
     private Tasks()
