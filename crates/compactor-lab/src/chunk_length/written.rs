@@ -182,7 +182,7 @@ mod tests {
     #[test]
     fn variants_have_the_same_rows_in_other_chunks() {
         let directory = tempfile::tempdir().unwrap();
-        for shape in [Shape::KeyValue, Shape::Wide] {
+        for shape in compactor_testkit::campaign::some_of([Shape::KeyValue, Shape::Wide]) {
             let below = directory.path().join(shape.name());
             std::fs::create_dir(&below).unwrap();
             let data = Data::Generated {

@@ -123,6 +123,7 @@ fn our_choice_is_that_of_6() {
             return;
         };
         our_choice_is_cassandras(&mut cassandra);
+        the_choice_depends_on_ids(&mut cassandra);
     }
 }
 
@@ -136,17 +137,7 @@ fn our_choice_is_that_of_5() {
 }
 
 /// The same two SSTables under other ids: Cassandra keeps now the one's bytes and now the other's, and so do we.
-#[test]
-fn the_choice_depends_on_ids() {
-    for mode in modes([Mode::Oa, Mode::Ea]) {
-        let Some(mut cassandra) = server(mode) else {
-            return;
-        };
-        depends_on_ids(&mut cassandra);
-    }
-}
-
-fn depends_on_ids(cassandra: &mut Cassandra) {
+fn the_choice_depends_on_ids(cassandra: &mut Cassandra) {
     let scenario = Scenario::new("equal_places_by_id", "one row in two forms")
         .schema("CREATE TABLE $t (k int, c decimal, v int, PRIMARY KEY (k, c))")
         .input(|input| {
