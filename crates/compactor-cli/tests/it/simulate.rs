@@ -141,6 +141,10 @@ fn bad_options_are_refused_by_name() {
             "--ttl and --sweep ttl",
         ),
         (
+            &["leveled", "--ingest", "2MiB/s", "--sweep", "ingest=1MiB/s"],
+            "--ingest and --sweep ingest",
+        ),
+        (
             &["leveled", "--sweep", "updates=0,1"],
             "updates 1: updates and deletes find too few rows",
         ),

@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
+use clap::Parser;
 use compactor::Error;
 use compactor_lab::report::document::Facts;
 use compactor_simulate::{Distribution, Setup, Workload};
@@ -128,8 +129,25 @@ pub(super) struct TableFlags {
     seed: u64,
 }
 
+/// Sets an option to a value of `--sweep`.
+fn set<T: PartialEq>(name: &str, option: &mut T, default: T, value: T) -> Result<(), Error> {
+    if *option != default {
+        let twice = format!("--{name} and --sweep {name}: name one of them");
+        return Err(Error::invalid(twice));
+    }
+    *option = value;
+    Ok(())
+}
+
+/// The options as they are when none is named.
+#[derive(clap::Parser)]
+struct Defaults {
+    #[command(flatten)]
+    table: TableFlags,
+}
+
 /// A rate, or no limit.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Throughput(Option<ByteRate>);
 
 fn throughput(text: &str) -> Result<Throughput, String> {
@@ -187,29 +205,67 @@ impl TableFlags {
     /// Sets an option by its name, and returns whether it is one of these.
     ///
     /// # Errors
-    /// A value out of range.
+    /// A value out of range, or an option that has another value than its default already.
     pub(super) fn sweep(&mut self, name: &str, value: &str) -> Result<bool, Error> {
+        let default = Defaults::parse_from([""]).table;
         match name {
-            "ingest" => self.ingest = swept(name, value, RATE)?,
-            "updates" => self.updates = swept(name, value, PART)?,
-            "deletes" => self.deletes = swept(name, value, PART)?,
-            "ttl" if self.ttl.is_some() => {
-                return Err(Error::invalid("--ttl and --sweep ttl: name one of them"));
-            }
-            "ttl" => self.ttl = Some(swept(name, value, TTL)?),
-            "gc-grace-seconds" => self.gc_grace_seconds = swept(name, value, GC_GRACE_SECONDS)?,
-            "flush-size" => self.flush_size = swept(name, value, FLUSH)?,
-            "compression-ratio" => self.compression_ratio = swept(name, value, RATIO)?,
-            "concurrent-compactors" => {
-                self.concurrent_compactors = swept(name, value, COMPACTORS)?;
-            }
+            "ingest" => set(
+                name,
+                &mut self.ingest,
+                default.ingest,
+                swept(name, value, RATE)?,
+            ),
+            "updates" => set(
+                name,
+                &mut self.updates,
+                default.updates,
+                swept(name, value, PART)?,
+            ),
+            "deletes" => set(
+                name,
+                &mut self.deletes,
+                default.deletes,
+                swept(name, value, PART)?,
+            ),
+            "ttl" => set(
+                name,
+                &mut self.ttl,
+                default.ttl,
+                Some(swept(name, value, TTL)?),
+            ),
+            "gc-grace-seconds" => set(
+                name,
+                &mut self.gc_grace_seconds,
+                default.gc_grace_seconds,
+                swept(name, value, GC_GRACE_SECONDS)?,
+            ),
+            "flush-size" => set(
+                name,
+                &mut self.flush_size,
+                default.flush_size,
+                swept(name, value, FLUSH)?,
+            ),
+            "compression-ratio" => set(
+                name,
+                &mut self.compression_ratio,
+                default.compression_ratio,
+                swept(name, value, RATIO)?,
+            ),
+            "concurrent-compactors" => set(
+                name,
+                &mut self.concurrent_compactors,
+                default.concurrent_compactors,
+                swept(name, value, COMPACTORS)?,
+            ),
             "compaction-throughput" => {
-                self.compaction_throughput = throughput(value)
+                let rate = throughput(value)
                     .map_err(|reason| Error::invalid(format!("--{name} {value}: {reason}")))?;
+                let default = default.compaction_throughput;
+                set(name, &mut self.compaction_throughput, default, rate)
             }
             _ => return Ok(false),
         }
-        Ok(true)
+        .map(|()| true)
     }
 
     /// The workload without the option that is varied, for a report.
