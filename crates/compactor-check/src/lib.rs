@@ -7,6 +7,7 @@
 //! - [`mod@metadata`]: what is in the components other than the data.
 #![forbid(unsafe_code)]
 
+mod cancellation;
 pub mod dump;
 pub mod input_check;
 pub mod metadata;

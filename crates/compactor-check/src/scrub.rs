@@ -27,6 +27,7 @@
 
 mod current;
 mod index_walk;
+mod keep;
 mod loss;
 mod resume;
 mod runs;
@@ -48,6 +49,7 @@ use compactor_sstable::statistics::StatsMetadata;
 use compactor_sstable::{Component, Error as FormatError, Version};
 use serde::Serialize;
 
+use crate::cancellation::check_cancelled;
 use crate::sstable_report::SstableReport;
 use crate::verify::Finding;
 use crate::verify::chunks::CheckedData;
@@ -59,7 +61,7 @@ use index_walk::IndexWalk;
 pub use loss::{Loss, LossKind};
 use loss::{Losses, Owner};
 use runs::Runs;
-use scan::{Counts, Scan, check_cancelled};
+use scan::{Counts, Scan};
 use stored::Stored;
 
 /// Partitioner of all SSTables that are scrubbed: others are refused when they are opened.

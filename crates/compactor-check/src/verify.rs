@@ -61,10 +61,11 @@ use compactor_sstable::types::CqlType;
 use compactor_sstable::{Component, Error as FormatError, Version};
 use serde::Serialize;
 
+use crate::cancellation::check_cancelled;
 use crate::{Error, Result};
 use bti_index::TrieScan;
 use chunks::{CheckedData, Form};
-use content::{ContentCheck, check_cancelled};
+use content::ContentCheck;
 use files::Files;
 pub use finding::{Finding, Severity};
 use finding::{Findings, Location};

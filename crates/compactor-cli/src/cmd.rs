@@ -23,7 +23,7 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
-use crate::exit_code::Writes;
+use crate::error_report::Writes;
 use crate::flags::Format;
 use lab::common::ReportFormat;
 

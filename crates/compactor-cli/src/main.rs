@@ -4,6 +4,7 @@
 
 mod cmd;
 mod duration;
+mod error_report;
 mod exit_code;
 mod failure;
 mod flags;
@@ -56,12 +57,12 @@ fn main() -> ExitCode {
     set_stall_hook(stalled::say_stalled);
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => return exit_code::of_usage(&error),
+        Err(error) => return error_report::of_usage(&error),
     };
     let (writes, as_json) = (cli.command.writes(), cli.command.prints_json());
     let result = interrupt::survive_file_size_limit().map_err(anyhow::Error::from);
     match result.and_then(|()| cli.command.run()) {
         Ok(code) => code,
-        Err(error) => exit_code::report(&error, writes, as_json),
+        Err(error) => error_report::report(&error, writes, as_json),
     }
 }

@@ -9,7 +9,8 @@ use compactor::report::{TtlRemovedReport, lossy};
 use compactor::table::RewriteOutcome;
 use serde::Serialize;
 
-use crate::exit_code::{self, Writes};
+use crate::error_report::{self, Writes};
+use crate::exit_code;
 use crate::flags::ByteSize;
 use crate::output::say;
 use crate::text_table::counted;
@@ -101,7 +102,7 @@ pub fn say_failures(outcome: &RewriteOutcome, sstables: usize, done: &str) {
     while let Some(failure) = failures.next() {
         say(format_args!("compactor: {}", failure.error));
         let next = failures.peek().map(|next| &next.error);
-        exit_code::say_remedy_before(&failure.error, next, Writes::InParts);
+        error_report::say_remedy_before(&failure.error, next, Writes::InParts);
     }
     if outcome.is_interrupted {
         say(format_args!(

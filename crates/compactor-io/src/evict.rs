@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex};
 use rustix::fs::{Advice, fadvise};
 
 use crate::align::{round_down, round_up};
+use crate::backend::FileHandle;
 use crate::backend::{Completion, Operation, Request, on_io_thread};
-use crate::file::FileHandle;
 use crate::lock;
 use crate::range_set::RangeSet;
 use crate::sys::sync_file_range;

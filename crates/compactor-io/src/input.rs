@@ -5,21 +5,17 @@ use std::sync::Arc;
 
 use crossbeam_channel::bounded;
 use rustix::fs::{Advice, fadvise};
-use rustix::io::ReadWriteFlags;
 
-use crate::align::{Alignment, DEFAULT_ALIGNMENT_U64};
+use crate::align::DEFAULT_ALIGNMENT_U64;
 use crate::backend::assert_may_block;
 use crate::error::{IoError, IoErrorKind, IoOperation};
-use crate::evict::ReadEvictor;
 use crate::extent::Extent;
-use crate::file::FileHandle;
 use crate::mode::{BackendKind, Mode, ReadMode};
-use crate::pool::BufferPool;
+use crate::open_input::OpenInput;
 use crate::read_transfer::{ReadDone, ReadTransfer};
-use crate::reader::{ReadaheadOptions, SequentialReader};
 
 /// Maximum length of a read that is performed by the waiting thread.
-const SMALL_READ_BYTES: usize = 64 << 10;
+pub(crate) const SMALL_READ_BYTES: usize = 64 << 10;
 
 /// A file open for reading. Clones share it.
 ///
@@ -28,45 +24,11 @@ const SMALL_READ_BYTES: usize = 64 << 10;
 /// appended bytes are not visible.
 #[derive(Debug, Clone)]
 pub struct InputFile {
-    shared: Arc<InputShared>,
-}
-
-#[derive(Debug)]
-pub(crate) struct InputShared {
-    pub(crate) handle: Arc<FileHandle>,
-    pub(crate) pool: BufferPool,
-    pub(crate) len: u64,
-    /// Never `Auto`.
-    pub(crate) mode: ReadMode,
-    /// Alignment in mode `direct`.
-    pub(crate) alignment: Option<Alignment>,
-    pub(crate) flags: ReadWriteFlags,
-    /// Evictor in mode `dontneed`.
-    pub(crate) evictor: Option<ReadEvictor>,
-}
-
-impl InputShared {
-    pub(crate) fn path(&self) -> &Path {
-        self.handle.path()
-    }
-
-    /// Alignment of requests: that of direct I/O, or 1 if none is required.
-    pub(crate) fn step(&self) -> u64 {
-        self.alignment.map_or(1, |alignment| alignment.offset)
-    }
-}
-
-impl Drop for InputShared {
-    fn drop(&mut self) {
-        if let Some(evictor) = &self.evictor {
-            // Usually done before, by `InputFile::evict`.
-            evictor.evict(&self.handle);
-        }
-    }
+    shared: Arc<OpenInput>,
 }
 
 impl InputFile {
-    pub(crate) fn new(shared: InputShared) -> InputFile {
+    pub(crate) fn new(shared: OpenInput) -> InputFile {
         InputFile {
             shared: Arc::new(shared),
         }
@@ -148,35 +110,6 @@ impl InputFile {
         IoError::found(IoOperation::Read, IoErrorKind::Failed, self.path(), reason)
             .at(offset, len as u64)
             .in_mode(Mode::Read(self.mode()))
-    }
-
-    /// Reads the whole file, in large requests, and waits for it.
-    ///
-    /// # Errors
-    ///
-    /// [`TooLarge`](IoErrorKind::TooLarge) if the file is longer than `limit_bytes`; otherwise as
-    /// [`submit_read`](Self::submit_read).
-    ///
-    /// # Panics
-    ///
-    /// If called from a completion, on an I/O thread.
-    pub fn read_all(&self, limit_bytes: u64) -> Result<Vec<u8>, IoError> {
-        let len = self.len();
-        if len > limit_bytes {
-            let reason = format!("the file has {len} bytes, at most {limit_bytes} are accepted");
-            let kind = IoErrorKind::TooLarge;
-            return Err(IoError::found(IoOperation::Read, kind, self.path(), reason));
-        }
-        if len <= SMALL_READ_BYTES as u64 {
-            return Ok(self.read_at(0, len as usize)?.to_vec());
-        }
-        // The length of the file, which is within the caller's limit.
-        let mut bytes = Vec::with_capacity(len as usize);
-        let mut reader = SequentialReader::new(self.clone(), 0..len, ReadaheadOptions::default());
-        while let Some(extent) = reader.next()? {
-            bytes.extend_from_slice(&extent);
-        }
-        Ok(bytes)
     }
 
     /// Advises the kernel that the file is read sequentially, so that it reads further ahead. Has an effect

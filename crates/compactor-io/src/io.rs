@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use rustix::io::ReadWriteFlags;
 
+use crate::backend::FileHandle;
 use crate::backend::IoBackend;
 use crate::backend::threads::ThreadsBackend;
 use crate::backend::tokio_uring::TokioUringBackend;
@@ -17,10 +18,11 @@ use crate::backend::watched::Watchdog;
 use crate::dio;
 use crate::error::{IoError, IoErrorKind, IoOperation};
 use crate::evict::ReadEvictor;
-use crate::file::{FileHandle, open_regular};
-use crate::input::{InputFile, InputShared};
+use crate::file::open_regular;
+use crate::input::InputFile;
 use crate::lock;
 use crate::mode::{BackendKind, Mode, ReadMode, WriteMode};
+use crate::open_input::OpenInput;
 use crate::pool::BufferPool;
 use crate::process_limits::THREAD_REMEDY;
 use crate::sys::RWF_DONTCACHE;
@@ -249,7 +251,7 @@ impl Io {
             // advice: a file system that refuses it can still be read.
             let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::Random);
         }
-        Ok(InputFile::new(InputShared {
+        Ok(InputFile::new(OpenInput {
             handle: FileHandle::new(file, path, backend),
             pool: self.shared.pool.clone(),
             len: facts.len,

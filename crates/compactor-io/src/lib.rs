@@ -56,6 +56,7 @@ compile_error!("compactor-io is for Linux only: O_DIRECT, statx, io_uring, cache
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 mod align;
+mod aligned_memory;
 mod backend;
 mod buffer;
 mod dio;
@@ -66,12 +67,15 @@ mod evict;
 mod exiting_allocator;
 mod extent;
 mod file;
+mod free_buffers;
 mod free_memory;
 mod input;
 mod io;
 mod limits;
 mod mapped;
 mod mode;
+mod open_input;
+mod open_output;
 mod ownership;
 mod page_cache;
 mod pool;
@@ -89,14 +93,16 @@ mod writer;
 
 pub use align::{Alignment, DEFAULT_ALIGNMENT};
 pub use backend::watched::{Stall, set_stall_hook};
-pub use backend::{BlockingCall, Completion, IoBackend, Operation, Outcome, ReadTarget, Request};
+pub use backend::{
+    BlockingCall, Completion, FileHandle, IoBackend, Operation, Outcome, ReadTarget, Request,
+};
 pub use buffer::AlignedBuffer;
 pub use directory::{DirectoryEntry, Entries, read_dir, remove_dir_all};
 pub use durable::{exchange, remove_if_exists, rename, rename_no_replace, sync_directory};
 pub use error::{IoError, IoErrorKind, IoOperation};
 pub use exiting_allocator::ExitingAllocator;
 pub use extent::Extent;
-pub use file::{FileHandle, open_regular};
+pub use file::open_regular;
 pub use free_memory::{release_free_memory, share_arenas};
 pub use input::InputFile;
 pub use io::{BackendUsed, Fallback, Io, IoOptions, RUN_DIRECTORY_PREFIX};

@@ -4,19 +4,19 @@
 //! eighth of a buffer is unused. A returned buffer is kept for reuse; the number of bytes kept is limited,
 //! and buffers of the least recently used class are freed first.
 
-use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use crate::align::DEFAULT_ALIGNMENT;
-use crate::buffer::{AlignedBuffer, AlignedMemory};
-use crate::lock;
+use crate::aligned_memory::AlignedMemory;
+use crate::buffer::AlignedBuffer;
+use crate::free_buffers::FreeBuffers;
 
 /// Pool of reusable [`AlignedBuffer`]s; clones share it.
 #[derive(Clone)]
 pub struct BufferPool {
-    shared: Arc<PoolShared>,
+    shared: Arc<FreeBuffers>,
 }
 
 impl BufferPool {
@@ -24,13 +24,7 @@ impl BufferPool {
     /// buffers in use, which is up to its users.
     pub fn new(free_bytes_limit: usize) -> BufferPool {
         BufferPool {
-            shared: Arc::new(PoolShared {
-                free: Mutex::new(FreeLists::default()),
-                free_bytes_limit,
-                current_bytes: AtomicU64::new(0),
-                peak_bytes: AtomicU64::new(0),
-                free_bytes: AtomicU64::new(0),
-            }),
+            shared: Arc::new(FreeBuffers::new(free_bytes_limit)),
         }
     }
 
@@ -50,13 +44,7 @@ impl BufferPool {
 
     /// Frees every unused buffer.
     pub fn trim(&self) {
-        let free = {
-            let mut free = lock(&self.shared.free);
-            free.bytes = 0;
-            std::mem::take(&mut free.classes)
-        };
-        let memory = free.into_values().flat_map(|class| class.buffers);
-        self.shared.release(memory.collect());
+        self.shared.trim();
     }
 
     /// Gauge of this pool's memory.
@@ -80,7 +68,7 @@ impl fmt::Debug for BufferPool {
 /// of them may be from different times.
 #[derive(Clone)]
 pub struct MemoryGauge {
-    shared: Arc<PoolShared>,
+    shared: Arc<FreeBuffers>,
 }
 
 impl MemoryGauge {
@@ -112,101 +100,6 @@ impl fmt::Debug for MemoryGauge {
             .field("peak_bytes", &self.peak_bytes())
             .field("pooled_bytes", &self.pooled_bytes())
             .finish()
-    }
-}
-
-pub(crate) struct PoolShared {
-    free: Mutex<FreeLists>,
-    free_bytes_limit: usize,
-    current_bytes: AtomicU64,
-    peak_bytes: AtomicU64,
-    /// Copy of `FreeLists::bytes`, so that the gauge takes no lock.
-    free_bytes: AtomicU64,
-}
-
-#[derive(Default)]
-struct FreeLists {
-    /// Classes by capacity.
-    classes: BTreeMap<usize, Class>,
-    bytes: usize,
-    /// Number of takes; a class records that of its last one.
-    clock: u64,
-}
-
-#[derive(Default)]
-struct Class {
-    buffers: Vec<AlignedMemory>,
-    last_taken: u64,
-}
-
-impl PoolShared {
-    fn take_free(&self, capacity: usize) -> Option<AlignedMemory> {
-        if capacity == 0 {
-            return None;
-        }
-        let mut free = lock(&self.free);
-        free.clock += 1;
-        let now = free.clock;
-        let class = free.classes.entry(capacity).or_default();
-        class.last_taken = now;
-        let memory = class.buffers.pop()?;
-        free.bytes -= capacity;
-        self.free_bytes.store(free.bytes as u64, Ordering::Relaxed);
-        Some(memory)
-    }
-
-    fn count_allocation(&self, capacity: usize) {
-        let bytes = capacity as u64;
-        let now = self.current_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        self.peak_bytes.fetch_max(now, Ordering::Relaxed);
-    }
-
-    pub(crate) fn recycle(&self, memory: AlignedMemory) {
-        let capacity = memory.capacity();
-        if capacity == 0 {
-            return;
-        }
-        let mut surplus = Vec::new();
-        {
-            let mut free = lock(&self.free);
-            free.bytes += capacity;
-            free.classes
-                .entry(capacity)
-                .or_default()
-                .buffers
-                .push(memory);
-            while free.bytes > self.free_bytes_limit {
-                let Some(memory) = free.pop_least_recently_taken() else {
-                    break;
-                };
-                surplus.push(memory);
-            }
-            self.free_bytes.store(free.bytes as u64, Ordering::Relaxed);
-        }
-        // Freed outside the lock: releasing a mebibyte to the system takes longer than taking a buffer.
-        self.release(surplus);
-    }
-
-    fn release(&self, surplus: Vec<AlignedMemory>) {
-        for memory in surplus {
-            self.current_bytes
-                .fetch_sub(memory.capacity() as u64, Ordering::Relaxed);
-        }
-        self.free_bytes
-            .store(lock(&self.free).bytes as u64, Ordering::Relaxed);
-    }
-}
-
-impl FreeLists {
-    fn pop_least_recently_taken(&mut self) -> Option<AlignedMemory> {
-        let class = self
-            .classes
-            .values_mut()
-            .filter(|class| !class.buffers.is_empty())
-            .min_by_key(|class| class.last_taken)?;
-        let memory = class.buffers.pop()?;
-        self.bytes -= memory.capacity();
-        Some(memory)
     }
 }
 

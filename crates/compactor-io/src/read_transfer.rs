@@ -6,16 +6,16 @@ use crate::align::{round_down, round_up};
 use crate::backend::{Completion, Operation, Outcome, ReadTarget, Request};
 use crate::error::{IoError, IoErrorKind, IoOperation, is_transient};
 use crate::extent::Extent;
-use crate::input::InputShared;
 use crate::limits::{ATTEMPTS_MAX, OPERATION_BYTES_MAX};
 use crate::mode::Mode;
+use crate::open_input::OpenInput;
 
 /// Callback of a read, called once with the bytes or an error, on an I/O thread.
 pub type ReadDone = Box<dyn FnOnce(Result<Extent, IoError>) + Send>;
 
 /// A read in flight. It is moved from completion to completion in their closures.
 pub(crate) struct ReadTransfer {
-    input: Arc<InputShared>,
+    input: Arc<OpenInput>,
     /// Requested range.
     offset: u64,
     len: usize,
@@ -33,16 +33,16 @@ pub(crate) struct ReadTransfer {
 
 impl ReadTransfer {
     /// Submits a read with arbitrary offset and length.
-    pub(crate) fn submit(input: Arc<InputShared>, offset: u64, len: usize, done: ReadDone) {
+    pub(crate) fn submit(input: Arc<OpenInput>, offset: u64, len: usize, done: ReadDone) {
         ReadTransfer::start(input, offset, len, false, done);
     }
 
     /// As [`submit`](Self::submit), for a caller that will wait for the bytes.
-    pub(crate) fn submit_awaited(input: Arc<InputShared>, offset: u64, len: usize, done: ReadDone) {
+    pub(crate) fn submit_awaited(input: Arc<OpenInput>, offset: u64, len: usize, done: ReadDone) {
         ReadTransfer::start(input, offset, len, true, done);
     }
 
-    fn start(input: Arc<InputShared>, offset: u64, len: usize, is_awaited: bool, done: ReadDone) {
+    fn start(input: Arc<OpenInput>, offset: u64, len: usize, is_awaited: bool, done: ReadDone) {
         let end = offset.checked_add(len as u64);
         let beyond = end.is_none_or(|end| end > input.len);
         if len == 0 || beyond {

@@ -8,9 +8,9 @@ use crossbeam_channel::{Receiver, Sender, unbounded};
 
 use crate::align::round_down;
 use crate::backend::assert_may_block;
-use crate::error::IoError;
+use crate::error::{IoError, IoErrorKind, IoOperation};
 use crate::extent::Extent;
-use crate::input::InputFile;
+use crate::input::{InputFile, SMALL_READ_BYTES};
 
 /// Readahead options of a [`SequentialReader`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -219,5 +219,36 @@ impl Read for SequentialReader {
                 None => return Ok(0),
             }
         }
+    }
+}
+
+impl InputFile {
+    /// Reads the whole file, in large requests, and waits for it.
+    ///
+    /// # Errors
+    ///
+    /// [`TooLarge`](IoErrorKind::TooLarge) if the file is longer than `limit_bytes`; otherwise as
+    /// [`submit_read`](Self::submit_read).
+    ///
+    /// # Panics
+    ///
+    /// If called from a completion, on an I/O thread.
+    pub fn read_all(&self, limit_bytes: u64) -> Result<Vec<u8>, IoError> {
+        let len = self.len();
+        if len > limit_bytes {
+            let reason = format!("the file has {len} bytes, at most {limit_bytes} are accepted");
+            let kind = IoErrorKind::TooLarge;
+            return Err(IoError::found(IoOperation::Read, kind, self.path(), reason));
+        }
+        if len <= SMALL_READ_BYTES as u64 {
+            return Ok(self.read_at(0, len as usize)?.to_vec());
+        }
+        // The length of the file, which is within the caller's limit.
+        let mut bytes = Vec::with_capacity(len as usize);
+        let mut reader = SequentialReader::new(self.clone(), 0..len, ReadaheadOptions::default());
+        while let Some(extent) = reader.next()? {
+            bytes.extend_from_slice(&extent);
+        }
+        Ok(bytes)
     }
 }

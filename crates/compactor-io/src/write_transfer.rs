@@ -9,11 +9,11 @@ use crate::buffer::AlignedBuffer;
 use crate::error::{IoError, IoOperation, is_transient};
 use crate::limits::ATTEMPTS_MAX;
 use crate::mode::Mode;
-use crate::writer::WriterShared;
+use crate::open_output::OpenOutput;
 
 /// A write in flight. It is moved from completion to completion in their closures.
 pub(crate) struct WriteTransfer {
-    writer: Arc<WriterShared>,
+    writer: Arc<OpenOutput>,
     /// Length of the data: `buffer[..len]` is written at `offset` of the file.
     len: usize,
     offset: u64,
@@ -25,12 +25,7 @@ pub(crate) struct WriteTransfer {
 
 impl WriteTransfer {
     /// Submits the write of `buffer[..len]` at `offset`, aligned as required by the file's mode.
-    pub(crate) fn submit(
-        writer: Arc<WriterShared>,
-        buffer: AlignedBuffer,
-        len: usize,
-        offset: u64,
-    ) {
+    pub(crate) fn submit(writer: Arc<OpenOutput>, buffer: AlignedBuffer, len: usize, offset: u64) {
         WriteTransfer {
             writer,
             len,

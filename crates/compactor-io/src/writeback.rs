@@ -10,8 +10,8 @@ use std::io;
 use rustix::fs::{Advice, fadvise};
 
 use crate::align::{DEFAULT_ALIGNMENT_U64, round_down};
+use crate::backend::FileHandle;
 use crate::evict::drop_pages;
-use crate::file::FileHandle;
 use crate::sys::sync_file_range;
 
 /// Number of windows that a writer may be ahead of write-back before it waits.

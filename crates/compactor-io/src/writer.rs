@@ -3,20 +3,20 @@
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex};
 
 use rustix::io::ReadWriteFlags;
 
 use crate::align::{Alignment, DEFAULT_ALIGNMENT_U64, round_up};
+use crate::backend::FileHandle;
 use crate::backend::{Completion, Operation, Outcome, Request, assert_may_block};
 use crate::buffer::AlignedBuffer;
 use crate::error::{IoError, IoErrorKind, IoOperation};
-use crate::file::FileHandle;
 use crate::lock;
 use crate::mode::{BackendKind, Mode, WriteMode};
+use crate::open_output::OpenOutput;
 use crate::pool::BufferPool;
 use crate::preallocate::{Preallocation, trim};
-use crate::range_set::RangeSet;
 use crate::write_transfer::WriteTransfer;
 use crate::writeback::{Step, Writeback, drop_all_pages};
 
@@ -74,7 +74,7 @@ pub struct WrittenFile {
 ///   incomplete and possibly longer than the data written, to be deleted by the caller.
 #[derive(Debug)]
 pub struct SequentialWriter {
-    shared: Arc<WriterShared>,
+    shared: Arc<OpenOutput>,
     pool: BufferPool,
     buffer: Option<AlignedBuffer>,
     filled: usize,
@@ -84,66 +84,6 @@ pub struct SequentialWriter {
     in_flight_max: usize,
     preallocation: Preallocation,
     writeback: Option<Writeback>,
-}
-
-/// State that the writer shares with its writes in flight.
-#[derive(Debug)]
-pub(crate) struct WriterShared {
-    pub(crate) handle: Arc<FileHandle>,
-    pub(crate) mode: WriteMode,
-    /// Alignment in mode `direct`.
-    pub(crate) alignment: Option<Alignment>,
-    pub(crate) flags: ReadWriteFlags,
-    state: Mutex<WriteState>,
-    changed: Condvar,
-}
-
-#[derive(Debug, Default)]
-struct WriteState {
-    writes_in_flight: usize,
-    /// Whether a step of forced write-back is in progress.
-    writeback_in_flight: bool,
-    /// The first failure reported.
-    error: Option<IoError>,
-    written: RangeSet,
-}
-
-impl WriterShared {
-    pub(crate) fn path(&self) -> &Path {
-        self.handle.path()
-    }
-
-    /// Ends a write of `start..end`, whose buffer has been returned to the pool.
-    pub(crate) fn end_write(&self, start: u64, end: u64, result: Result<(), IoError>) {
-        let mut state = lock(&self.state);
-        state.writes_in_flight -= 1;
-        match result {
-            Ok(()) => state.written.insert(start, end),
-            Err(error) => state.keep_error(error),
-        }
-        drop(state);
-        self.changed.notify_all();
-    }
-
-    fn wait<'a>(&self, state: MutexGuard<'a, WriteState>) -> MutexGuard<'a, WriteState> {
-        self.changed
-            .wait(state)
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl WriteState {
-    /// Keeps the first failure reported, so that it does not change.
-    fn keep_error(&mut self, error: IoError) {
-        self.error.get_or_insert(error);
-    }
-
-    fn check(&self) -> Result<(), IoError> {
-        match &self.error {
-            Some(error) => Err(error.clone()),
-            None => Ok(()),
-        }
-    }
 }
 
 impl SequentialWriter {
@@ -166,7 +106,7 @@ impl SequentialWriter {
             _ => None,
         };
         SequentialWriter {
-            shared: Arc::new(WriterShared {
+            shared: Arc::new(OpenOutput {
                 handle,
                 mode,
                 alignment,
@@ -384,7 +324,7 @@ impl SequentialWriter {
 }
 
 /// Submits a step of forced write-back, which blocks, to the backend, and notifies the writer at its end.
-fn submit_step(shared: &Arc<WriterShared>, step: Step) {
+fn submit_step(shared: &Arc<OpenOutput>, step: Step) {
     let told = Arc::clone(shared);
     shared.handle.backend().submit(Operation {
         file: Arc::clone(&shared.handle),

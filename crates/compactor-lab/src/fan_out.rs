@@ -9,7 +9,7 @@
 
 mod flushes;
 mod options;
-mod outcome;
+pub(crate) mod outcome;
 mod predicted;
 mod reads;
 mod run;

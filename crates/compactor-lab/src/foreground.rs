@@ -7,9 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use compactor::Result;
 use compactor_io::Io;
 
+use crate::draw::Draw;
 use crate::hot_set::HotSet;
 use crate::point_read::{PointReader, ReadState, RowFound};
-use crate::random::{Draw, Random};
+use crate::random::Random;
 
 /// Stream of random numbers of the seed.
 const STREAM: u64 = 0x6279_7374;

@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::arm::Arm;
 use crate::priority::Priority;
+use crate::repeats::Repeats;
 use crate::report::units::bytes;
-use crate::schedule::Repeats;
 
 pub(crate) mod form;
 

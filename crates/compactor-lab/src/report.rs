@@ -6,7 +6,9 @@
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::compare::distinct;
 use crate::comparison::Comparison;
+use crate::experiment::Experiment;
 use crate::figure::Figure;
 use crate::fio::FioOutcome;
 use crate::outcome::{End, Warning};
@@ -14,6 +16,7 @@ use crate::stats::Ratio;
 use document::{Block, Section, Table, cell};
 use units::{significant, times};
 
+mod arm_table;
 mod bars;
 pub mod bench;
 mod chart;
@@ -27,23 +30,6 @@ pub mod simulation;
 pub mod units;
 
 pub use document::Document;
-
-/// How reports of a kind of experiment are introduced, and what they are about.
-#[derive(Debug)]
-pub(crate) struct Experiment {
-    /// Title of a page.
-    pub(crate) title: &'static str,
-    /// Heading of a page.
-    pub(crate) heading: &'static str,
-    /// Introduction of a page.
-    pub(crate) introduction: &'static str,
-    /// Noun for an arm.
-    pub(crate) arm: &'static str,
-    /// Figure that matters most: its outliers are reported, and reports are compared by it.
-    pub(crate) headline: Figure,
-    /// Short name of the baseline in a comparison of reports.
-    pub(crate) baseline: &'static str,
-}
 
 /// Report of an outcome.
 #[derive(Clone, Debug, Serialize)]
@@ -192,17 +178,6 @@ pub(crate) fn with_values<const N: usize>(
     figures
         .filter_map(|(figure, value)| Some((figure, value?)))
         .collect()
-}
-
-/// Items, each once, in the order of their first occurrence.
-pub(crate) fn distinct<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
-    let mut all = Vec::new();
-    for item in items {
-        if !all.contains(&item) {
-            all.push(item);
-        }
-    }
-    all
 }
 
 /// Texts of warnings.

@@ -5,14 +5,8 @@ use std::time::{Duration, Instant};
 use compactor::Result;
 
 use crate::random::Random;
+use crate::repeats::Repeats;
 use crate::watcher::Plan;
-
-/// Repeats of each arm.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Repeats {
-    pub(crate) warm_ups: u32,
-    pub(crate) counted: u32,
-}
 
 /// Runs of an experiment, and how much longer they take than planned.
 #[derive(Debug)]

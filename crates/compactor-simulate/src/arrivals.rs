@@ -1,8 +1,9 @@
 //! Contents of flushed SSTables.
 
 use crate::cohort::{Buckets, Cohort, Kind, joined};
+use crate::distribution::Distribution;
 use crate::popularity::Popularity;
-use crate::workload::{Distribution, Workload};
+use crate::workload::Workload;
 
 /// Rows that are written during a span of time, each counted once. `from_us` to `to_us`: their timestamps;
 /// `elapsed_s`: time since the start at the end of the span.

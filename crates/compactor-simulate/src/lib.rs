@@ -23,6 +23,7 @@
 mod arrivals;
 pub mod cohort;
 mod compactors;
+mod distribution;
 mod lifetime;
 mod measure;
 mod merge;
@@ -35,15 +36,18 @@ mod random;
 mod segments;
 pub mod selection;
 pub mod setup;
+mod setup_error;
 mod shadow;
 mod simulation;
 mod stored;
 mod table;
 pub mod workload;
 
+pub use distribution::Distribution;
 pub use measure::level_count;
 pub use outcome::Outcome;
 pub use selection::Selection;
-pub use setup::{Setup, SetupError};
+pub use setup::Setup;
+pub use setup_error::SetupError;
 pub use simulation::{simulate, simulate_with};
-pub use workload::{Distribution, Workload};
+pub use workload::Workload;

@@ -1,9 +1,10 @@
 //! SSTables outside of a merge that may have older versions of its rows.
 
 use crate::cohort::{Cohort, Kind};
+use crate::distribution::Distribution;
 use crate::popularity::Popularity;
 use crate::stored::{Range, Stored};
-use crate::workload::{Distribution, Workload};
+use crate::workload::Workload;
 
 /// Probabilities that a tombstone can be purged, for a merge of some tokens.
 #[derive(Debug)]

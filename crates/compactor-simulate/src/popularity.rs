@@ -1,6 +1,6 @@
 //! Classes of rows that are drawn about equally often.
 
-use crate::workload::Distribution;
+use crate::distribution::Distribution;
 
 /// Number of classes of a Zipf distribution.
 const CLASSES: i32 = 8;

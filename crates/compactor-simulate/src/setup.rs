@@ -3,12 +3,8 @@
 use compactor_strategy::sstable::Sstable;
 use compactor_strategy::{CompactionParams, StrategyOptions};
 
+use crate::setup_error::SetupError;
 use crate::workload::Workload;
-
-/// Numbers that are out of range, or contradict each other.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct SetupError(pub String);
 
 /// A table, its node, and for how long they are simulated.
 #[derive(Clone, Debug)]

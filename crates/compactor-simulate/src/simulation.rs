@@ -12,7 +12,8 @@ use crate::outcome::{End, Outcome, Sample};
 use crate::popularity::Popularity;
 use crate::random::Random;
 use crate::selection::{Selection, SetupStrategy};
-use crate::setup::{Setup, SetupError};
+use crate::setup::Setup;
+use crate::setup_error::SetupError;
 use crate::stored::{RING, Range, Stored, bytes_of};
 use crate::table::{Table, newest_s};
 

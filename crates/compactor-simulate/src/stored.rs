@@ -1,7 +1,7 @@
 //! SSTables of the simulation.
 
 use compactor_strategy::droppable::DroppableTombstones;
-use compactor_strategy::keys::KeyEstimate;
+use compactor_strategy::key_estimate::KeyEstimate;
 use compactor_strategy::sstable::{Sstable, SstableId};
 use compactor_strategy::token::Token;
 

@@ -31,6 +31,7 @@ pub mod json;
 mod marshal_error;
 pub mod parse;
 pub mod partition_key;
+mod scalar_text;
 pub mod temporal;
 pub mod text;
 pub mod validate;

@@ -1,7 +1,7 @@
 //! An SSTable as the strategies see it.
 
 use crate::droppable::DroppableTombstones;
-use crate::keys::KeyEstimate;
+use crate::key_estimate::KeyEstimate;
 use crate::token::Position;
 
 /// Identifier of an SSTable, unique within its table. Where Cassandra orders SSTables by id, the smaller

@@ -150,7 +150,7 @@ mod tests {
     use super::*;
     use crate::context::Node;
     use crate::droppable::DroppableTombstones;
-    use crate::keys::KeyEstimate;
+    use crate::key_estimate::KeyEstimate;
     use crate::live::Live;
     use crate::random::TieBreak;
     use crate::sstable::SstableId;

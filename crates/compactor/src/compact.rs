@@ -32,7 +32,8 @@ use compactor_sstable::sstable_id::SstableId;
 use compactor_strategy::CompactionParams;
 
 use crate::concurrent::{ConcurrentMerges, SharedObserver, files_of_each, merges_at_once};
-use crate::merge::{MergeRequest, PageCache};
+use crate::report::PageCache;
+use crate::request::MergeRequest;
 use crate::run_record::Recorder;
 use crate::table::OutputCheck;
 use crate::{Error, ErrorKind, Result};

@@ -9,8 +9,9 @@ use compactor_engine::job::MergeJob;
 use compactor_engine::merge::Observer;
 use compactor_io::Io;
 
-use crate::merge::{MergeRequest, PageCache, run_one_merge};
-use crate::report::MergeReport;
+use crate::merge::run_one_merge;
+use crate::report::{MergeReport, PageCache};
+use crate::request::MergeRequest;
 use crate::table::{OutputCheck, Verified};
 use crate::{ErrorKind, Result};
 

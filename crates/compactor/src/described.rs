@@ -10,7 +10,7 @@ use compactor_sstable::big::summary::BASE_SAMPLING_LEVEL;
 use compactor_sstable::partitioner::{Partitioner, Position as RingPosition};
 use compactor_sstable::statistics::StatsMetadata;
 use compactor_strategy::droppable::DroppableTombstones;
-use compactor_strategy::keys::{KeyEstimate, KeySamples};
+use compactor_strategy::key_estimate::{KeyEstimate, KeySamples};
 use compactor_strategy::sstable::{RepairState, Session, Sstable};
 use compactor_strategy::token::{Position, Token};
 use compactor_strategy::{CompactionParams, StrategyOptions};

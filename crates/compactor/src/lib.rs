@@ -26,6 +26,7 @@ pub mod node_processes;
 mod partition_output;
 pub mod process;
 pub mod report;
+mod request;
 pub mod run_record;
 pub mod swap;
 pub mod table;
@@ -40,8 +41,8 @@ pub use compactor_engine::{Error, ErrorKind, Result};
 pub use compactor_io::{BackendKind, Io, IoOptions, ReadMode, WriteMode};
 pub use compactor_sstable::types::Value;
 pub use compactor_sstable::{Component, Format, Version};
-pub use merge::MergeRequest;
 pub use report::{CompressionReport, MergeReport};
+pub use request::MergeRequest;
 pub use table::{
     Compression, ExistingOutput, Merged, OutputForm, Purging, Resources, Table, TableName,
 };

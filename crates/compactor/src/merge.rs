@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use compactor_check::input_check::InputCheck;
-use compactor_engine::job::{self, MergeJob, MergeOptions, StagedMerge};
+use compactor_engine::job::{self, MergeJob, StagedMerge};
 use compactor_engine::merge::Observer;
 use compactor_engine::publish::InputsAtOpen;
 use compactor_io::{Io, IoOptions};
@@ -11,12 +11,10 @@ use compactor_io::{Io, IoOptions};
 pub use compactor_engine::merge::InputRead;
 
 use crate::process::Usage;
-use crate::report::MergeReport;
+use crate::report::{MergeReport, PageCache};
+use crate::request::MergeRequest;
 use crate::run_record::Recorder;
 use crate::{Error, Result};
-
-/// Options of a merge; see [`MergeOptions`] for the fields.
-pub type MergeRequest = MergeOptions;
 
 /// Merges SSTables with the default I/O options, checking every component of them.
 ///
@@ -57,13 +55,6 @@ pub(crate) fn run_one_merge(
     let mut reports = run(vec![job], check, None, page_cache, observer)?;
     let report = reports.pop();
     report.ok_or_else(|| Error::Internal("a merge without a report".to_owned()))
-}
-
-/// Whether a report has the number of the files' pages in the page cache. Counting opens each of them.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum PageCache {
-    Counted,
-    NotCounted,
 }
 
 /// Runs merges into one directory, one after the other, and publishes their outputs when all are

@@ -14,8 +14,14 @@ use compactor_sstable::data::deletion_time::NO_DELETION_TIME;
 use compactor_sstable::descriptor::Descriptor;
 use serde::Serialize;
 
-use crate::merge::PageCache;
 use crate::process::Usage;
+
+/// Whether a report has the number of the files' pages in the page cache. Counting opens each of them.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PageCache {
+    Counted,
+    NotCounted,
+}
 
 /// Report of a merge.
 #[derive(Clone, Debug, Serialize)]

@@ -20,6 +20,7 @@ mod outputs;
 mod place;
 mod plan;
 mod unfinished;
+mod update_time;
 
 use std::fs;
 use std::io;

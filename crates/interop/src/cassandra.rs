@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::findings::Finding;
-use crate::scenarios::ViewRow;
 use crate::scratch::scratch;
 use crate::server::Server;
 use crate::toolchain::{self, Toolchain};
+use crate::view_row::ViewRow;
 
 /// A release that judges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

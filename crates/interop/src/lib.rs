@@ -27,6 +27,7 @@ pub mod skip;
 pub mod strategy;
 mod toolchain;
 pub mod usage;
+pub mod view_row;
 
 pub use cassandra::{
     Access, Bulk, Cassandra, CompactRequest, Compacted, Mode, Options, Pipeline, Release, Repair,

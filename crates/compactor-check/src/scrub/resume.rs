@@ -14,9 +14,10 @@ use compactor_sstable::data::deletion_time::DeletionTime;
 use super::current::Current;
 use super::index_walk::{BlockStart, CurrentEntry, IndexWalk};
 use super::loss::{LossKind, Owner};
-use super::scan::{Scan, Start, Stop, check_cancelled};
+use super::scan::{Scan, Start, Stop};
 use super::{PARTITIONER, synthesis};
 use crate::Result;
+use crate::cancellation::check_cancelled;
 use crate::verify::chunks::CheckedData;
 
 impl<'a> Scan<'a> {

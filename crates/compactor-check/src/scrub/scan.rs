@@ -29,6 +29,7 @@ use super::search::Search;
 use super::splice::{Piece, Spliced};
 use super::stored::Stored;
 use super::synthesis::Name;
+use crate::cancellation::check_cancelled;
 use crate::verify::chunks::CheckedData;
 use crate::verify::finding::Findings;
 use crate::verify::rows::RowCheck;
@@ -466,13 +467,5 @@ fn damage<T>(result: Result<T>) -> Result<Result<T, Box<Corruption>>> {
         Ok(value) => Ok(Ok(value)),
         Err(Error::Format(FormatError::Corrupt(c))) => Ok(Err(c)),
         Err(other) => Err(other),
-    }
-}
-
-pub(super) fn check_cancelled(observer: &dyn Observer) -> Result<(), Error> {
-    if observer.is_cancelled() {
-        Err(Error::Cancelled)
-    } else {
-        Ok(())
     }
 }

@@ -20,6 +20,7 @@ use super::lockstep::Lockstep;
 use super::partition_scan::{PartitionScan, RowBlocks};
 use super::rows::RowCheck;
 use super::short_hex;
+use crate::cancellation::check_cancelled;
 use crate::{Error, Result};
 
 /// Maximum number of restarts after damage; then only checksums are checked. Each restart may read part of the file
@@ -406,14 +407,6 @@ impl<'a> ContentCheck<'a> {
         }
         let expected = format!("{} (partition at {start})", c.expected);
         self.findings.damage(place, c.structure, expected, c.found);
-        Ok(())
-    }
-}
-
-pub(super) fn check_cancelled(observer: &dyn Observer) -> Result<(), Error> {
-    if observer.is_cancelled() {
-        Err(Error::Cancelled)
-    } else {
         Ok(())
     }
 }

@@ -5,12 +5,12 @@ use compactor_engine::merge::Observer;
 use compactor_io::IoError;
 use compactor_sstable::partitioner::KeyHash;
 
-use super::content::check_cancelled;
 use super::finding::{Findings, Location};
 use super::keys::FilterCheck;
 use super::partition_scan::PartitionScan;
 use super::short_hex;
 use crate::Error;
+use crate::cancellation::check_cancelled;
 
 /// Lockstep check of index and filter.
 #[derive(Debug)]

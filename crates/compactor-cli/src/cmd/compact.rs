@@ -12,7 +12,8 @@ use compactor::Table;
 use compactor::compact::Compacted;
 use compactor_io::raise_open_files_limit;
 
-use crate::exit_code::{self, Writes};
+use crate::error_report::{self, Writes};
+use crate::exit_code;
 use crate::flags::{ByteRate, Format};
 use crate::interrupt;
 use crate::io_args::IoArgs;
@@ -186,12 +187,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             .as_ref()
             .filter(|error| error.to_string() == failed.error);
         if let (Some(error), None) = (first, &failed.unreadable_overlapping) {
-            exit_code::say_remedy(error, Writes::InParts);
+            error_report::say_remedy(error, Writes::InParts);
         }
     }
     if let (Some(error), [], false) = (&error, &report.failed[..], report.interrupted) {
         say(format_args!("compactor: {error}"));
-        exit_code::say_remedy(error, Writes::InParts);
+        error_report::say_remedy(error, Writes::InParts);
     }
     if report
         .failed

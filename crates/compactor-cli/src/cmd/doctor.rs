@@ -54,7 +54,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         _ => args.directory,
     };
     let directory = directory.canonicalize().unwrap_or(directory);
-    let findings = Findings::of(probe(&directory).map_err(Error::from)?);
+    let mut findings = Findings::of(probe(&directory).map_err(Error::from)?);
+    findings.advice = advice::advice(&findings);
     print(&match args.format {
         Format::Json => serde_json::to_string_pretty(&findings)?,
         Format::Text => render::text(&findings),

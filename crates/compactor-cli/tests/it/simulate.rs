@@ -121,7 +121,7 @@ fn a_table_is_simulated_from_its_sstables() {
 
 #[test]
 fn bad_options_are_refused_by_name() {
-    let cases: [(&[&str], &str); 23] = [
+    let cases: [(&[&str], &str); 24] = [
         (
             &["leveled:fanout_size=4", "--fanout-size", "5"],
             "fanout_size is set twice, to 4 and 5",

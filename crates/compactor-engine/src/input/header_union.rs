@@ -14,9 +14,8 @@ use compactor_sstable::data::stated_extremes::StatedExtremes;
 use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::schema::agreement::has_more_fields;
 use compactor_sstable::schema::{Column, ColumnKind, Table};
-use compactor_sstable::statistics::header::{
-    EncodingStats, HeaderColumn, HeaderType, SerializationHeader,
-};
+use compactor_sstable::statistics::HeaderType;
+use compactor_sstable::statistics::header::{EncodingStats, HeaderColumn, SerializationHeader};
 use compactor_sstable::types::CqlType;
 use compactor_sstable::{Component, Error as FormatError, Version};
 

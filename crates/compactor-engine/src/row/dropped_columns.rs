@@ -117,7 +117,8 @@ impl RemovedColumns {
 mod tests {
     use super::*;
     use compactor_sstable::schema::Schema;
-    use compactor_sstable::statistics::header::{EncodingStats, HeaderType};
+    use compactor_sstable::statistics::HeaderType;
+    use compactor_sstable::statistics::header::EncodingStats;
     use compactor_sstable::types::CqlType;
 
     fn header(regular: &[&str]) -> SerializationHeader {

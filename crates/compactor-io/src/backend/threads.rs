@@ -10,7 +10,7 @@ use crossbeam_channel::{Receiver, Sender, unbounded};
 use rustix::io::ReadWriteFlags;
 
 use super::{IoBackend, Operation, Outcome, Request, enter_io_thread};
-use crate::file::FileHandle;
+use crate::backend::FileHandle;
 use crate::mode::BackendKind;
 
 /// The thread pool.

@@ -32,8 +32,8 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_uring::buf::{BoundedBuf, IoBuf, IoBufMut};
 
 use super::{IoBackend, Operation, Outcome, QUEUE_DEPTH_MAX, Request, enter_io_thread};
+use crate::backend::FileHandle;
 use crate::buffer::AlignedBuffer;
-use crate::file::FileHandle;
 use crate::mode::BackendKind;
 use crate::sys::uring_trial::try_ring;
 

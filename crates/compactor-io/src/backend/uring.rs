@@ -24,8 +24,8 @@ use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
 
 use super::{Completion, IoBackend, Operation, Outcome, QUEUE_DEPTH_MAX, Request, enter_io_thread};
+use crate::backend::FileHandle;
 use crate::buffer::AlignedBuffer;
-use crate::file::FileHandle;
 use crate::lock;
 use crate::mode::BackendKind;
 use crate::sys::uring_trial::{named, try_ring};

@@ -13,7 +13,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use super::{Completion, IoBackend, Operation, Outcome, enter_io_thread};
-use crate::file::FileHandle;
+use crate::backend::FileHandle;
 use crate::lock;
 use crate::mode::BackendKind;
 

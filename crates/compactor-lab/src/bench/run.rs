@@ -15,8 +15,9 @@ use super::{
 use crate::caveats::Warnings;
 use crate::outcome::{Attempt, Environment, Warning};
 use crate::random::Random;
+use crate::repeats::Repeats;
 use crate::report::units::bytes;
-use crate::schedule::{Repeats, Schedule};
+use crate::schedule::Schedule;
 use crate::scratch::OutputDirectory;
 use crate::session::Session;
 use crate::table::{GENERATING, Table, components, len_of, require_room};

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use compactor::writer::{RowTimes, SstableWriterOptions};
 use compactor::{Compression, Error, ExistingOutput, OutputForm, Result, SstableWriter, Value};
 
-use super::options::FanOutOptions;
+use super::options::{FanOutOptions, ROW_BYTES};
 use super::outcome::FlushRecord;
 use crate::random::Random;
 use crate::table::len_of;
@@ -17,8 +17,6 @@ const CELLS: usize = 16;
 const CELL_BYTES: usize = 64;
 /// Bytes of the values of a row: what a client inserts.
 pub(super) const INSERTED_ROW_BYTES: u64 = (CELLS * CELL_BYTES) as u64;
-/// Stored bytes of a row in all components, about.
-pub(super) const ROW_BYTES: u64 = 1110;
 /// Time at which the virtual clock starts: 2025-01-01, seconds since 1970.
 const START_S: i64 = 1_735_689_600;
 const US: f64 = 1e6;

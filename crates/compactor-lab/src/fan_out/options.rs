@@ -10,10 +10,12 @@ use procfs::{Current, Meminfo};
 use serde::{Deserialize, Serialize};
 use strum::VariantArray;
 
-use super::flushes::ROW_BYTES;
 use crate::options::MIB;
 use crate::outcome::Warning;
 use crate::table::free_bytes;
+
+/// Stored bytes of a row in all components, about.
+pub(super) const ROW_BYTES: u64 = 1110;
 
 const KIB: u64 = 1 << 10;
 const HOUR_S: u64 = 3600;

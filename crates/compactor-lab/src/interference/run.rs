@@ -12,6 +12,7 @@ use crate::arm::Arm;
 use crate::cgroup::MemoryCgroup;
 use crate::clocks::thread_cpu_ns;
 use crate::compaction::Compactions;
+use crate::draw::Draw;
 use crate::foreground::{ForegroundReader, LiveSstables};
 use crate::hot_set::{HotAndCold, HotSet};
 use crate::load::{Load, LoadResult, Pace};
@@ -21,7 +22,6 @@ use crate::outcome::{
     Run, Sample,
 };
 use crate::parallel::parallel;
-use crate::random::Draw;
 use crate::sampler::{Counters, Progress, Sampler, Seen, pages_of};
 use crate::scratch::OutputDirectory;
 use crate::session::Session;

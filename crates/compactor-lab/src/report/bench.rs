@@ -5,11 +5,13 @@ use serde_json::json;
 
 use super::document::{Block, Facts, Section, Table};
 use super::units::{bytes, milliseconds};
-use super::{Experiment, Report, bars, facts, texts, with_values};
+use super::{Report, bars, facts, texts, with_values};
 use crate::bench::{ArmKind, ArmOutcome, BenchOutcome, BenchRun};
-use crate::comparison::{ArmFigures, Column, Comparison, Measured};
+use crate::comparison::{ArmFigures, Comparison, Measured};
+use crate::experiment::Experiment;
 use crate::figure::{Figure, Unit};
 use crate::outcome::Warning;
+use crate::report::arm_table::Column;
 
 /// Wall clock time.
 const WALL: Figure = Figure::lower("wall_s", "wall s", Unit::Number);

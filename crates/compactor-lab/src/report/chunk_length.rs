@@ -4,12 +4,14 @@ use serde_json::json;
 
 use super::document::{Block, Facts, Section, Table, cell};
 use super::units::{bytes, significant, times};
-use super::{Experiment, Report, bars, facts, texts, with_values};
+use super::{Report, bars, facts, texts, with_values};
 use crate::chunk_length::{
     ChunkLengthOutcome, Reading, Reads, Variant, VariantRecord, VariantRun, holds_rate,
 };
-use crate::comparison::{Column, Comparison, Measured};
+use crate::comparison::{Comparison, Measured};
+use crate::experiment::Experiment;
 use crate::figure::{Figure, Unit};
+use crate::report::arm_table::Column;
 use crate::text_table::count;
 
 mod published;

@@ -5,9 +5,10 @@ use serde_json::json;
 use super::chart::{Axis, Horizontal, Line, Mark, Panel, Plot, Stroke, plain};
 use super::document::{Block, Facts, Section, Table, cell};
 use super::units::{GIB, MIB, bytes, significant};
-use super::{Experiment, Report, facts, texts};
+use super::{Report, facts, texts};
 use crate::comparison::{Comparison, Measured};
-use crate::fan_out::{ArmRun, FanOutOutcome, Figures};
+use crate::experiment::Experiment;
+use crate::fan_out::outcome::{ArmRun, FanOutOutcome, Figures};
 use crate::figure::{Figure, Unit};
 
 /// Bytes that flushes and compactions wrote per flushed byte.

@@ -2,13 +2,16 @@
 
 use serde_json::json;
 
+use super::Report;
 use super::document::{Block, Section, Table, cell};
+use super::interference::figures;
 use super::units::{mebibytes, significant};
-use super::{Experiment, Report, interference};
-use crate::comparison::{ArmFigures, Column, Comparison, Measured};
+use crate::comparison::{ArmFigures, Comparison, Measured};
+use crate::experiment::Experiment;
 use crate::figure::{Figure, Unit};
 use crate::fio::{FioOutcome, FioRun, Profile};
 use crate::outcome::{Attempt, Outcome, Warning};
+use crate::report::arm_table::Column;
 
 /// Requests per second of the foreground load, or of a ceiling's only job; so are the latencies.
 const REQUESTS_PER_S: Figure = Figure::higher("requests_per_s", "requests/s", Unit::Count);
@@ -39,7 +42,7 @@ static EXPERIMENT: Experiment = Experiment {
 /// The report of an outcome, in comparison with the first point of an interference experiment if there is one.
 pub fn report(fio: &FioOutcome, interference: Option<&Outcome>) -> Report {
     let first = interference.and_then(|outcome| Some((outcome, outcome.points.first()?)));
-    let arms = first.map(|(outcome, point)| interference::compare(outcome, point));
+    let arms = first.map(|(outcome, point)| figures::compare(outcome, point));
     let points = [true, false].map(|is_mix| (json!({ "mixes": is_mix }), compare(fio, is_mix)));
     let section = Section {
         blocks: tables(fio, arms.as_ref()),
@@ -161,9 +164,9 @@ fn by_arm(mixes: &Comparison, arms: &Comparison) -> Table {
         Profile::ALL.iter().filter_map(same),
         &[
             ("arm", &|(arm, _): &Pair<'_>| arm.arm.clone()),
-            ("p99", &|(arm, _)| text(arm, interference::P99)),
+            ("p99", &|(arm, _)| text(arm, figures::P99)),
             ("fio p99", &|(_, profile)| text(profile, P99)),
-            ("read", &|(arm, _)| text(arm, interference::DISK_READ_RATE)),
+            ("read", &|(arm, _)| text(arm, figures::DISK_READ_RATE)),
             ("fio read", &|(_, profile)| text(profile, READ)),
         ],
     )
@@ -181,10 +184,7 @@ fn of_ceiling(ceilings: &Comparison, arms: &Comparison) -> Option<Table> {
         let of = |figure| ArmFigures::median(arm, figure);
         Some((
             arm,
-            [
-                of(interference::DISK_READ_RATE)?,
-                of(interference::DISK_WRITE_RATE)?,
-            ],
+            [of(figures::DISK_READ_RATE)?, of(figures::DISK_WRITE_RATE)?],
         ))
     };
     let share = |rate: f64, ceiling: f64| format!("{}%", significant(100.0 * rate / ceiling));
@@ -259,7 +259,7 @@ mod tests {
         };
         let example = include_str!("../../tests/data/outcome.json");
         let outcome: Outcome = serde_json::from_str(example).unwrap();
-        let arms = interference::compare(&outcome, &outcome.points[0]);
+        let arms = figures::compare(&outcome, &outcome.points[0]);
         let all: Vec<Table> = tables(&fio, Some(&arms))
             .into_iter()
             .map(|block| match block {

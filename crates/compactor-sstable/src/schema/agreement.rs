@@ -242,7 +242,8 @@ fn agree(schema: &CqlType, sstable: &CqlType, same: Same) -> bool {
 mod tests {
     use super::*;
     use crate::schema::Schema;
-    use crate::statistics::header::{EncodingStats, HeaderType};
+    use crate::statistics::HeaderType;
+    use crate::statistics::header::EncodingStats;
 
     fn table(text: &str) -> Table {
         Schema::parse(text).unwrap().only_table().unwrap().clone()

@@ -18,7 +18,7 @@ use crate::byte_reader::ByteReader;
 use crate::byte_sink::ByteSink;
 use crate::data::clustering::{ClusteringComparator, Kind, Prefix, ValueSpan};
 use crate::error::{Error, Result};
-use crate::statistics::header::HeaderType;
+use crate::statistics::header_type::HeaderType;
 use crate::types::CqlType;
 use crate::version::Version;
 

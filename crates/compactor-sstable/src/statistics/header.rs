@@ -15,8 +15,8 @@ use crate::byte_reader::ByteReader;
 use crate::byte_sink::ByteSink;
 use crate::data::deletion_time::NO_DELETION_TIME;
 use crate::error::{Error, Result};
+use crate::statistics::header_type::HeaderType;
 use crate::statistics::stats::{NO_TIMESTAMP, StatsMetadata};
-use crate::types::CqlType;
 use crate::version::Version;
 
 /// Epoch of timestamps, microseconds since 1970.
@@ -111,50 +111,6 @@ impl EncodingStats {
                 .wrapping_sub(DELETION_TIME_EPOCH) as i32,
         );
         out.put_vint32(self.min_ttl);
-    }
-}
-
-/// A type in a header, as text and parsed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HeaderType {
-    /// Class name with its parameters, as stored: releases spell the same type differently.
-    pub text: String,
-    /// Parsed type.
-    pub cql_type: CqlType,
-}
-
-impl HeaderType {
-    /// Creates a header type in the spelling of current releases.
-    pub fn new(cql_type: CqlType) -> HeaderType {
-        HeaderType {
-            text: cql_type.class_string(),
-            cql_type,
-        }
-    }
-
-    pub(super) fn parse(
-        reader: &mut ByteReader<'_>,
-        structure: &'static str,
-    ) -> Result<HeaderType> {
-        let text = reader.bytes_v(structure)?;
-        let at = reader.offset() - text.len() as u64;
-        let text = std::str::from_utf8(text).map_err(|_| {
-            Error::corrupt(
-                structure,
-                at,
-                "a type's name in UTF-8",
-                format!("{text:02x?}"),
-            )
-        })?;
-        let cql_type = CqlType::parse(text).map_err(|error| error.at_base(at))?;
-        Ok(HeaderType {
-            text: text.to_owned(),
-            cql_type,
-        })
-    }
-
-    fn write(&self, out: &mut Vec<u8>) {
-        out.put_bytes_v(self.text.as_bytes());
     }
 }
 
@@ -268,6 +224,7 @@ fn order(column: &HeaderColumn) -> (bool, &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::types::CqlType;
 
     fn column(name: &str, cql_type: CqlType) -> HeaderColumn {
         HeaderColumn {

@@ -6,9 +6,9 @@
 
 use crate::types::display::push_hex;
 use crate::types::elements::{Elements, Item};
-use crate::types::java_number::{push_decimal, push_double, push_single};
-use crate::types::text::{push_inet, push_uuid};
-use crate::types::{CqlType, MarshalError, UserType, big_int, temporal, validate};
+use crate::types::java_number::{push_double, push_single};
+use crate::types::scalar_text::{leading, push_decimal_value, push_plain};
+use crate::types::{CqlType, MarshalError, UserType, big_int};
 
 /// Text that `sstabledump` prints, in quotes, for a value that it cannot convert.
 pub const UNSUPPORTED: &str = "unsupported conversion to JSON";
@@ -116,51 +116,6 @@ fn push_json(cql_type: &CqlType, bytes: &[u8], out: &mut String) -> Rendered {
         }
     }
     Ok(())
-}
-
-/// Appends a type whose JSON is its text in quotes, without anything to escape.
-pub(super) fn push_plain(cql_type: &CqlType, bytes: &[u8], out: &mut String) -> Rendered {
-    match cql_type {
-        CqlType::Timestamp | CqlType::LegacyDate => {
-            temporal::push_timestamp(i64::from_be_bytes(leading(bytes)?), ' ', out);
-        }
-        CqlType::SimpleDate => temporal::push_simple_date(u32::from_be_bytes(leading(bytes)?), out),
-        CqlType::Time => push_time_value(bytes, out)?,
-        CqlType::Duration => {
-            let (months, days, nanos) = validate::duration(bytes)?;
-            temporal::push_duration(months, days, nanos, out);
-        }
-        CqlType::Inet => push_inet(bytes, out)?,
-        _ => {
-            let raw = leading(bytes)?;
-            validate::timeuuid_version(cql_type, &raw)?;
-            push_uuid(raw, out);
-        }
-    }
-    Ok(())
-}
-
-/// Returns the first `N` bytes, as read by `ByteBuffer.getInt` and similar methods.
-pub(super) fn leading<const N: usize>(bytes: &[u8]) -> Result<[u8; N], MarshalError> {
-    match bytes.first_chunk::<N>() {
-        Some(chunk) => Ok(*chunk),
-        None => Err(MarshalError::length(&format!("{N} bytes"), bytes)),
-    }
-}
-
-fn push_time_value(bytes: &[u8], out: &mut String) -> Rendered {
-    let nanos = i64::from_be_bytes(leading(bytes)?);
-    temporal::push_time(nanos, out)
-        .ok_or_else(|| MarshalError::new(format!("expected nanoseconds of one day, found {nanos}")))
-}
-
-pub(super) fn push_decimal_value(bytes: &[u8], out: &mut String) -> Rendered {
-    match bytes.split_first_chunk::<4>() {
-        Some((scale, unscaled)) if !unscaled.is_empty() => {
-            push_decimal(i32::from_be_bytes(*scale), unscaled, out)
-        }
-        _ => Err(MarshalError::length("at least 5 bytes", bytes)),
-    }
 }
 
 /// Appends `text` as a JSON string, including quotes.

@@ -2,13 +2,11 @@
 //!
 //! Source: `TypeSerializer.toString` of each type and the overrides of `getString`.
 
-use std::net::Ipv6Addr;
-
 use crate::types::compare::{ComparatorName, next_comparator};
 use crate::types::display::push_hex;
 use crate::types::elements::{Component, Elements, Item, split_static_marker};
 use crate::types::java_number::{push_double, push_single};
-use crate::types::json::{leading, push_decimal_value, push_plain};
+use crate::types::scalar_text::{leading, push_decimal_value, push_plain};
 use crate::types::{CqlType, MarshalError, big_int, temporal};
 
 impl CqlType {
@@ -193,41 +191,6 @@ fn push_component(
         _ => out.push_str(":!"),
     }
     Ok(end_of_component)
-}
-
-/// `java.util.UUID.toString`.
-pub(super) fn push_uuid(raw: [u8; 16], out: &mut String) {
-    for (index, part) in [&raw[..4], &raw[4..6], &raw[6..8], &raw[8..10], &raw[10..]]
-        .iter()
-        .enumerate()
-    {
-        if index > 0 {
-            out.push('-');
-        }
-        push_hex(part, out);
-    }
-}
-
-/// `InetAddress.getHostAddress`: IPv6 is not shortened, and IPv4 mapped to IPv6 is printed as IPv4.
-pub(super) fn push_inet(bytes: &[u8], out: &mut String) -> Result<(), MarshalError> {
-    let push_v4 = |[a, b, c, d]: [u8; 4], out: &mut String| {
-        out.push_str(&format!("{a}.{b}.{c}.{d}"));
-    };
-    if let Ok(v4) = <[u8; 4]>::try_from(bytes) {
-        push_v4(v4, out);
-    } else if let Ok(raw) = <[u8; 16]>::try_from(bytes) {
-        let v6 = Ipv6Addr::from(raw);
-        match v6.to_ipv4_mapped() {
-            Some(v4) => push_v4(v4.octets(), out),
-            None => {
-                let groups = v6.segments().map(|group| format!("{group:x}"));
-                out.push_str(&groups.join(":"));
-            }
-        }
-    } else {
-        return Err(MarshalError::length("4 or 16 bytes", bytes));
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -4,10 +4,6 @@
 
 use std::net::IpAddr;
 
-use self::read::read_valid;
-use self::write::{other_type, refuse_wrong_fields, sorted_elements, write_parts};
-use crate::types::{CqlType, MarshalError};
-
 mod read;
 mod write;
 
@@ -99,79 +95,6 @@ from! {
 }
 
 impl Value {
-    /// Reads a value.
-    ///
-    /// # Errors
-    /// Bytes that are not a value of the type, as [`CqlType::validate`]; or a counter context, which
-    /// holds more than a value.
-    pub fn read(cql_type: &CqlType, bytes: &[u8]) -> Result<Value, MarshalError> {
-        cql_type.validate(bytes)?;
-        read_valid(cql_type, bytes)
-    }
-
-    /// Appends the bytes of the value. Elements of sets and keys of maps are sorted; of equal ones the last
-    /// is kept.
-    ///
-    /// # Errors
-    /// A value that is not of the type. `out` is left in any state then.
-    pub fn write(&self, cql_type: &CqlType, out: &mut Vec<u8>) -> Result<(), MarshalError> {
-        let start = out.len();
-        write_parts(self, cql_type, out)?;
-        // Ranges and characters are validated as in bytes from other sources.
-        cql_type.validate(out.get(start..).unwrap_or_default())
-    }
-
-    /// Paths and values of the cells of a column that is not frozen, ascending and unique by path. Elements
-    /// of a list get the paths that `list_path` returns, which must ascend.
-    ///
-    /// # Errors
-    /// A value that is not of the type, or a type without cells of its own.
-    pub fn cells(
-        &self,
-        cql_type: &CqlType,
-        mut list_path: impl FnMut() -> [u8; 16],
-    ) -> Result<Vec<PathAndValue>, MarshalError> {
-        let mut cells = Vec::new();
-        let mut add = |path: Vec<u8>, value: Option<&Value>, of: &CqlType| {
-            let mut bytes = Vec::new();
-            if let Some(value) = value {
-                value.write(of, &mut bytes)?;
-            }
-            cells.push((path, bytes));
-            Ok::<(), MarshalError>(())
-        };
-        match (cql_type, self) {
-            (CqlType::List { element, .. }, Value::List(values)) => {
-                for value in values {
-                    add(list_path().to_vec(), Some(value), element)?;
-                }
-            }
-            (CqlType::Set { element, .. }, Value::Set(values)) => {
-                let paths = sorted_elements(element, values.iter().map(|value| (value, None)))?;
-                for (path, _) in paths {
-                    add(path, None, &CqlType::Empty)?;
-                }
-            }
-            (CqlType::Map { key, value, .. }, Value::Map(pairs)) => {
-                let pairs = pairs.iter().map(|(key, value)| (key, Some(value)));
-                for (path, element) in sorted_elements(key, pairs)? {
-                    add(path, element, value)?;
-                }
-            }
-            (CqlType::Udt(udt), Value::Udt(fields)) => {
-                refuse_wrong_fields(udt, fields)?;
-                for (index, (name, field)) in (0i16..).zip(&udt.fields) {
-                    let given = fields.iter().find(|(own, _)| own.as_bytes() == name);
-                    if let Some((_, Some(value))) = given {
-                        add(index.to_be_bytes().to_vec(), Some(value), field)?;
-                    }
-                }
-            }
-            (cql_type, value) => return Err(other_type(cql_type, value)),
-        }
-        Ok(cells)
-    }
-
     /// Name of the variant in CQL terms.
     fn name(&self) -> &'static str {
         match self {
@@ -208,7 +131,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::types::UserType;
+    use crate::types::{CqlType, UserType};
 
     fn bytes(value: &Value, cql_type: &CqlType) -> Vec<u8> {
         let mut out = Vec::new();

@@ -16,7 +16,8 @@ use compactor_sstable::data::layout::Layout;
 use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::partitioner::{KeyHash, Partitioner};
 use compactor_sstable::sstable_id::SstableId;
-use compactor_sstable::statistics::header::{HeaderColumn, HeaderType};
+use compactor_sstable::statistics::HeaderType;
+use compactor_sstable::statistics::header::HeaderColumn;
 use compactor_sstable::statistics::{
     CollectorSettings, EncodingStats, Finish, MetadataCollector, SerializationHeader, Statistics,
 };

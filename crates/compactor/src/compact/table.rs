@@ -23,8 +23,8 @@ use super::replacements::{ReplacementId, Replacements};
 use super::replay::ReplayedSstable;
 use super::report::{CompactReport, FailedCompaction};
 use crate::described::{describe, needs_tokens};
-use crate::merge::MergeRequest;
 use crate::report::{MergeReport, SstableReport, TtlRemovedReport};
+use crate::request::MergeRequest;
 use crate::{Error, ErrorKind, Result};
 
 /// An SSTable of the table.

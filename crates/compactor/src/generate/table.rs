@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use compactor_sstable::compression::info::CompressionParams;
 use compactor_sstable::statistics::EncodingStats;
-use compactor_sstable::statistics::header::{HeaderColumn, HeaderType, SerializationHeader};
+use compactor_sstable::statistics::HeaderType;
+use compactor_sstable::statistics::header::{HeaderColumn, SerializationHeader};
 use compactor_sstable::types::CqlType;
 
 /// Name and type of a column.

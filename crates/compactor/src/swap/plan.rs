@@ -13,6 +13,7 @@ use super::new_names::{entries, new_names};
 use super::outputs::Source;
 use super::place::Owner;
 use super::unfinished::{Note, NotedFile, NotedOutput};
+use super::update_time::update_time_ms;
 use super::{SwapReport, SwapRequest, SwapState, SwappedOutput, refuse_node};
 use crate::run_record::{RecordedInput, RunRecord};
 use crate::table::table_directory_above;
@@ -253,15 +254,6 @@ impl OldSstable {
     pub(super) fn update_time_ms(&self) -> i64 {
         update_time_ms(self.files.iter().map(|f| (f.name.as_str(), &f.identity)))
     }
-}
-
-/// As [`OldSstable::update_time_ms`], of these files; 0 for none.
-pub(super) fn update_time_ms<'a>(files: impl Iterator<Item = (&'a str, &'a FileIdentity)>) -> i64 {
-    files
-        .filter(|(name, _)| !name.ends_with(Component::Statistics.file_suffix()))
-        .map(|(_, file)| file.modified_ns.div_euclid(1_000_000))
-        .max()
-        .unwrap_or(0)
 }
 
 impl NewSstable {

@@ -15,7 +15,7 @@ use compactor_sstable::transaction_log::{self, Record, RecordKind, TransactionLo
 use serde::{Deserialize, Serialize};
 
 use super::new_names::entries;
-use super::plan::update_time_ms;
+use super::update_time::update_time_ms;
 use super::{Step, SwapReport, SwapState, SwappedOutput, remove_inputs};
 use crate::run_record::{self, read_small, write_json};
 use crate::{Error, Result};

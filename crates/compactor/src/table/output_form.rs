@@ -8,7 +8,7 @@ use compactor_sstable::schema::CompressionOptions;
 use compactor_sstable::{Format, Version};
 
 use super::Table;
-use crate::merge::MergeRequest;
+use crate::request::MergeRequest;
 use crate::{Error, Result};
 
 /// Cassandra's default since 4.0, bytes.

@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use super::output_directory::{self, ExistingOutput, OutputClaim};
 use super::{Table, data_files};
-use crate::merge::MergeRequest;
+use crate::request::MergeRequest;
 use crate::run_record::{OutputFile, RunRecord};
 use crate::{Error, Result};
 

@@ -10,7 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use compactor_engine::job::{Scope, TombstoneOption};
 
 use super::{Table, live_directory, strip_ttl};
-use crate::merge::MergeRequest;
+use crate::request::MergeRequest;
 use crate::{Error, Result};
 
 /// Purge options. The default purges nothing, since other SSTables of the table may need every

@@ -6,7 +6,7 @@ use compactor_engine::read::RateLimiter;
 use compactor_io::{BackendKind, Io, IoOptions, ReadMode, WriteMode};
 
 use crate::Result;
-use crate::merge::MergeRequest;
+use crate::request::MergeRequest;
 
 /// I/O modes, threads and memory of a run. The default: modes chosen by the file system, one thread per
 /// processor, 80 MiB.

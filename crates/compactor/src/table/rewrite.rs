@@ -14,8 +14,9 @@ use super::{OutputForm, Resources, Table, roughly_uncompressed_bytes, strip_ttl}
 use compactor_engine::merge::Observer;
 
 use crate::concurrent::{ConcurrentMerges, SharedObserver, files_of_each, merges_at_once};
-use crate::merge::{MergeRequest, PageCache, open_merge};
-use crate::report::MergeReport;
+use crate::merge::open_merge;
+use crate::report::{MergeReport, PageCache};
+use crate::request::MergeRequest;
 use crate::{Error, ErrorKind, Result};
 use compactor_check::input_check::InputCheck;
 

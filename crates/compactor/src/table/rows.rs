@@ -14,7 +14,7 @@ use compactor_sstable::types::{CqlType, MarshalError, Value};
 
 use super::purging::unix_now_s;
 use super::{Resources, Table};
-use crate::merge::MergeRequest;
+use crate::request::MergeRequest;
 use crate::{Error, Result};
 
 /// Reads the rows of a [`Table`] as a query of its SSTables would return them: merged, without what is

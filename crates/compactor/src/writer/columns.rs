@@ -8,7 +8,8 @@ use compactor_sstable::data::layout::Layout;
 use compactor_sstable::data::parse::MAX_VALUE_LEN;
 use compactor_sstable::schema::{ColumnKind, Table as TableSchema};
 use compactor_sstable::statistics::EncodingStats;
-use compactor_sstable::statistics::header::{HeaderColumn, HeaderType, SerializationHeader};
+use compactor_sstable::statistics::HeaderType;
+use compactor_sstable::statistics::header::{HeaderColumn, SerializationHeader};
 use compactor_sstable::types::{CqlType, Value};
 
 use crate::{Error, Result};

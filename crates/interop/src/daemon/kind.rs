@@ -5,7 +5,8 @@ use std::str::FromStr;
 
 use anyhow::{Context, Result};
 
-use super::tables::WIDE;
+/// The table of wide partitions.
+pub(crate) const WIDE: &str = "wide";
 
 /// A release and what it writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

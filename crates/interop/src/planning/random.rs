@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use compactor_strategy::droppable::DroppableTombstones;
-use compactor_strategy::keys::{KeyEstimate, KeySamples};
+use compactor_strategy::key_estimate::{KeyEstimate, KeySamples};
 use compactor_strategy::options::Options;
 use compactor_strategy::release::Release;
 use compactor_strategy::sstable::{Sstable, SstableId};

@@ -16,6 +16,7 @@ mod values;
 mod wide;
 
 use crate::cassandra::{Mode, Table};
+use crate::view_row::ViewRow;
 
 /// The moment around which everything happens: 2023-11-14T22:13:20Z.
 pub const T0: i64 = 1_700_000_000;
@@ -38,15 +39,6 @@ pub enum Step {
         /// Timestamp in microseconds.
         timestamp: i64,
     },
-}
-
-/// Rows that materialized views write and CQL cannot.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ViewRow {
-    /// A row deletion that newer liveness lifts.
-    Shadowable,
-    /// Liveness that is expired from the start.
-    Expired,
 }
 
 /// The statements whose result is flushed into one SSTable.

@@ -1,6 +1,7 @@
 //! Values and timestamps at the edges, and rows that are only liveness or have none.
 
-use super::{Scenario, T0, ViewRow};
+use super::{Scenario, T0};
+use crate::view_row::ViewRow;
 
 pub(super) fn scenarios() -> Vec<Scenario> {
     vec![

@@ -123,7 +123,7 @@ fn our_choice_is_that_of_6() {
             return;
         };
         our_choice_is_cassandras(&mut cassandra);
-        the_choice_depends_on_ids(&mut cassandra);
+        the_choice_depends_on_ids(&mut cassandra).unwrap_or_else(|e| panic!("{mode}: {e:#}"));
     }
 }
 
@@ -137,7 +137,7 @@ fn our_choice_is_that_of_5() {
 }
 
 /// The same two SSTables under other ids: Cassandra keeps now the one's bytes and now the other's, and so do we.
-fn the_choice_depends_on_ids(cassandra: &mut Cassandra) {
+fn the_choice_depends_on_ids(cassandra: &mut Cassandra) -> Result<()> {
     let scenario = Scenario::new("equal_places_by_id", "one row in two forms")
         .schema("CREATE TABLE $t (k int, c decimal, v int, PRIMARY KEY (k, c))")
         .input(|input| {
@@ -146,15 +146,15 @@ fn the_choice_depends_on_ids(cassandra: &mut Cassandra) {
         .input(|input| {
             input.cql("INSERT INTO $t (k, c, v) VALUES (1, 1.50, 1) USING TIMESTAMP 2");
         });
-    let place = tempfile::tempdir().unwrap();
-    let case = Case::prepare(cassandra, &scenario, place.path()).unwrap();
+    let place = tempfile::tempdir()?;
+    let case = Case::prepare(cassandra, &scenario, place.path())?;
     // Ids count up, and so do the buckets of a set of sixteen, until they begin anew.
     let mut seen = BTreeSet::new();
     for turn in 0..17 {
-        let rows = compare(cassandra, &case).unwrap_or_else(|e| panic!("turn {turn}: {e:#}"));
-        seen.insert(rows);
+        seen.insert(compare(cassandra, &case).with_context(|| format!("turn {turn}"))?);
         // Otherwise a round takes eight ids, and uses two of the buckets.
-        cassandra.dump(&case.table, &case.inputs[0]).unwrap();
+        cassandra.dump(&case.table, &case.inputs[0])?;
     }
-    assert_eq!(seen.len(), 2, "{seen:?}");
+    ensure!(seen.len() == 2, "{seen:?}");
+    Ok(())
 }

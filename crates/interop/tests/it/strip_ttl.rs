@@ -8,7 +8,8 @@ use compactor::NoObserver;
 use compactor_testkit::{Random, campaign};
 use interop::cases::Case;
 use interop::parity::Exception;
-use interop::scenarios::{Input, Scenario, T0, ViewRow};
+use interop::scenarios::{Input, Scenario, T0};
+use interop::view_row::ViewRow;
 use interop::{Cassandra, CompactRequest, Mode, Pipeline, compare, ours};
 
 use crate::support::{self, Expected, Output, five, has_five, modes, server};

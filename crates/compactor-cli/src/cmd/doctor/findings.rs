@@ -3,8 +3,6 @@
 use compactor_io::{BlockDevice, Choice, MountPoint, Probe, ProcessLimit, Support};
 use serde::Serialize;
 
-use super::advice::advice;
-
 /// Everything that was found out about a directory.
 #[derive(Clone, Debug, Serialize)]
 pub struct Findings {
@@ -138,9 +136,9 @@ pub struct Chosen {
 }
 
 impl Findings {
-    /// The findings of a probe, with advice.
+    /// The findings of a probe, without advice.
     pub fn of(probe: Probe) -> Findings {
-        let mut findings = Findings {
+        Findings {
             directory: probe.directory.display().to_string(),
             writable: probe.writable.into(),
             kernel: probe.kernel,
@@ -164,9 +162,7 @@ impl Findings {
                 backend: probe.backend.into(),
             },
             advice: Vec::new(),
-        };
-        findings.advice = advice(&findings);
-        findings
+        }
     }
 }
 

@@ -1,7 +1,8 @@
 use super::*;
 use crate::data::clustering::Kind;
 use crate::statistics::commit_log::CommitLogPosition;
-use crate::statistics::header::{EncodingStats, HeaderType};
+use crate::statistics::header::EncodingStats;
+use crate::statistics::header_type::HeaderType;
 use crate::types::CqlType;
 use crate::version::Version;
 

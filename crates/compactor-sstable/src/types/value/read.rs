@@ -6,8 +6,20 @@ use super::Value;
 use crate::types::elements::{Elements, Item};
 use crate::types::{CqlType, MarshalError, validate};
 
+impl Value {
+    /// Reads a value.
+    ///
+    /// # Errors
+    /// Bytes that are not a value of the type, as [`CqlType::validate`]; or a counter context, which
+    /// holds more than a value.
+    pub fn read(cql_type: &CqlType, bytes: &[u8]) -> Result<Value, MarshalError> {
+        cql_type.validate(bytes)?;
+        read_valid(cql_type, bytes)
+    }
+}
+
 /// The bytes have been validated, so that no part of them is missing.
-pub(super) fn read_valid(cql_type: &CqlType, bytes: &[u8]) -> Result<Value, MarshalError> {
+fn read_valid(cql_type: &CqlType, bytes: &[u8]) -> Result<Value, MarshalError> {
     Ok(match cql_type {
         CqlType::Reversed(base) => return read_valid(base, bytes),
         CqlType::Ascii | CqlType::Utf8 => match std::str::from_utf8(bytes) {

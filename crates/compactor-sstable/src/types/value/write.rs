@@ -2,15 +2,76 @@
 
 use std::net::IpAddr;
 
-use super::Value;
+use super::{PathAndValue, Value};
 use crate::types::{CqlType, MarshalError, UserType};
 use crate::vint;
 
-pub(super) fn write_parts(
-    value: &Value,
-    cql_type: &CqlType,
-    out: &mut Vec<u8>,
-) -> Result<(), MarshalError> {
+impl Value {
+    /// Appends the bytes of the value. Elements of sets and keys of maps are sorted; of equal ones the last
+    /// is kept.
+    ///
+    /// # Errors
+    /// A value that is not of the type. `out` is left in any state then.
+    pub fn write(&self, cql_type: &CqlType, out: &mut Vec<u8>) -> Result<(), MarshalError> {
+        let start = out.len();
+        write_parts(self, cql_type, out)?;
+        // Ranges and characters are validated as in bytes from other sources.
+        cql_type.validate(out.get(start..).unwrap_or_default())
+    }
+
+    /// Paths and values of the cells of a column that is not frozen, ascending and unique by path. Elements
+    /// of a list get the paths that `list_path` returns, which must ascend.
+    ///
+    /// # Errors
+    /// A value that is not of the type, or a type without cells of its own.
+    pub fn cells(
+        &self,
+        cql_type: &CqlType,
+        mut list_path: impl FnMut() -> [u8; 16],
+    ) -> Result<Vec<PathAndValue>, MarshalError> {
+        let mut cells = Vec::new();
+        let mut add = |path: Vec<u8>, value: Option<&Value>, of: &CqlType| {
+            let mut bytes = Vec::new();
+            if let Some(value) = value {
+                value.write(of, &mut bytes)?;
+            }
+            cells.push((path, bytes));
+            Ok::<(), MarshalError>(())
+        };
+        match (cql_type, self) {
+            (CqlType::List { element, .. }, Value::List(values)) => {
+                for value in values {
+                    add(list_path().to_vec(), Some(value), element)?;
+                }
+            }
+            (CqlType::Set { element, .. }, Value::Set(values)) => {
+                let paths = sorted_elements(element, values.iter().map(|value| (value, None)))?;
+                for (path, _) in paths {
+                    add(path, None, &CqlType::Empty)?;
+                }
+            }
+            (CqlType::Map { key, value, .. }, Value::Map(pairs)) => {
+                let pairs = pairs.iter().map(|(key, value)| (key, Some(value)));
+                for (path, element) in sorted_elements(key, pairs)? {
+                    add(path, element, value)?;
+                }
+            }
+            (CqlType::Udt(udt), Value::Udt(fields)) => {
+                refuse_wrong_fields(udt, fields)?;
+                for (index, (name, field)) in (0i16..).zip(&udt.fields) {
+                    let given = fields.iter().find(|(own, _)| own.as_bytes() == name);
+                    if let Some((_, Some(value))) = given {
+                        add(index.to_be_bytes().to_vec(), Some(value), field)?;
+                    }
+                }
+            }
+            (cql_type, value) => return Err(other_type(cql_type, value)),
+        }
+        Ok(cells)
+    }
+}
+
+fn write_parts(value: &Value, cql_type: &CqlType, out: &mut Vec<u8>) -> Result<(), MarshalError> {
     match (cql_type, value) {
         (CqlType::Reversed(base), value) => return write_parts(value, base, out),
         (CqlType::Ascii | CqlType::Utf8, Value::Text(text)) => {
@@ -150,7 +211,7 @@ pub(super) fn write_parts(
 }
 
 #[cold]
-pub(super) fn other_type(cql_type: &CqlType, value: &Value) -> MarshalError {
+fn other_type(cql_type: &CqlType, value: &Value) -> MarshalError {
     MarshalError::new(format!(
         "expected {}, found {}",
         cql_type.cql_name(),
@@ -159,7 +220,7 @@ pub(super) fn other_type(cql_type: &CqlType, value: &Value) -> MarshalError {
 }
 
 /// Refuses fields that the type does not have, or that are set twice.
-pub(super) fn refuse_wrong_fields(
+fn refuse_wrong_fields(
     udt: &UserType,
     fields: &[(String, Option<Value>)],
 ) -> Result<(), MarshalError> {
@@ -182,7 +243,7 @@ pub(super) fn refuse_wrong_fields(
 type Element<'v> = (Vec<u8>, Option<&'v Value>);
 
 /// Bytes of elements or keys, ascending and unique, with the values that belong to them.
-pub(super) fn sorted_elements<'v>(
+fn sorted_elements<'v>(
     element: &CqlType,
     values: impl Iterator<Item = (&'v Value, Option<&'v Value>)>,
 ) -> Result<Vec<Element<'v>>, MarshalError> {

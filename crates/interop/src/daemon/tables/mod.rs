@@ -9,7 +9,7 @@ mod indexes;
 mod shapes;
 mod strategies;
 
-use super::kind::Kind;
+use super::kind::{Kind, WIDE};
 use compactor_testkit::Random;
 
 /// The keyspace of all of them.
@@ -17,9 +17,6 @@ pub(crate) const KEYSPACE: &str = "rig";
 
 /// The table whose later files are compressed with a dictionary.
 pub(crate) const DICTIONARY: &str = "dictionary";
-
-/// The table of wide partitions.
-pub(crate) const WIDE: &str = "wide";
 
 /// The table whose content ends where a chunk does.
 pub(crate) const CHUNK_END: &str = "chunk_end";

@@ -1,0 +1,16 @@
+//! Cancellation by the observer.
+
+use compactor_engine::merge::Observer;
+
+use crate::Error;
+
+/// Fails once the observer has cancelled the work.
+///
+/// # Errors
+/// Cancellation.
+pub(crate) fn check_cancelled(observer: &dyn Observer) -> Result<(), Error> {
+    match observer.is_cancelled() {
+        true => Err(Error::Cancelled),
+        false => Ok(()),
+    }
+}
