@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use compactor::Error;
+use compactor_sstable::descriptor::Descriptor;
 use tempfile::NamedTempFile;
 
 /// Destination of a result. Created before the work, so that a path that cannot be written
@@ -28,9 +29,16 @@ impl ResultFile {
     /// Checks that a file can be created alongside `path`, which is not touched yet.
     ///
     /// # Errors
-    /// If nothing can be written there.
+    /// If nothing can be written there, or if it is a file of an SSTable.
     pub fn create(path: &Path) -> Result<ResultFile, Error> {
         let failed = Error::file("write", path);
+        let existing = path.canonicalize().ok();
+        if existing.is_some_and(|file| Descriptor::parse(&file).is_ok()) {
+            return Err(Error::refused(format!(
+                "{}: a file of an SSTable is not replaced by a report; name another file",
+                path.display()
+            )));
+        }
         let prepared = match path.canonicalize() {
             // A link keeps leading to the file.
             Ok(file) if file.is_file() => temporary(&file).map(|_| (file, To::New)),
@@ -78,6 +86,8 @@ mod tests {
     use super::*;
     use std::fs;
 
+    use compactor::ErrorKind;
+
     fn names(directory: &Path) -> Vec<String> {
         let entries = fs::read_dir(directory).unwrap();
         let mut names: Vec<String> = entries
@@ -115,6 +125,10 @@ mod tests {
         let error = ResultFile::create(&temp.path().join("none/report")).unwrap_err();
         assert!(error.to_string().contains("none/report"), "{error}");
         assert!(ResultFile::create(temp.path()).is_err());
+        let component = temp.path().join("oa-1-big-Data.db");
+        fs::write(&component, "rows").unwrap();
+        let error = ResultFile::create(&component).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Refused, "{error}");
         let device = ResultFile::create(Path::new("/dev/null")).unwrap();
         device.write("gone").unwrap();
         let full = ResultFile::create(Path::new("/dev/full")).unwrap();

@@ -257,6 +257,61 @@ fn a_plan_is_told_and_nothing_written() {
     assert!(!temp.path().join("out").exists());
 }
 
+/// All rows are alive, and expire before the limit: read row by row they are kept, and so they are unread.
+#[test]
+fn a_purge_limit_later_than_the_clock_drops_no_live_sstable() {
+    let temp = TempDir::new().unwrap();
+    let made = [
+        "generate",
+        "--shape",
+        "timeseries",
+        "--rows",
+        "300",
+        "--rows-per-partition",
+        "50",
+        "--ttl",
+        "7d",
+        "--expired",
+        "0",
+        "--sstables",
+        "4",
+        "--now",
+        "1780000000",
+        "--output",
+        "data",
+        "--format",
+        "json",
+    ];
+    let made = json(&compactor(temp.path(), &made));
+    let table = made["table_directory"].as_str().unwrap();
+    let all = [
+        "--now",
+        "1780000000",
+        "--complete",
+        "--format",
+        "json",
+        "--output",
+    ];
+    let of = |command: &[&str], output: &str, limit: &[&str]| {
+        let arguments = [command, &[table], &all, &[output], limit].concat();
+        json(&compactor(temp.path(), &arguments))
+    };
+    let later = ["--gc-before", "4294967293"];
+    let expected = of(&["merge"], "expected", &[])["rows_written"].clone();
+    assert!(expected.as_u64().unwrap() > 0);
+    let merged = of(&["merge"], "merged", &later);
+    assert_eq!(merged["rows_written"], expected, "{merged}");
+    for strategy in ["size-tiered", "leveled", "time-window"] {
+        let compacted = of(&["compact", "--strategy", strategy], strategy, &later);
+        assert_eq!(compacted["purged"], 0, "{compacted}");
+        let mut replacements = compacted["replacements"].as_array().unwrap().iter();
+        assert!(
+            replacements.all(|one| !one["outputs"].as_array().unwrap().is_empty()),
+            "{compacted}"
+        );
+    }
+}
+
 #[test]
 fn nothing_to_do_is_no_failure() {
     let temp = TempDir::new().unwrap();

@@ -121,7 +121,7 @@ fn a_table_is_simulated_from_its_sstables() {
 
 #[test]
 fn bad_options_are_refused_by_name() {
-    let cases: [(&[&str], &str); 24] = [
+    let cases: [(&[&str], &str); 25] = [
         (
             &["leveled:fanout_size=4", "--fanout-size", "5"],
             "fanout_size is set twice, to 4 and 5",
@@ -202,7 +202,11 @@ fn bad_options_are_refused_by_name() {
         ),
         (&["leveled", "--zipf-exponent", "1"], "--distribution zipf"),
         (&["leveled", "--duration", "1s"], "first flush"),
-        (&["leveled", "--sweep", "fanout-size=9..2"], "is no sweep"),
+        (&["leveled", "--sweep", "ttl=1h..5h"], "whole numbers"),
+        (
+            &["leveled", "--sweep", "fanout-size=9..2"],
+            "not be greater than TO",
+        ),
     ];
     for (arguments, words) in cases {
         let out = simulate(arguments);

@@ -206,6 +206,8 @@ impl MergeJob {
         outside.refuse_other_table(&inputs)?;
         let (expired, inputs) = match options.gc_before_s {
             Some(gc_before_s) => {
+                // A node's is never later than its clock. Data that is to expire is alive until then.
+                let gc_before_s = gc_before_s.min(options.now_s);
                 let (mode, strips_ttl) = (options.read_mode, options.strip_ttl);
                 split_off_fully_expired(&io, mode, strips_ttl, inputs, gc_before_s, &outside)?
             }

@@ -45,6 +45,7 @@ pub fn decide_settings(
             newest.compression_info().map(|i| i.params.for_output())
         }
     };
+    let compression = compression.map(|params| params.for_version(version));
     Ok(SstableSettings {
         descriptor: Descriptor::new(
             &options.output_directory,

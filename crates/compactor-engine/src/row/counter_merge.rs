@@ -5,10 +5,10 @@
 //!
 //! Source: `Cells.resolveCounter`, `DeserializationHelper.maybeClearCounterValue`.
 
-use compactor_sstable::Result;
 use compactor_sstable::data::cell::{Cell, Span};
 use compactor_sstable::data::counter::{Context, Merged, merge};
 use compactor_sstable::data::deletion_time::NO_DELETION_TIME;
+use compactor_sstable::{Error, Result};
 
 use crate::row::reconcile::{CellInRow, left_wins};
 
@@ -36,12 +36,19 @@ impl Contexts {
     }
 
     /// Returns `cell` with the last context, from `start` on, as its value.
-    fn made(&self, start: usize, cell: Cell) -> Cell {
-        Cell {
-            value: Span::new(start as u32, (self.bytes.len() - start) as u32),
+    ///
+    /// # Errors
+    /// The contexts of a row are longer than a span can address.
+    fn made(&self, start: usize, cell: Cell) -> Result<Cell> {
+        let Ok(end) = u32::try_from(self.bytes.len()) else {
+            let reason = "more than 4 GiB of counter contexts in one row";
+            return Err(Error::unsupported(reason));
+        };
+        Ok(Cell {
+            value: Span::new(start as u32, end - start as u32),
             version: MERGED_VALUE,
             ..cell
-        }
+        })
     }
 
     /// Returns a cell as it was read, after clearing the local shards marked for it.
@@ -54,7 +61,7 @@ impl Contexts {
             let context = Context::parse(cell.value.of(row))?;
             let start = self.bytes.len();
             if context.should_clear_local() && context.clear_local(&mut self.bytes) {
-                return Ok(self.made(start, *cell));
+                return self.made(start, *cell);
             }
         }
         Ok(*cell)
@@ -112,7 +119,7 @@ impl Contexts {
                 version: right.version,
                 ..*left
             },
-            Merged::New => self.made(start, Cell { timestamp, ..*left }),
+            Merged::New => self.made(start, Cell { timestamp, ..*left })?,
         })
     }
 

@@ -50,9 +50,8 @@ pub struct RowContext<'c> {
     pub is_static: bool,
     /// Active deletion: that of the partition or of the open range tombstone.
     pub active: DeletionTime,
-    /// Number of inputs that have the partition, some of which may have no version of the row. For a static
-    /// row, Cassandra counts every input of the partition, and returns a row unmerged only if there is a
-    /// single one.
+    /// Number of inputs that have the row; of a static row, those that have the partition: Cassandra counts them
+    /// all, and returns a row unmerged only if there is a single one.
     pub inputs: usize,
     /// Sources of the versions, if of cells with equal paths the bytes that Cassandra keeps are to be
     /// written.

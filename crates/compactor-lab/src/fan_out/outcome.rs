@@ -56,7 +56,7 @@ impl FlushRecord {
 
     /// Bytes of the values of all rows.
     pub fn inserted_bytes(&self) -> f64 {
-        (self.flushes * self.rows_per_flush * self.inserted_row_bytes) as f64
+        self.flushes as f64 * self.rows_per_flush as f64 * self.inserted_row_bytes as f64
     }
 }
 

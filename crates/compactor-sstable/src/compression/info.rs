@@ -53,6 +53,20 @@ impl CompressionParams {
         }
     }
 
+    /// Returns the parameters for an SSTable of a version. Releases before 6.0 do not have
+    /// `ZstdDictionaryCompressor`; without a dictionary its chunks are those of `ZstdCompressor`.
+    #[must_use]
+    pub fn for_version(mut self, version: Version) -> CompressionParams {
+        let has_class = matches!(version, Version::Pa | Version::Ea);
+        if let Some(package) = self.compressor.strip_suffix("ZstdDictionaryCompressor")
+            && !has_class
+        {
+            self.compressor = format!("{package}ZstdCompressor");
+            self.options.retain(|(name, _)| name == "compression_level");
+        }
+        self
+    }
+
     /// Returns the parameters for another file: without `crc_check_chance`, which concerns reading. It is
     /// among the options of old files, and Cassandra 6 refuses it there
     /// (`CompressionParams.createCompressor`).

@@ -20,6 +20,10 @@ use crate::error::{Error, Result};
 use crate::types::{ClusteringOrder, CqlType};
 use crate::vint;
 
+/// Greatest length of a row's clustering, far above what CQL can write: positions in a row with a body of the greatest
+/// length fit 32 bits.
+const MAX_CLUSTERING_LEN: usize = 1 << 30;
+
 /// Kind of a clustering prefix, by Cassandra's ordinals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
@@ -298,7 +302,7 @@ impl ClusteringComparator {
                     if end > bytes.len() {
                         return Err(Stop::Incomplete);
                     }
-                    if end > u32::MAX as usize {
+                    if end > MAX_CLUSTERING_LEN {
                         return Err(too_long(*pos, end as u64));
                     }
                     spans.push(ValueSpan {

@@ -230,7 +230,8 @@ pub fn merge(left: &Context<'_>, right: &Context<'_>, out: &mut Vec<u8>) -> Merg
         };
         if let Some(element) = element {
             out.extend_from_slice(&element.to_be_bytes());
-            elements += 1;
+            // As Java's cast to short.
+            elements = elements.wrapping_add(1);
         }
         index = index.wrapping_add(1);
     });

@@ -97,9 +97,10 @@ impl RowFrame {
         RowFrame { size_at, size_len }
     }
 
-    /// Writes the body size, and moves the body if the assumed length of the vint was wrong.
+    /// Writes the body size, and moves the body if the assumed length of the vint was wrong. Returns the size, which
+    /// readers accept up to [`MAX_BODY_LEN`](crate::data::parse::MAX_BODY_LEN).
     #[inline]
-    pub fn end(self, out: &mut Vec<u8>) {
+    pub fn end(self, out: &mut Vec<u8>) -> u64 {
         let body_at = self.size_at + self.size_len;
         let body_size = (out.len() - body_at) as u64;
         let size_len = vint::unsigned_len(body_size);
@@ -108,10 +109,11 @@ impl RowFrame {
         }
         if size_len == 1 {
             out[self.size_at] = body_size as u8;
-            return;
+            return body_size;
         }
         let (encoded, len) = vint::encode(body_size);
         out[self.size_at..self.size_at + len].copy_from_slice(&encoded[..len]);
+        body_size
     }
 
     #[cold]
@@ -439,7 +441,7 @@ impl Layout {
         };
         let frame = RowFrame::begin(out, &shape, &[], 0, 2);
         write_subset(out, self.static_columns.len(), &ColumnSet::default());
-        frame.end(out);
+        let _ = frame.end(out);
     }
 
     /// Appends a range tombstone marker. `bound` is its serialized `u8 kind | u16 count | values`.

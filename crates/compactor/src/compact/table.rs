@@ -86,8 +86,9 @@ impl TableState {
             planner: None,
             params,
             node: Node {
-                gc_grace_s: (merges.gc_before_s)
-                    .map_or(0, |gc_before_s| merges.now_s.saturating_sub(gc_before_s)),
+                gc_grace_s: (merges.gc_before_s).map_or(0, |gc_before_s| {
+                    merges.now_s.saturating_sub(gc_before_s).max(0)
+                }),
                 // Then nothing is gained by a compaction for tombstones. Without its TTL nothing has expired.
                 never_purges_tombstones: !merges.may_purge() || merges.strip_ttl,
                 ..Node::default()

@@ -69,6 +69,18 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         let reason = "results of two experiments cannot be compared; show each kind by itself";
         return Err(Error::invalid(reason).into());
     }
+    for path in args.svg.iter().chain(&args.html) {
+        let named = path.canonicalize().ok();
+        let mut results = args
+            .results
+            .iter()
+            .filter_map(|path| path.canonicalize().ok());
+        if named.is_some_and(|named| results.any(|result| result == named)) {
+            let path = path.display();
+            let reason = format!("{path} is the result that is shown; name another file");
+            return Err(Error::refused(reason).into());
+        }
+    }
     let document = Report::document(&reports);
     if let Some(path) = &args.svg {
         let [

@@ -26,10 +26,18 @@ impl FromStr for Sweep {
             None => values.split(',').map(str::to_owned).collect(),
             Some((from, to)) => {
                 let (to, step) = to.split_once('/').unwrap_or((to, "1"));
-                let number = |text: &str| text.parse::<u32>().map_err(|_| bad());
+                let number = |number: &str| {
+                    number.parse::<u32>().map_err(|_| {
+                        format!(
+                            "{text:?}: FROM..TO/STEP are whole numbers without a unit; write {name}=A,B,C"
+                        )
+                    })
+                };
                 let (from, to, step) = (number(from)?, number(to)?, number(step)?);
                 if from > to || step == 0 {
-                    return Err(bad());
+                    return Err(format!(
+                        "{text:?}: FROM must not be greater than TO, and STEP not 0"
+                    ));
                 }
                 let values = (from..=to).step_by(step as usize);
                 values

@@ -5,11 +5,12 @@ use compactor_sstable::data::columns::write_subset;
 use compactor_sstable::data::counter::Context;
 use compactor_sstable::data::deletion_time::NO_DELETION_TIME;
 use compactor_sstable::data::encode::{RowFrame, RowShape};
+use compactor_sstable::data::parse::MAX_BODY_LEN;
 use compactor_sstable::data::plain_row::PlainRow;
 use compactor_sstable::statistics::MetadataCollector;
 
 use super::{Name, PartitionWriter};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::row::counter_merge::MERGED_VALUE;
 use crate::row::merged_row::MergedRow;
 use crate::row::purge::{PurgeOutcome, Purger};
@@ -20,7 +21,7 @@ impl<O: PartitionSink> PartitionWriter<O> {
     /// the bytes that contain the paths and values of a version's cells.
     ///
     /// # Errors
-    /// Those of a full block.
+    /// Those of a full block, or a row that is longer than readers accept.
     #[inline]
     pub fn add_row<'r>(
         &mut self,
@@ -85,7 +86,10 @@ impl<O: PartitionSink> PartitionWriter<O> {
                 columns_set += u64::from(!cells.is_empty());
             }
         }
-        frame.end(out);
+        let body_len = frame.end(out);
+        if body_len > MAX_BODY_LEN {
+            return Err(self.too_long(body_len));
+        }
         collector.add_row(columns_set);
         if is_static {
             self.static_is_empty = false;
@@ -94,6 +98,16 @@ impl<O: PartitionSink> PartitionWriter<O> {
         }
         let clustering_at = begin + 1 + usize::from(shape.flags().1.is_some());
         self.end_unfiltered(begin, Name::of_row(clustering_at, clustering.len()))
+    }
+
+    /// Cassandra's compaction fails as well (`DataOutputBuffer`).
+    #[cold]
+    fn too_long(&self, body_len: u64) -> Error {
+        Error::refused(format!(
+            "a row of the partition with key {} has {body_len} bytes when it is merged, and SSTables can hold \
+             rows of {MAX_BODY_LEN} bytes; leave one of its SSTables out",
+            crate::read::hex::hex(&self.key)
+        ))
     }
 
     /// Writes a plain row of an SSTable with the output's columns unchanged, except for its times. Returns
