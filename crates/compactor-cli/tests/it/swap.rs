@@ -309,6 +309,16 @@ fn a_running_node_is_refused() {
 }
 
 #[test]
+fn another_file_where_an_input_goes_is_refused() {
+    let table = Table::new();
+    table.merge(&table.snapshot(), &["--complete"]);
+    let inputs = table.temp.path().join("inputs");
+    fs::create_dir(&inputs).unwrap();
+    fs::write(inputs.join("oa-1-big-Filter.db"), "mine").unwrap();
+    table.refused(4, "there is another file of this name");
+}
+
+#[test]
 fn a_transaction_under_way_is_refused() {
     let table = Table::new();
     table.merge(&table.snapshot(), &["--complete"]);

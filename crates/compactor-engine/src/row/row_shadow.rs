@@ -152,7 +152,7 @@ impl<'c> CellShadow<'c> {
             return false;
         }
         let over = self.shadowing_simple(index);
-        over.is_none_or(|over| is_newer(cell, over))
+        over.is_none_or(|over| first_wins(cell, over))
     }
 
     /// Whether a counter remains. `contexts` are those of the merged row.
@@ -230,15 +230,10 @@ impl ComplexShadow<'_> {
             column.cql_type.compare_paths(over.path.of(over_row), path)
         });
         match at.ok().and_then(|at| cells.get(at)) {
-            Some(over) => is_newer((cell, row), above.in_row(over)),
+            Some(over) => first_wins((cell, row), above.in_row(over)),
             None => true,
         }
     }
-}
-
-/// Of two equal cells the one in the merged row remains, whatever the bytes of their paths.
-fn is_newer(cell: CellInRow<'_>, over: CellInRow<'_>) -> bool {
-    first_wins(cell, over)
 }
 
 impl MergedRow {

@@ -470,6 +470,18 @@ fn inputs_directory(named: &Path, table: &Path, inputs: &[OldSstable]) -> Result
                 named.display()
             )));
         }
+        // As `Placement::Keeping` decides when the inputs are moved there.
+        let mut files = inputs.iter().flat_map(|old| &old.files);
+        if let Some(input) = files.find(|file| file.name == name) {
+            let there = FileIdentity::of(&path).map_err(Error::file("look up", &path))?;
+            let of = |file: &FileIdentity| (file.bytes, file.modified_ns);
+            if !input.identity.is_same_file(&there) && of(&input.identity) != of(&there) {
+                return Err(Error::refused(format!(
+                    "{}: there is another file of this name. Choose an empty directory",
+                    path.display()
+                )));
+            }
+        }
     }
     Ok(directory)
 }

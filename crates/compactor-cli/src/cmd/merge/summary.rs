@@ -167,7 +167,11 @@ fn report(report: &MergeReport) -> anyhow::Result<String> {
         "I/O",
         format!(
             "read {}, written {}, backend {}",
-            r.io.read_mode,
+            if r.io.read_mode.is_empty() {
+                "nothing"
+            } else {
+                &r.io.read_mode
+            },
             r.io.write_mode.as_deref().unwrap_or("nothing"),
             r.io.backend
         ),

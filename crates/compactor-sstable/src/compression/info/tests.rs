@@ -212,3 +212,25 @@ proptest::proptest! {
         }
     }
 }
+
+/// A class that only 6.0 has is named in its versions alone, and its own options go with it.
+#[test]
+fn older_versions_name_no_dictionary_compressor() {
+    let mut params = CompressionParams::new(Codec::Zstd { level: 5 }, 16 << 10);
+    params.compressor = "ZstdDictionaryCompressor".to_owned();
+    let training = (
+        "training_max_total_sample_size".to_owned(),
+        "10MiB".to_owned(),
+    );
+    params.options.push(training);
+    for version in [Version::Pa, Version::Ea] {
+        assert_eq!(params.clone().for_version(version), params);
+    }
+    for version in [Version::Nb, Version::Oa, Version::Da] {
+        let older = params.clone().for_version(version);
+        assert_eq!(
+            older,
+            CompressionParams::new(Codec::Zstd { level: 5 }, 16 << 10)
+        );
+    }
+}
