@@ -33,7 +33,7 @@ pub struct Args {
     inputs: Vec<PathBuf>,
 
     /// Print only the partition with this key, written as sstabledump and `compactor scrub` print it, or
-    /// its bytes as 0x and hexadecimal digits. A ':' within a part of a composite key is written '\\:'. May be
+    /// its bytes as 0x and hexadecimal digits. A ':' within a part of a composite key is written '\:'. May be
     /// repeated.
     #[arg(short = 'k', long = "key", value_name = "KEY")]
     keys: Vec<String>,

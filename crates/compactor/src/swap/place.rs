@@ -87,15 +87,10 @@ impl Placing<'_> {
     fn is_there(&self, from: &Path, to: &Path) -> Result<bool> {
         let of = |path: &Path| FileIdentity::of(path).map_err(Error::file("look up", path));
         let (wanted, there) = (of(from)?, of(to)?);
-        let is_copy = (wanted.bytes, wanted.modified_ns) == (there.bytes, there.modified_ns);
-        if matches!(self.placement, Placement::Keeping) && (wanted.is_same_file(&there) || is_copy)
-        {
-            return Ok(false);
+        match matches!(self.placement, Placement::Keeping) {
+            true => refuse_another(&wanted, &there, to).map(|()| false),
+            false => Err(another(to)),
         }
-        Err(Error::refused(format!(
-            "{}: there is another file of this name. Choose an empty directory",
-            to.display()
-        )))
     }
 
     fn copy(&self, from: &Path, to: &Path) -> Result<()> {
@@ -145,6 +140,25 @@ impl Placing<'_> {
         });
         result.map_err(Error::file("set owner and mode of", to))
     }
+}
+
+/// Refuses a file that is at `to` instead of the one to be placed or kept there, or a copy of it.
+///
+/// # Errors
+/// Another file.
+pub(super) fn refuse_another(wanted: &FileIdentity, there: &FileIdentity, to: &Path) -> Result<()> {
+    let of = |file: &FileIdentity| (file.bytes, file.modified_ns);
+    match wanted.is_same_file(there) || of(wanted) == of(there) {
+        true => Ok(()),
+        false => Err(another(to)),
+    }
+}
+
+fn another(to: &Path) -> Error {
+    Error::refused(format!(
+        "{}: there is another file of this name. Choose an empty directory",
+        to.display()
+    ))
 }
 
 #[cfg(test)]

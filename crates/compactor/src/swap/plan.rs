@@ -11,7 +11,7 @@ use compactor_sstable::{Component, Version};
 use super::index_advice::index_advice;
 use super::new_names::{entries, new_names};
 use super::outputs::Source;
-use super::place::Owner;
+use super::place::{Owner, refuse_another};
 use super::unfinished::{Note, NotedFile, NotedOutput};
 use super::update_time::update_time_ms;
 use super::{SwapReport, SwapRequest, SwapState, SwappedOutput, refuse_node};
@@ -470,17 +470,11 @@ fn inputs_directory(named: &Path, table: &Path, inputs: &[OldSstable]) -> Result
                 named.display()
             )));
         }
-        // As `Placement::Keeping` decides when the inputs are moved there.
+        // As when the inputs are moved there.
         let mut files = inputs.iter().flat_map(|old| &old.files);
         if let Some(input) = files.find(|file| file.name == name) {
             let there = FileIdentity::of(&path).map_err(Error::file("look up", &path))?;
-            let of = |file: &FileIdentity| (file.bytes, file.modified_ns);
-            if !input.identity.is_same_file(&there) && of(&input.identity) != of(&there) {
-                return Err(Error::refused(format!(
-                    "{}: there is another file of this name. Choose an empty directory",
-                    path.display()
-                )));
-            }
+            refuse_another(&input.identity, &there, &path)?;
         }
     }
     Ok(directory)
