@@ -68,7 +68,7 @@ impl OutputSettings {
                 next_id(layout.directory(), &[], &[])?,
             ),
             compression: match request.compression {
-                OutputCompression::Params(params) => Some(params),
+                OutputCompression::Params(params) => Some(params.for_version(version)),
                 OutputCompression::None => None,
                 OutputCompression::AsNewestInput => {
                     Some(CompressionParams::new(Codec::Lz4, DEFAULT_CHUNK_LENGTH))

@@ -693,3 +693,28 @@ fn list_elements_of_two_writers_are_joined() {
         "{rows:?}"
     );
 }
+
+/// The default version is nb, whose releases do not have the compressor of this schema.
+#[test]
+fn a_compressor_of_a_later_release_is_not_named() {
+    let temp = tempfile::tempdir().unwrap();
+    let schema = "CREATE TABLE ks.t (k int PRIMARY KEY, v text)
+        WITH compression = {'class': 'ZstdDictionaryCompressor'};";
+    let mut writer = SstableWriter::new(schema)
+        .unwrap()
+        .open(temp.path())
+        .unwrap();
+    writer
+        .add_row([("k", Value::from(1)), ("v", "x".into())])
+        .unwrap();
+    writer.finish().unwrap();
+    let directory = temp.path().join("ks/t");
+    assert_eq!(dumps(&directory).len(), 1);
+    let table = Table::open(&directory).unwrap();
+    let data = table.sstables()[0].to_str().unwrap();
+    let info = std::fs::read(data.replace("Data.db", "CompressionInfo.db")).unwrap();
+    assert!(
+        info.windows(16).any(|part| part == b"\0\x0eZstdCompressor"),
+        "{info:x?}"
+    );
+}
