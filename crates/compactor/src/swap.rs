@@ -137,10 +137,12 @@ pub fn plan_swap(request: &SwapRequest) -> Result<SwapReport> {
         ));
         return Ok(report);
     }
-    match done_before(request, &table)? {
-        Some(note) => Ok(note.report(&table, SwapState::AlreadyDone)),
-        None => Ok(Plan::make(request, &table)?.report(SwapState::Planned)),
-    }
+    let Some(note) = done_before(request, &table)? else {
+        return Ok(Plan::make(request, &table)?.report(SwapState::Planned));
+    };
+    let mut report = note.report(&table, SwapState::AlreadyDone);
+    note_other_directory(&mut report, request);
+    Ok(report)
 }
 
 /// Replaces the inputs of a run by its outputs. `reached` is called after each step; its error before
@@ -163,6 +165,7 @@ pub fn swap(
         if unfinished.is_committed() {
             unfinished.finish(&table, reached)?;
             let mut report = unfinished.report(&table, SwapState::Finished);
+            note_other_directory(&mut report, request);
             report.notes.extend(processes);
             report.notes.extend(unfinished.remove_sources());
             return Ok(report);
@@ -171,6 +174,7 @@ pub fn swap(
     }
     if let Some(note) = done_before(request, &table)? {
         let mut report = note.report(&table, SwapState::AlreadyDone);
+        note_other_directory(&mut report, request);
         report.notes.extend(note.remove_sources());
         return Ok(report);
     }
@@ -179,6 +183,19 @@ pub fn swap(
     let mut report = plan.report(SwapState::Done);
     report.notes.extend(note.remove_sources());
     Ok(report)
+}
+
+/// Adds a note if the inputs of an earlier swap are in another directory than the request names.
+fn note_other_directory(report: &mut SwapReport, request: &SwapRequest) {
+    let resolved = |path: &Path| path.canonicalize().or_else(|_| std::path::absolute(path));
+    let (kept, named) = (&report.inputs_directory, &request.inputs_to);
+    if resolved(kept).ok() != resolved(named).ok() {
+        report.notes.push(format!(
+            "the first run of this swap moved the inputs to {}; --inputs-to {} is not used",
+            kept.display(),
+            named.display()
+        ));
+    }
 }
 
 /// The request with the directory that has the run's record.

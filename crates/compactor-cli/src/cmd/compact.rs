@@ -175,6 +175,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let result = opened.run(&mut progress);
     progress.finish();
     let (Compacted { report, error }, next_steps) = result?;
+    let writes = match report.outputs.is_empty() {
+        true => Writes::Rewritten,
+        false => Writes::InParts,
+    };
     // Every compaction alongside an unreadable SSTable fails for the same reason.
     let mut told = BTreeSet::new();
     for failed in &report.failed {
@@ -187,12 +191,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             .as_ref()
             .filter(|error| error.to_string() == failed.error);
         if let (Some(error), None) = (first, &failed.unreadable_overlapping) {
-            error_report::say_remedy(error, Writes::InParts);
+            error_report::say_remedy(error, writes);
         }
     }
     if let (Some(error), [], false) = (&error, &report.failed[..], report.interrupted) {
         say(format_args!("compactor: {error}"));
-        error_report::say_remedy(error, Writes::InParts);
+        error_report::say_remedy(error, writes);
     }
     if report
         .failed

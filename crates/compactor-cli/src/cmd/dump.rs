@@ -34,7 +34,7 @@ pub struct Args {
 
     /// Print only the partition with this key, written as sstabledump and `compactor scrub` print it, or
     /// its bytes as 0x and hexadecimal digits. A ':' within a part of a composite key is written '\:'. May be
-    /// repeated.
+    /// repeated. The exit code is 1 if no SSTable has one of the keys.
     #[arg(short = 'k', long = "key", value_name = "KEY")]
     keys: Vec<String>,
 
@@ -104,12 +104,16 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             Err(error) => return Err(error.into()),
         }
     }
-    for key in missing.unwrap_or_default() {
+    let missing = missing.unwrap_or_default();
+    for key in &missing {
         say(format_args!(
             "compactor: no partition with key {key:?}; --enumerate-keys lists the keys"
         ));
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(match missing.is_empty() {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    })
 }
 
 /// Returns the SSTables given by `paths`. A `Data.db` is accepted whatever other files are in its directory, since it

@@ -8,6 +8,7 @@ mod sweep;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::{Args as _, Parser};
 use compactor::{Error, Table};
 use compactor_io::raise_open_files_limit;
 use compactor_lab::report::simulation::{Run, document};
@@ -62,8 +63,7 @@ pub struct Args {
     compare: Vec<Choices>,
 
     /// Several values of an option: --sweep fanout-size=2..16, --sweep flush-size=64MiB,256MiB. Any option of the
-    /// strategy, or one of ingest, updates, deletes, ttl, gc-grace-seconds, flush-size, compression-ratio,
-    /// compaction-throughput and concurrent-compactors.
+    /// strategy, of the table, its writes or its node.
     #[arg(
         long,
         value_name = "NAME=FROM..TO[/STEP]|A,B,C",
@@ -101,15 +101,9 @@ struct Runs<'a> {
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let page = args.html.as_deref().map(ResultFile::create).transpose()?;
     let (initial, left_out) = initial(&args)?;
-    let choices: Vec<Choice> = args
-        .strategy
-        .iter()
-        .chain(args.compare.iter().flat_map(|choices| &choices.0))
-        .cloned()
-        .collect();
     let plans = match &args.sweep {
-        None => compared(&args, choices)?,
-        Some(sweep) => swept(&args, &choices, sweep)?,
+        None => compared(&args)?,
+        Some(sweep) => swept(sweep)?,
     };
     let is_one = plans.len() == 1;
     let refused = |name: &str, error: SetupError| match is_one {
@@ -166,7 +160,9 @@ struct Plan {
 }
 
 /// Each strategy with the options that it has.
-fn compared(args: &Args, mut choices: Vec<Choice>) -> Result<Vec<Plan>, Error> {
+fn compared(args: &Args) -> Result<Vec<Plan>, Error> {
+    let compared = args.compare.iter().flat_map(|choices| &choices.0);
+    let mut choices: Vec<Choice> = args.strategy.iter().chain(compared).cloned().collect();
     args.flags.apply(&mut choices)?;
     let plans = choices.iter().map(|choice| {
         let strategy = strategies::params(choice, args.flags.release())?;
@@ -179,30 +175,49 @@ fn compared(args: &Args, mut choices: Vec<Choice>) -> Result<Vec<Plan>, Error> {
     plans.collect()
 }
 
-/// A strategy with each value of an option.
-fn swept(args: &Args, choices: &[Choice], sweep: &Sweep) -> Result<Vec<Plan>, Error> {
-    let mut choices = choices.to_vec();
-    args.flags.apply(&mut choices)?;
-    let [choice] = &choices[..] else {
-        return Err(Error::invalid("--sweep needs one strategy"));
-    };
+/// The options of this command, for parsing them once more.
+#[derive(clap::Parser)]
+#[command(no_binary_name = true)]
+struct Again {
+    #[command(flatten)]
+    args: Args,
+}
+
+/// A strategy with each value of an option: the command as it was given, with that option in addition.
+fn swept(sweep: &Sweep) -> Result<Vec<Plan>, Error> {
+    let Sweep { name, values } = sweep;
+    let options = StrategyFlags::augment_args(TableFlags::augment_args(clap::Command::new("")));
+    let mut options = options.get_arguments();
+    let is_option = options.any(|option| option.get_long() == Some(name));
     let plan = |value: &String| -> Result<Plan, Error> {
-        let mut choice = choice.clone();
-        let mut table = args.table.clone();
-        if !table.sweep(&sweep.name, value)? {
-            strategies::set(&mut choice, &sweep.name, value)?;
-        }
-        let strategy = strategies::params(&choice, args.flags.release())?;
+        let invalid = |reason: &str| Error::invalid(format!("{name} {value}: {reason}"));
+        let option = match is_option {
+            true => format!("--{name}={value}"),
+            false => format!("--strategy-option={}={value}", name.replace('-', "_")),
+        };
+        let again = [option.into()]
+            .into_iter()
+            .chain(std::env::args_os().skip(2));
+        let args = Again::try_parse_from(again).map_err(|error| {
+            let text = error.to_string();
+            let line = text.lines().next().unwrap_or_default();
+            match error.kind() {
+                clap::error::ErrorKind::ArgumentConflict => {
+                    Error::invalid(format!("--{name} and --sweep {name}: name one of them"))
+                }
+                _ => invalid(line.trim_start_matches("error: ")),
+            }
+        })?;
+        let plans = compared(&args.args).map_err(|error| invalid(&error.to_string()))?;
+        let [plan] = <[Plan; 1]>::try_from(plans)
+            .map_err(|_| Error::invalid("--sweep needs one strategy"))?;
         Ok(Plan {
-            name: format!("{} {value}", sweep.name),
+            name: format!("{name} {value}"),
             value: value.parse().ok(),
-            setup: table.setup(strategy)?,
+            ..plan
         })
     };
-    let named = |value: &String| {
-        plan(value).map_err(|error| Error::invalid(format!("{} {value}: {error}", sweep.name)))
-    };
-    sweep.values.iter().map(named).collect()
+    values.iter().map(plan).collect()
 }
 
 /// SSTables of --from, and the number of those that cannot be read.

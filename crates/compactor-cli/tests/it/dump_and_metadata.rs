@@ -69,7 +69,8 @@ fn a_key_that_is_nowhere_is_named() {
         &["dump", "-k", "a:1:", "-k", "1", "-k", "nowhere"],
         &[&one, &other],
     );
-    assert_eq!(stdout(&output).lines().count(), 2);
+    assert_eq!(output.stdout.split(|byte| *byte == b'\n').count(), 3);
+    assert_eq!(output.status.code(), Some(1));
     let messages = stderr(&output);
     assert!(
         messages.contains(r#"no partition with key "nowhere""#),

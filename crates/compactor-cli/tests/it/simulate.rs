@@ -86,6 +86,8 @@ fn an_option_is_swept() {
     let flushes = sweep("flush-size=64MiB,256MiB");
     assert_eq!(flushes["runs"][1]["name"], "flush-size 256MiB");
     assert_ne!(flushes["runs"][0]["sstables"], Value::Null);
+    let others = sweep("tombstone-threshold=0.2,0.4");
+    assert_eq!(others["runs"][0]["name"], "tombstone-threshold 0.2");
 }
 
 #[test]
@@ -121,7 +123,7 @@ fn a_table_is_simulated_from_its_sstables() {
 
 #[test]
 fn bad_options_are_refused_by_name() {
-    let cases: [(&[&str], &str); 25] = [
+    let cases: [(&[&str], &str); 27] = [
         (
             &["leveled:fanout_size=4", "--fanout-size", "5"],
             "fanout_size is set twice, to 4 and 5",
@@ -134,6 +136,10 @@ fn bad_options_are_refused_by_name() {
                 "--sweep",
                 "fanout_size=2..4",
             ],
+            "--fanout-size and --sweep fanout-size",
+        ),
+        (
+            &["leveled:fanout_size=4", "--sweep", "fanout-size=2,3"],
             "fanout_size is set twice",
         ),
         (
@@ -141,8 +147,12 @@ fn bad_options_are_refused_by_name() {
             "--ttl and --sweep ttl",
         ),
         (
-            &["leveled", "--ingest", "2MiB/s", "--sweep", "ingest=1MiB/s"],
+            &["leveled", "--ingest", "1MiB/s", "--sweep", "ingest=1MiB/s"],
             "--ingest and --sweep ingest",
+        ),
+        (
+            &["leveled", "--sweep", "updates=0,x"],
+            "updates x: invalid value 'x' for '--updates <PART>'",
         ),
         (
             &["leveled", "--sweep", "updates=0,1"],

@@ -172,8 +172,15 @@ fn a_snapshot_is_merged_and_swapped_in() {
 
     let again = stdout(&table.swap(&[]));
     assert!(
-        again.starts_with("already swapped: 2 SSTables for 1"),
+        again.starts_with("already swapped: 2 SSTables for 1") && !again.contains("not used"),
         "{again}"
+    );
+    let into = directory.to_str().unwrap();
+    let arguments = ["out", "--into", into, "--inputs-to", "elsewhere"];
+    let elsewhere = stdout(&table.run("swap", &arguments));
+    assert!(
+        elsewhere.contains("--inputs-to elsewhere is not used"),
+        "{elsewhere}"
     );
 }
 

@@ -341,11 +341,13 @@ impl Budget {
             } else {
                 ("the number of files that may be open", "raise that limit")
             };
+            let enough = match room.saturating_sub(MIN_CONCURRENT_INPUTS) {
+                0 => "is not enough for any of them".to_owned(),
+                most => format!("is enough for only {most} of them"),
+            };
             return Err(Error::InvalidInput(format!(
                 "{sources} overlapping SSTables that provide tombstones must be read at the same time, but \
-                 {what} is enough for only {} of them in addition to the inputs: {remedy}, or merge without \
-                 them",
-                room.saturating_sub(MIN_CONCURRENT_INPUTS)
+                 {what} {enough} in addition to the inputs: {remedy}, or merge without them"
             )));
         }
         Ok(room.saturating_sub(sources).max(MIN_CONCURRENT_INPUTS))

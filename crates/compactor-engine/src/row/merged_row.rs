@@ -38,7 +38,7 @@ pub struct ComplexColumn {
     pub index: u32,
     /// Deletion of the column.
     pub deletion: DeletionTime,
-    /// Version that it was read from, if only one has the column.
+    /// Version that a part of the column was read from; 0 once the parts are merged.
     pub(super) version: u32,
     /// Range of its cells in those of the row.
     pub(super) first: u32,

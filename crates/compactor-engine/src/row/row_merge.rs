@@ -14,7 +14,8 @@
 //! 7. Cells shadowed by overlapping SSTables are removed ([`row_shadow`](crate::row::row_shadow)).
 //! 8. Each item is purged; a row with nothing left is not written.
 //!
-//! Nothing is allocated per row: cells are offsets, and their lists are reused.
+//! Nothing is allocated per row: cells are offsets, and their lists are reused. Rows that have columns of which the
+//! order of visits matters are the exception (`visits.rs`).
 //!
 //! Source: `Row.Merger`, `Row.Merger.ColumnDataReducer`, `BTreeRow.purge`.
 
@@ -132,12 +133,6 @@ impl ColumnsOfKind {
             .copied()
             .unwrap_or_default()
     }
-
-    /// Sources of the versions, if they matter for these columns.
-    #[inline(always)]
-    fn visits<'c>(&self, context: &RowContext<'c>) -> Option<Visits<'c>> {
-        context.visits.filter(|_| self.has_several_path_encodings)
-    }
 }
 
 impl RowMerger {
@@ -218,7 +213,10 @@ impl RowMerger {
             }
             _ => newest(starts, context.active, row),
         };
-        let has_visits = !is_single && kind.visits(context).is_some();
+        let visits = context
+            .visits
+            .filter(|_| !is_single && kind.has_several_path_encodings);
+        let has_visits = visits.is_some();
         let mut error = None;
         let mut sink = VersionSink {
             slots: &mut row.slots,
@@ -254,7 +252,7 @@ impl RowMerger {
             if is_single {
                 parts.take_as_read(row);
             } else {
-                parts.merge_paths(row, versions, columns, active, kind.visits(context));
+                parts.merge_paths(row, versions, columns, active, visits);
             }
         }
         if let Some(shadow) = context.shadow {

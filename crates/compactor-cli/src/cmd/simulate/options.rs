@@ -1,10 +1,7 @@
 //! Options of the table, its writes and its node.
 
-use std::fmt::Display;
 use std::ops::RangeInclusive;
-use std::str::FromStr;
 
-use clap::Parser;
 use compactor::Error;
 use compactor_lab::report::document::Facts;
 use compactor_simulate::{Distribution, Setup, Workload};
@@ -129,23 +126,6 @@ pub(super) struct TableFlags {
     seed: u64,
 }
 
-/// Sets an option to a value of `--sweep`.
-fn set<T: PartialEq>(name: &str, option: &mut T, default: T, value: T) -> Result<(), Error> {
-    if *option != default {
-        let twice = format!("--{name} and --sweep {name}: name one of them");
-        return Err(Error::invalid(twice));
-    }
-    *option = value;
-    Ok(())
-}
-
-/// The options as they are when none is named.
-#[derive(clap::Parser)]
-struct Defaults {
-    #[command(flatten)]
-    table: TableFlags,
-}
-
 /// A rate, or no limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Throughput(Option<ByteRate>);
@@ -202,72 +182,6 @@ impl TableFlags {
         }
     }
 
-    /// Sets an option by its name, and returns whether it is one of these.
-    ///
-    /// # Errors
-    /// A value out of range, or an option that has another value than its default already.
-    pub(super) fn sweep(&mut self, name: &str, value: &str) -> Result<bool, Error> {
-        let default = Defaults::parse_from([""]).table;
-        match name {
-            "ingest" => set(
-                name,
-                &mut self.ingest,
-                default.ingest,
-                swept(name, value, RATE)?,
-            ),
-            "updates" => set(
-                name,
-                &mut self.updates,
-                default.updates,
-                swept(name, value, PART)?,
-            ),
-            "deletes" => set(
-                name,
-                &mut self.deletes,
-                default.deletes,
-                swept(name, value, PART)?,
-            ),
-            "ttl" => set(
-                name,
-                &mut self.ttl,
-                default.ttl,
-                Some(swept(name, value, TTL)?),
-            ),
-            "gc-grace-seconds" => set(
-                name,
-                &mut self.gc_grace_seconds,
-                default.gc_grace_seconds,
-                swept(name, value, GC_GRACE_SECONDS)?,
-            ),
-            "flush-size" => set(
-                name,
-                &mut self.flush_size,
-                default.flush_size,
-                swept(name, value, FLUSH)?,
-            ),
-            "compression-ratio" => set(
-                name,
-                &mut self.compression_ratio,
-                default.compression_ratio,
-                swept(name, value, RATIO)?,
-            ),
-            "concurrent-compactors" => set(
-                name,
-                &mut self.concurrent_compactors,
-                default.concurrent_compactors,
-                swept(name, value, COMPACTORS)?,
-            ),
-            "compaction-throughput" => {
-                let rate = throughput(value)
-                    .map_err(|reason| Error::invalid(format!("--{name} {value}: {reason}")))?;
-                let default = default.compaction_throughput;
-                set(name, &mut self.compaction_throughput, default, rate)
-            }
-            _ => return Ok(false),
-        }
-        .map(|()| true)
-    }
-
     /// The workload without the option that is varied, for a report.
     pub(super) fn facts(&self, varied: Option<&str>) -> Facts {
         let throughput = self.compaction_throughput.0;
@@ -318,11 +232,4 @@ impl TableFlags {
 
 fn percent(part: f64) -> String {
     format!("{:.0}%", 100.0 * part)
-}
-
-fn swept<T>(name: &str, value: &str, range: RangeInclusive<T>) -> Result<T, Error>
-where
-    T: FromStr<Err: Display> + PartialOrd + Display + Clone + Send + Sync + 'static,
-{
-    within(range)(value).map_err(|reason| Error::invalid(format!("--{name} {value}: {reason}")))
 }

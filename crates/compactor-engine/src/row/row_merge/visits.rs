@@ -46,28 +46,34 @@ impl VisitOrder {
         self.simple.push((version, index));
     }
 
-    /// Sorts parts by their columns, and those of one column in visiting order.
-    pub(super) fn sort(&mut self, visits: Visits<'_>, parts: &mut [ComplexColumn]) {
-        let is_there = |part: &ComplexColumn| part.count > 0 || !part.deletion.is_live();
-        // Columns of each source, from its current one on.
-        let mut columns: Vec<std::vec::IntoIter<u32>> = Vec::with_capacity(visits.sources);
-        for source in 0..visits.sources as u32 {
-            let version = visits.places.iter().position(|place| *place == source);
-            let version = version.map(|version| version as u32);
-            let simple = self.simple.iter().filter(|(v, _)| Some(*v) == version);
-            let complex = parts.iter().filter(|p| Some(p.version) == version);
-            let complex = complex.filter(|part| is_there(part)).map(|part| part.index);
-            let of_source: Vec<u32> = simple.map(|(_, index)| *index).chain(complex).collect();
-            columns.push(of_source.into_iter());
+    /// Sorts parts by their columns, and those of one column in visiting order. Parts with neither cells nor a
+    /// deletion are removed.
+    pub(super) fn sort(&mut self, visits: Visits<'_>, parts: &mut Vec<ComplexColumn>) {
+        // Columns of each source, ascending, with the part of a complex one.
+        let mut columns = vec![Vec::new(); visits.sources];
+        let mut add = |version: u32, index: u32, part: Option<ComplexColumn>| {
+            let source = visits.places.get(version as usize);
+            if let Some(columns) = source.and_then(|source| columns.get_mut(*source as usize)) {
+                columns.push((index, part));
+            }
+        };
+        for &(version, index) in &self.simple {
+            add(version, index, None);
         }
-        let mut ranks: Vec<(u32, u32)> = Vec::with_capacity(parts.len());
-        let at = |columns: &[std::vec::IntoIter<u32>], source: u32| {
-            columns[source as usize].as_slice().first().copied()
+        for part in parts.drain(..) {
+            if part.count > 0 || !part.deletion.is_live() {
+                add(part.version, part.index, Some(part));
+            }
+        }
+        let mut taken = vec![0; visits.sources];
+        let current = |taken: &[usize], source: u32| {
+            let column = columns[source as usize].get(taken[source as usize]);
+            column.map(|(index, _)| *index)
         };
         self.columns.start(
             0..visits.sources as u32,
-            |source| at(&columns, source).is_some(),
-            |a, b| at(&columns, a).cmp(&at(&columns, b)),
+            |source| current(&taken, source).is_some(),
+            |a, b| current(&taken, a).cmp(&current(&taken, b)),
         );
         loop {
             self.visited.clear();
@@ -75,22 +81,15 @@ impl VisitOrder {
             if self.visited.is_empty() {
                 break;
             }
-            for &source in &self.visited {
-                if let Some(index) = columns[source as usize].next()
-                    && let Some(version) = visits.places.iter().position(|place| *place == source)
-                {
-                    ranks.push((index, version as u32));
-                }
+            for source in self.visited.iter().map(|source| *source as usize) {
+                let (_, part) = columns[source][taken[source]];
+                parts.extend(part);
+                taken[source] += 1;
             }
             self.columns.advance(
-                |source| at(&columns, source).is_some(),
-                |a, b| at(&columns, a).cmp(&at(&columns, b)),
+                |source| current(&taken, source).is_some(),
+                |a, b| current(&taken, a).cmp(&current(&taken, b)),
             );
         }
-        let rank = |part: &ComplexColumn| {
-            let of_part = (part.index, part.version);
-            ranks.iter().position(|visited| *visited == of_part)
-        };
-        parts.sort_by_key(|part| (part.index, rank(part)));
     }
 }
