@@ -4,7 +4,7 @@
 
 use crate::key_estimate::{KeyEstimate, KeySamples};
 use crate::sstable::Sstable;
-use crate::token::Token;
+use crate::token::{Token, joined};
 
 /// Entries from which Cassandra relies on the estimate (`isEstimationInformative`).
 const INFORMATIVE_SAMPLES: usize = 3;
@@ -55,17 +55,7 @@ fn normalized(sstables: &[&Sstable]) -> Vec<(Token, Token)> {
     if sstables.iter().any(|s| s.first.token == s.last.token) {
         return vec![(Token(i128::MIN), Token(i128::MAX))];
     }
-    let range = |sstable: &&Sstable| (sstable.first.token, sstable.last.token);
-    let mut ranges: Vec<(Token, Token)> = sstables.iter().map(range).collect();
-    ranges.sort_unstable();
-    let mut joined: Vec<(Token, Token)> = Vec::with_capacity(ranges.len());
-    for (from, to) in ranges {
-        match joined.last_mut() {
-            Some(last) if from <= last.1 => last.1 = last.1.max(to),
-            _ => joined.push((from, to)),
-        }
-    }
-    joined
+    joined(sstables.iter().map(|s| (s.first.token, s.last.token)))
 }
 
 #[cfg(test)]

@@ -46,7 +46,7 @@ impl LevelCount {
     }
 
     fn follow_data(&mut self) {
-        let bytes = self.leveled.level_bytes().iter().sum();
+        let bytes = self.leveled.bytes();
         if Sizing::is_outgrown(self.sized_for, bytes) {
             self.leveled.resize(self.sizing.sizes(bytes));
             self.sized_for = bytes;

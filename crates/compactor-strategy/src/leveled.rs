@@ -14,14 +14,14 @@ use std::sync::Arc;
 pub use options::LeveledOptions;
 pub use sizes::{LevelSizes, TOP_LEVEL};
 
-use generations::{Generations, bytes_of};
+use generations::Generations;
 use sizes::LEVELS;
 use starvation::Starvation;
 
 use crate::context::Context;
 use crate::live::Live;
-use crate::size_tiered::{SizeTier, most_interesting};
-use crate::sstable::{Sstable, SstableId};
+use crate::size_tiered::most_interesting;
+use crate::sstable::{Sstable, SstableId, total_bytes};
 use crate::strategy::Strategy;
 use crate::task::{Idle, LevelSplit, Output, Reason, Split, Task, TaskKind};
 use crate::token::Position;
@@ -55,18 +55,9 @@ impl Leveled {
         }
     }
 
-    /// Stored bytes of each level.
-    pub fn level_bytes(&self) -> Vec<u64> {
-        (0..LEVELS)
-            .map(|level| self.generations.bytes(level))
-            .collect()
-    }
-
-    /// Number of SSTables of each level.
-    pub fn level_counts(&self) -> Vec<usize> {
-        (0..LEVELS)
-            .map(|level| self.generations.level(level).len())
-            .collect()
+    /// Stored bytes of all levels.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.generations.bytes_by_level().iter().sum()
     }
 
     /// Size of SSTables and limits of levels.
@@ -125,7 +116,7 @@ impl Leveled {
     }
 
     fn uncompacting_bytes(&self, live: &Live) -> [u64; LEVELS] {
-        let mut bytes: [u64; LEVELS] = std::array::from_fn(|level| self.generations.bytes(level));
+        let mut bytes = self.generations.bytes_by_level();
         for id in live.compacting() {
             if let Some((level, sstable)) = self.generations.get(id) {
                 bytes[level] -= sstable.data_bytes;
@@ -146,9 +137,7 @@ impl Leveled {
     /// The most interesting size tier of L0 (`getSSTablesForSTCS`).
     fn tier_of_l0(&self, live: &Live) -> Option<Task> {
         let l0 = self.generations.level(0);
-        let is_available = |s: &&Arc<Sstable>| !s.is_suspect && !live.is_compacting(s.id);
-        let available: Vec<Arc<Sstable>> = l0.iter().filter(is_available).cloned().collect();
-        let tiers: Vec<SizeTier> = self.options.buckets.tiers(&available);
+        let tiers = self.options.buckets.tiers(&live.available(l0));
         let tier = most_interesting(&tiers, self.options.thresholds)?;
         let reason = Reason::SizeTierInL0 { sstables: l0.len() };
         Some(Task::compact(&tier.sstables, reason, Output::default()))
@@ -157,7 +146,7 @@ impl Leveled {
     /// The next SSTable of a level above L0 with those that it overlaps in the next level, none of which is
     /// suspect or being compacted.
     fn candidates_of(&self, level: usize, live: &Live) -> Option<Vec<Arc<Sstable>>> {
-        let is_free = |s: &Arc<Sstable>| !s.is_suspect && !live.is_compacting(s.id);
+        let is_free = |s: &Arc<Sstable>| live.is_available(s);
         let after = self.last_compacted[level].as_ref();
         self.generations.wrapping(level, after).find_map(|sstable| {
             let (first, last) = (sstable.first.token, sstable.last.token);
@@ -172,11 +161,9 @@ impl Leveled {
     }
 
     fn next_of_l0(&self, context: &Context<'_>) -> Option<Task> {
-        let limits = l0::Limits {
-            sstables: self.options.thresholds.max,
-            sstable_bytes: self.options.sizes.sstable_bytes(),
-        };
-        let candidates = l0::candidates(&self.generations, context.live, limits);
+        let max = self.options.thresholds.max;
+        let sstable_bytes = self.options.sizes.sstable_bytes();
+        let candidates = l0::candidates(&self.generations, context.live, max, sstable_bytes);
         if candidates.is_empty() {
             return None;
         }
@@ -207,7 +194,7 @@ impl Leveled {
         let (min, max) = levels.fold((TOP_LEVEL, 0), |(min, max), level| {
             (min.min(level), max.max(level))
         });
-        let is_small = bytes_of(candidates) < self.options.sizes.sstable_bytes();
+        let is_small = total_bytes(candidates) < self.options.sizes.sstable_bytes();
         match () {
             () if max == 0 && is_small => 0,
             () if min == max => (max + 1).min(self.options.sizes.top()),
@@ -243,10 +230,11 @@ impl Leveled {
             let by_first = a.2.first.cmp(&b.2.first);
             by_level.then(by_ratio).then(by_first)
         });
-        let is_free = |s: &Sstable| !s.is_suspect && !context.live.is_compacting(s.id);
-        by_ratio.iter().find_map(|(level, _, sstable)| {
-            let is_free = is_free(sstable);
-            let ratio = is_free.then(|| options.ratio_worth_dropping(sstable, context))??;
+        let mut available = by_ratio
+            .iter()
+            .filter(|(_, _, sstable)| context.live.is_available(sstable));
+        available.find_map(|(level, _, sstable)| {
+            let ratio = options.ratio_worth_dropping(sstable, context)?;
             Some(Task::of_tombstones(sstable, ratio, self.output(*level)))
         })
     }
@@ -324,17 +312,6 @@ impl Strategy for Leveled {
     }
 
     fn major(&self, context: &Context<'_>, _splits_output: bool) -> Vec<Task> {
-        let sound = self
-            .generations
-            .iter()
-            .filter(|sstable| !sstable.is_suspect);
-        let sound: Vec<Arc<Sstable>> = sound.cloned().collect();
-        let is_busy = sound
-            .iter()
-            .any(|sstable| context.live.is_compacting(sstable.id));
-        if sound.is_empty() || is_busy {
-            return Vec::new();
-        }
         let output = Output {
             level: 1,
             split: Split::Levels(LevelSplit {
@@ -343,7 +320,7 @@ impl Strategy for Leveled {
                 top: self.options.sizes.top() as u32,
             }),
         };
-        vec![Task::compact(&sound, Reason::Major, output)]
+        Task::major(self.generations.iter(), context.live, output)
     }
 
     fn level(&self, _context: &Context<'_>, sstable: &Sstable) -> Option<u32> {

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use crate::sstable::{RepairState, Sstable, SstableId};
+use crate::token::{Position, joined};
 
 /// Live SSTables of all groups of a table.
 #[derive(Clone, Debug, Default)]
@@ -85,6 +86,20 @@ impl Live {
         self.compacting.contains(&id)
     }
 
+    /// Whether an SSTable is neither suspect nor being compacted.
+    pub(crate) fn is_available(&self, sstable: &Sstable) -> bool {
+        !sstable.is_suspect && !self.is_compacting(sstable.id)
+    }
+
+    /// Those of some SSTables that are neither suspect nor being compacted.
+    pub(crate) fn available<'a>(
+        &self,
+        sstables: impl IntoIterator<Item = &'a Arc<Sstable>>,
+    ) -> Vec<Arc<Sstable>> {
+        let available = sstables.into_iter().filter(|s| self.is_available(s));
+        available.cloned().collect()
+    }
+
     /// Inputs of running compactions, in no order.
     pub fn compacting(&self) -> impl Iterator<Item = SstableId> {
         self.compacting.iter().copied()
@@ -102,7 +117,11 @@ impl Live {
 
     /// SSTables other than these that cover a partition between the bounds of one of them.
     pub(crate) fn overlapping<'a>(&'a self, sstables: &[&Sstable]) -> Vec<&'a Sstable> {
-        let bounds = joined_bounds(sstables);
+        let bounds: Vec<(&Position, &Position)> = joined(
+            sstables
+                .iter()
+                .map(|sstable| (&sstable.first, &sstable.last)),
+        );
         let mut own: Vec<SstableId> = sstables.iter().map(|sstable| sstable.id).collect();
         own.sort_unstable();
         let others = self.sstables.values().map(Arc::as_ref);
@@ -118,22 +137,6 @@ impl Live {
             .filter(overlaps)
             .collect()
     }
-}
-
-/// Bounds of SSTables, ascending, with overlapping ones joined.
-fn joined_bounds<'a>(
-    sstables: &[&'a Sstable],
-) -> Vec<(&'a crate::token::Position, &'a crate::token::Position)> {
-    let mut bounds: Vec<_> = sstables.iter().map(|s| (&s.first, &s.last)).collect();
-    bounds.sort_unstable();
-    let mut joined: Vec<(&crate::token::Position, &crate::token::Position)> = Vec::new();
-    for (first, last) in bounds {
-        match joined.last_mut() {
-            Some(before) if first <= before.1 => before.1 = before.1.max(last),
-            _ => joined.push((first, last)),
-        }
-    }
-    joined
 }
 
 #[cfg(test)]

@@ -22,6 +22,8 @@ pub struct Group {
     pub directory: usize,
 }
 
+type Groups = BTreeMap<Group, Box<dyn Strategy>>;
+
 /// Strategies of a table.
 ///
 /// A node is followed by calling [`next_task`](CompactionStrategyManager::next_task) when it looks for work,
@@ -33,7 +35,7 @@ pub struct CompactionStrategyManager {
     node: Node,
     ties: TieBreak,
     live: Live,
-    groups: BTreeMap<Group, Box<dyn Strategy>>,
+    groups: Groups,
     started_ms: i64,
     running: usize,
 }
@@ -123,14 +125,9 @@ impl CompactionStrategyManager {
         }
         let mut idle = Vec::new();
         for group in self.groups_by_remaining(now_ms) {
-            let Some(strategy) = self.groups.get_mut(&group) else {
+            let (groups, mut context) = self.groups_at(now_ms);
+            let Some(strategy) = groups.get_mut(&group) else {
                 continue;
-            };
-            let mut context = Context {
-                live: &self.live,
-                node: &self.node,
-                now_ms,
-                ties: &mut self.ties,
             };
             match strategy.next_task(&mut context) {
                 Ok(task) => return Ok(task),
@@ -143,17 +140,11 @@ impl CompactionStrategyManager {
 
     /// Selects everything, as `nodetool compact` does, each group apart.
     pub fn major(&mut self, now_ms: i64, splits_output: bool) -> Vec<Task> {
-        let context = Context {
-            live: &self.live,
-            node: &self.node,
-            now_ms,
-            ties: &mut self.ties,
-        };
-        let tasks = self
-            .groups
-            .values()
-            .map(|strategy| strategy.major(&context, splits_output));
-        tasks.flatten().collect()
+        let (groups, context) = self.groups_at(now_ms);
+        let strategies = groups.values();
+        strategies
+            .flat_map(|strategy| strategy.major(&context, splits_output))
+            .collect()
     }
 
     /// Notes that a task runs.
@@ -199,13 +190,8 @@ impl CompactionStrategyManager {
     /// Number of compactions that remain to be done, as the node reports it. Most strategies count when they
     /// are asked for a task; a strategy that was not asked yet reports none.
     pub fn remaining_tasks(&mut self, now_ms: i64) -> usize {
-        let context = Context {
-            live: &self.live,
-            node: &self.node,
-            now_ms,
-            ties: &mut self.ties,
-        };
-        let strategies = self.groups.values();
+        let (groups, context) = self.groups_at(now_ms);
+        let strategies = groups.values();
         strategies
             .map(|strategy| strategy.remaining_tasks(&context))
             .sum()
@@ -220,14 +206,20 @@ impl CompactionStrategyManager {
     /// Level of an SSTable in its strategy.
     pub fn level(&mut self, id: SstableId, now_ms: i64) -> Option<u32> {
         let sstable = Arc::clone(self.live.get(id)?);
-        let strategy = self.groups.get(&self.group_of(&sstable))?;
+        let group = self.group_of(&sstable);
+        let (groups, context) = self.groups_at(now_ms);
+        groups.get(&group)?.level(&context, &sstable)
+    }
+
+    /// The groups, and what their strategies are asked with.
+    fn groups_at(&mut self, now_ms: i64) -> (&mut Groups, Context<'_>) {
         let context = Context {
             live: &self.live,
             node: &self.node,
             now_ms,
             ties: &mut self.ties,
         };
-        strategy.level(&context, &sstable)
+        (&mut self.groups, context)
     }
 
     /// Unlike those of repair sessions, the strategies of these groups are there before their SSTables. They
@@ -261,37 +253,24 @@ impl CompactionStrategyManager {
     /// SSTables of a session that ended, unless one of them is being compacted. Directories with more ended
     /// sessions are first (`PendingRepairHolder.getNextRepairFinishedTasks`).
     fn ended_repair(&self) -> Option<Task> {
-        let sessions = self.groups.keys().filter_map(|group| match group.repair {
-            RepairState::Pending(session) => Some((false, group.directory, session)),
-            RepairState::Transient(session) => Some((true, group.directory, session)),
-            _ => None,
-        });
-        let mut ended: BTreeMap<(bool, usize), Vec<Session>> = BTreeMap::new();
-        for (is_transient, directory, session) in sessions {
+        let mut ended: BTreeMap<(bool, usize), Vec<(Session, Group)>> = BTreeMap::new();
+        for &group in self.groups.keys() {
+            let (is_transient, session) = match group.repair {
+                RepairState::Transient(session) => (true, session),
+                RepairState::Pending(session) => (false, session),
+                _ => continue,
+            };
             if self.node.ended_sessions.contains_key(&session) {
-                let sessions = ended.entry((is_transient, directory)).or_default();
-                sessions.push(session);
+                let groups = ended.entry((is_transient, group.directory)).or_default();
+                groups.push((session, group));
             }
         }
         let mut ended: Vec<_> = ended.into_iter().collect();
-        ended.sort_by_key(|((is_transient, _), sessions)| {
-            (*is_transient, std::cmp::Reverse(sessions.len()))
+        ended.sort_by_key(|((is_transient, _), groups)| {
+            (*is_transient, std::cmp::Reverse(groups.len()))
         });
-        ended
-            .iter()
-            .find_map(|((is_transient, directory), sessions)| {
-                sessions.iter().find_map(|&session| {
-                    let repair = match is_transient {
-                        true => RepairState::Transient(session),
-                        false => RepairState::Pending(session),
-                    };
-                    let group = Group {
-                        repair,
-                        directory: *directory,
-                    };
-                    self.task_of_ended(session, group)
-                })
-            })
+        let mut groups = ended.into_iter().flat_map(|(_, groups)| groups);
+        groups.find_map(|(session, group)| self.task_of_ended(session, group))
     }
 
     fn task_of_ended(&self, session: Session, group: Group) -> Option<Task> {
@@ -311,17 +290,12 @@ impl CompactionStrategyManager {
     /// Groups to be asked, by remaining compactions, descending. Of the pending sessions of a directory only
     /// the one with the most is asked (`PendingRepairManager.getNextBackgroundTasks`).
     fn groups_by_remaining(&mut self, now_ms: i64) -> Vec<Group> {
-        let context = Context {
-            live: &self.live,
-            node: &self.node,
-            now_ms,
-            ties: &mut self.ties,
-        };
+        let (groups, context) = self.groups_at(now_ms);
         let mut best: BTreeMap<(u8, usize), (usize, Group)> = BTreeMap::new();
-        for (&group, strategy) in &self.groups {
+        for (&group, strategy) in groups {
             let holder = match group.repair {
                 RepairState::Transient(session) | RepairState::Pending(session)
-                    if self.node.ended_sessions.contains_key(&session) =>
+                    if context.node.ended_sessions.contains_key(&session) =>
                 {
                     continue;
                 }

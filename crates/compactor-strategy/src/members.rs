@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use crate::live::Live;
 use crate::sstable::{Sstable, SstableId};
-use crate::task::{Output, Reason, Task};
 
 /// SSTables by id.
 #[derive(Clone, Debug, Default)]
@@ -22,27 +21,19 @@ impl Members {
         self.by_id.remove(&id);
     }
 
+    /// All of them, by id.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Sstable>> {
+        self.by_id.values()
+    }
+
     /// All that are not being compacted.
     pub(crate) fn uncompacting(&self, live: &Live) -> Vec<Arc<Sstable>> {
-        let idle = self.by_id.values().filter(|s| !live.is_compacting(s.id));
+        let idle = self.iter().filter(|s| !live.is_compacting(s.id));
         idle.cloned().collect()
     }
 
     /// All that are neither suspect nor being compacted.
     pub(crate) fn available(&self, live: &Live) -> Vec<Arc<Sstable>> {
-        let mut available = self.uncompacting(live);
-        available.retain(|sstable| !sstable.is_suspect);
-        available
-    }
-
-    /// One task of all that are not suspect; none if one of them is being compacted, or if there are none.
-    pub(crate) fn major(&self, live: &Live, output: Output) -> Vec<Task> {
-        let sound = self.by_id.values().filter(|sstable| !sstable.is_suspect);
-        let sound: Vec<Arc<Sstable>> = sound.cloned().collect();
-        let is_free = sound.iter().all(|sstable| !live.is_compacting(sstable.id));
-        match sound.is_empty() || !is_free {
-            true => Vec::new(),
-            false => vec![Task::compact(&sound, Reason::Major, output)],
-        }
+        live.available(self.iter())
     }
 }

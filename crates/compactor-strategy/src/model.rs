@@ -37,11 +37,6 @@ impl LeveledModel {
     }
 }
 
-/// Writes of a fan-out, relative to the logarithm of the number of SSTables: least at about 3.59.
-pub fn relative_writes(fanout: f64) -> f64 {
-    (1.0 + fanout) / fanout.ln()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -69,17 +64,5 @@ mod tests {
         assert_eq!(predicted(10.0, 160.0), expected("34.4", "3.0"));
         assert_eq!(predicted(4.0, 160.0), expected("26.2", "5.0"));
         assert_eq!(predicted(4.0, 1024.0), expected("20.5", "3.7"));
-    }
-
-    #[test]
-    fn writes_are_least_at_a_fanout_of_three_and_a_half() {
-        let rounded = |fanout| format!("{:.3}", relative_writes(fanout));
-        let found = [2.0, 3.0, 3.59, 4.0, 5.0, 8.0, 10.0].map(rounded);
-        assert_eq!(
-            found,
-            [
-                "4.328", "3.641", "3.591", "3.607", "3.728", "4.328", "4.777"
-            ]
-        );
     }
 }

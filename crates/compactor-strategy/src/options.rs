@@ -1,6 +1,7 @@
 //! Options of a table's `compaction = {...}`, parsed as in Cassandra and refused with its messages.
 
 use std::collections::BTreeMap;
+use std::str::FromStr;
 
 /// Error of an option that Cassandra refuses, with its message (`ConfigurationException`).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -33,17 +34,16 @@ impl Thresholds {
     /// # Errors
     /// A value that is not a whole number, a minimum below two, or a maximum below the minimum.
     pub fn from_options(options: &Options) -> Result<Thresholds, OptionError> {
-        let defaults = Thresholds::default();
-        let read = |name: &str, default: usize| match options.get(name) {
-            None => Ok(default),
-            Some(text) => whole_number(text).ok_or_else(|| {
-                OptionError(format!(
-                    "Invalid value {text} for '{name}' compaction sub-option - must be an integer"
-                ))
-            }),
-        };
-        let min = read("min_threshold", defaults.min)?;
-        let max = read("max_threshold", defaults.max)?;
+        let Thresholds { mut min, mut max } = Thresholds::default();
+        for (name, field) in [("min_threshold", &mut min), ("max_threshold", &mut max)] {
+            set(field, options, name, |text| {
+                whole_number(text).ok_or_else(|| {
+                    OptionError(format!(
+                        "Invalid value {text} for '{name}' compaction sub-option - must be an integer"
+                    ))
+                })
+            })?;
+        }
         if min == 0 || max == 0 {
             return Err(OptionError(
                 "Disabling compaction by setting compaction thresholds to 0 has been removed, set the \
@@ -66,6 +66,19 @@ impl Thresholds {
     }
 }
 
+/// Sets a field to the value of an option, if there is one.
+pub(crate) fn set<T>(
+    field: &mut T,
+    options: &Options,
+    name: &str,
+    parse: impl FnOnce(&str) -> Result<T, OptionError>,
+) -> Result<(), OptionError> {
+    if let Some(text) = options.get(name) {
+        *field = parse(text)?;
+    }
+    Ok(())
+}
+
 /// Options of every strategy (`AbstractCompactionStrategy.validateOptions`).
 const COMMON: [&str; 7] = [
     "tombstone_threshold",
@@ -77,13 +90,14 @@ const COMMON: [&str; 7] = [
     "provide_overlapping_tombstones",
 ];
 
-/// Refuses options that are neither this strategy's nor common to all (`CompactionParams.validate`).
+/// Refuses options that are neither in a list of this strategy nor common to all (`CompactionParams.validate`).
 pub(crate) fn refuse_unknown(
     options: &Options,
     class: &str,
-    own: &[&str],
+    own: &[&[&str]],
 ) -> Result<(), OptionError> {
-    let is_known = |name: &str| COMMON.contains(&name) || own.contains(&name);
+    let is_own = |name: &str| own.iter().any(|names| names.contains(&name));
+    let is_known = |name: &str| COMMON.contains(&name) || is_own(name);
     let names = options.keys().map(String::as_str);
     let unknown: Vec<&str> = names.filter(|name| !is_known(name)).collect();
     match unknown[..] {
@@ -115,14 +129,14 @@ fn whole_number(text: &str) -> Option<usize> {
     usize::try_from(number).ok()
 }
 
-/// `Long.parseLong`: digits with an optional sign.
-pub(crate) fn long(text: &str) -> Option<i64> {
-    text.parse().ok()
+/// `Integer.parseInt` or `Long.parseLong`: digits with an optional sign. Most messages call either an `int`.
+pub(crate) fn number<T: FromStr>(text: &str, name: &str) -> Result<T, OptionError> {
+    text.parse().map_err(|_| not_an_int(text, name))
 }
 
-/// `Integer.parseInt`: digits with an optional sign.
-pub(crate) fn int(text: &str) -> Option<i32> {
-    text.parse().ok()
+/// Refusal of a text that is not a number.
+pub(crate) fn not_an_int(text: &str, name: &str) -> OptionError {
+    OptionError(format!("{text} is not a parsable int (base10) for {name}"))
 }
 
 /// `Double.parseDouble`, except for hexadecimal numbers.
@@ -162,21 +176,19 @@ pub(crate) fn double_text(value: f64) -> String {
 
 /// `true` or `false` in any case.
 pub(crate) fn boolean(text: &str) -> Option<bool> {
-    match () {
-        () if text.eq_ignore_ascii_case("true") => Some(true),
-        () if text.eq_ignore_ascii_case("false") => Some(false),
-        () => None,
-    }
+    text.to_ascii_lowercase().parse().ok()
+}
+
+/// Options by names and values.
+#[cfg(test)]
+pub(crate) fn of(pairs: &[(&str, &str)]) -> Options {
+    let owned = |(k, v): &(&str, &str)| ((*k).to_owned(), (*v).to_owned());
+    pairs.iter().map(owned).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn options(pairs: &[(&str, &str)]) -> Options {
-        let owned = |(k, v): &(&str, &str)| ((*k).to_owned(), (*v).to_owned());
-        pairs.iter().map(owned).collect()
-    }
 
     #[test]
     fn thresholds_are_cassandras() {
@@ -184,7 +196,7 @@ mod tests {
             Thresholds::from_options(&Options::new()),
             Ok(Thresholds { min: 4, max: 32 })
         );
-        let both = options(&[("min_threshold", "2"), ("max_threshold", "2")]);
+        let both = of(&[("min_threshold", "2"), ("max_threshold", "2")]);
         assert_eq!(
             Thresholds::from_options(&both),
             Ok(Thresholds { min: 2, max: 2 })
@@ -194,7 +206,7 @@ mod tests {
     #[test]
     fn bad_thresholds_are_refused_in_cassandras_words() {
         let refused = |pairs: &[(&str, &str)], words: &str| {
-            let found = Thresholds::from_options(&options(pairs)).unwrap_err().0;
+            let found = Thresholds::from_options(&of(pairs)).unwrap_err().0;
             assert!(found.starts_with(words), "{found}");
         };
         refused(

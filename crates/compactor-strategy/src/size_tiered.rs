@@ -12,16 +12,14 @@ pub use buckets::{BucketOptions, SizeTier};
 
 use crate::context::Context;
 use crate::members::Members;
-use crate::options::{
-    OptionError, Options, Thresholds, refuse_bad_overlapping_tombstones, refuse_unknown,
-};
+use crate::options::{OptionError, Options, Thresholds, refuse_unknown};
 use crate::sstable::Sstable;
 use crate::strategy::Strategy;
 use crate::task::{Idle, Output, Reason, Split, Task};
 use crate::tombstones::TombstoneOptions;
 
-/// Options of this strategy, including the thresholds, which not every strategy has.
-const OPTIONS: [&str; 5] = [
+/// Options of this strategy, and of the others that have tiers, including the thresholds, which not every strategy has.
+pub(crate) const TIER_OPTIONS: [&str; 5] = [
     "min_threshold",
     "max_threshold",
     "min_sstable_size",
@@ -50,10 +48,9 @@ impl SizeTieredOptions {
     /// # Errors
     /// Options that Cassandra refuses, with its messages.
     pub fn from_options(options: &Options) -> Result<SizeTieredOptions, OptionError> {
-        refuse_bad_overlapping_tombstones(options)?;
         let tombstones = TombstoneOptions::from_options(options)?;
         let buckets = BucketOptions::from_options(options)?;
-        refuse_unknown(options, "SizeTieredCompactionStrategy", &OPTIONS)?;
+        refuse_unknown(options, "SizeTieredCompactionStrategy", &[&TIER_OPTIONS])?;
         Ok(SizeTieredOptions {
             thresholds: Thresholds::from_options(options)?,
             buckets,
@@ -85,13 +82,10 @@ impl SizeTiered {
         available: &[Arc<Sstable>],
         context: &Context<'_>,
     ) -> Option<Task> {
-        let options = &self.options.tombstones;
-        let ratio_of = |sstable| options.ratio_worth_dropping(sstable, context);
-        let worth = available
-            .iter()
-            .filter_map(|sstable| Some((sstable, ratio_of(sstable)?)));
-        let (sstable, ratio) = worth.min_by_key(|(sstable, _)| Reverse(sstable.data_bytes))?;
-        Some(Task::of_tombstones(sstable, ratio, Output::default()))
+        let order = |sstable: &Sstable| Reverse(sstable.data_bytes);
+        self.options
+            .tombstones
+            .first_task(available, context, order)
     }
 }
 
@@ -133,11 +127,7 @@ impl Strategy for SizeTiered {
                 false => Split::None,
             },
         };
-        self.members.major(context.live, output)
-    }
-
-    fn level(&self, _context: &Context<'_>, _sstable: &Sstable) -> Option<u32> {
-        None
+        Task::major(self.members.iter(), context.live, output)
     }
 }
 

@@ -1,5 +1,7 @@
 //! An SSTable as the strategies see it.
 
+use std::fmt;
+
 use crate::droppable::DroppableTombstones;
 use crate::key_estimate::KeyEstimate;
 use crate::token::Position;
@@ -12,6 +14,12 @@ pub struct SstableId(pub u64);
 /// Repair session of a pending SSTable (`StatsMetadata.pendingRepair`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Session(pub u128);
+
+impl fmt::Display for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
 
 /// Repair state of an SSTable. SSTables of different states are never compacted together. In the order of
 /// `CompactionStrategyManager.holders`.

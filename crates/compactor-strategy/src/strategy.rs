@@ -48,5 +48,7 @@ pub trait Strategy: Debug + Send + Sync {
     fn major(&self, context: &Context<'_>, splits_output: bool) -> Vec<Task>;
 
     /// Level of an SSTable; `None` for strategies without levels.
-    fn level(&self, context: &Context<'_>, sstable: &Sstable) -> Option<u32>;
+    fn level(&self, _context: &Context<'_>, _sstable: &Sstable) -> Option<u32> {
+        None
+    }
 }

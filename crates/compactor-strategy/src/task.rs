@@ -1,8 +1,8 @@
 //! A compaction to run next, or why there is none.
 
-use std::fmt;
 use std::sync::Arc;
 
+use crate::live::Live;
 use crate::sstable::{Session, Sstable, SstableId};
 use crate::token::Token;
 
@@ -30,6 +30,21 @@ impl Task {
             kind: TaskKind::Compact,
             reason,
             output,
+        }
+    }
+
+    /// A merge of all that are not suspect; none if one of them is being compacted, or if there are none.
+    pub(crate) fn major<'a>(
+        sstables: impl Iterator<Item = &'a Arc<Sstable>>,
+        live: &Live,
+        output: Output,
+    ) -> Vec<Task> {
+        let sound = sstables.filter(|sstable| !sstable.is_suspect);
+        let sound: Vec<Arc<Sstable>> = sound.cloned().collect();
+        let is_busy = sound.iter().any(|sstable| live.is_compacting(sstable.id));
+        match sound.is_empty() || is_busy {
+            true => Vec::new(),
+            false => vec![Task::compact(&sound, Reason::Major, output)],
         }
     }
 
@@ -135,20 +150,23 @@ pub struct Shards {
 }
 
 /// Rule that selected the inputs of a task.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, strum::Display)]
 #[non_exhaustive]
 pub enum Reason {
     /// SSTables of similar size.
+    #[strum(to_string = "SSTables of similar size, {average_bytes} bytes on average")]
     SizeTier {
         /// Their mean length, bytes.
         average_bytes: u64,
     },
     /// L0 has too many SSTables: they are compacted by size first.
+    #[strum(to_string = "L0 has {sstables} SSTables, which are compacted by size first")]
     SizeTierInL0 {
         /// Number of SSTables in L0.
         sstables: usize,
     },
     /// A level exceeds its limit.
+    #[strum(to_string = "L{level} has {bytes} bytes, its limit is {limit}")]
     LevelOverLimit {
         /// The level.
         level: u32,
@@ -158,16 +176,19 @@ pub enum Reason {
         limit: u64,
     },
     /// SSTables of L0 move to L1, or are joined if they are small.
+    #[strum(to_string = "{sstables} SSTables of L0")]
     L0 {
         /// Number of SSTables of L0 among the inputs.
         sstables: usize,
     },
     /// The current time window has SSTables of similar size.
+    #[strum(to_string = "SSTables of similar size in the current window from {start_ms}")]
     CurrentWindow {
         /// Start of the window, milliseconds since 1970.
         start_ms: i64,
     },
     /// A time window that has ended has several SSTables.
+    #[strum(to_string = "{sstables} SSTables in the past window from {start_ms}")]
     PastWindow {
         /// Start of the window, milliseconds since 1970.
         start_ms: i64,
@@ -175,6 +196,9 @@ pub enum Reason {
         sstables: usize,
     },
     /// Overlapping SSTables of similar density.
+    #[strum(
+        to_string = "{overlap} overlapping SSTables in level {level}, its threshold is {threshold}"
+    )]
     Density {
         /// The level.
         level: u32,
@@ -184,78 +208,36 @@ pub enum Reason {
         threshold: usize,
     },
     /// Enough of the cells of an SSTable are tombstones that can be dropped.
+    #[strum(to_string = "an estimated {ratio:.2} of the cells are droppable tombstones")]
     Tombstones {
         /// Their estimated fraction.
         ratio: f64,
     },
     /// All data is expired.
+    #[strum(to_string = "fully expired")]
     Expired,
     /// A repair session ended.
+    #[strum(to_string = "repair session {0} ended")]
     RepairEnded(Session),
     /// Everything is compacted on request.
+    #[strum(to_string = "major compaction")]
     Major,
 }
 
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Reason::SizeTier { average_bytes } => {
-                write!(
-                    f,
-                    "SSTables of similar size, {average_bytes} bytes on average"
-                )
-            }
-            Reason::SizeTierInL0 { sstables } => {
-                write!(
-                    f,
-                    "L0 has {sstables} SSTables, which are compacted by size first"
-                )
-            }
-            Reason::LevelOverLimit {
-                level,
-                bytes,
-                limit,
-            } => write!(f, "L{level} has {bytes} bytes, its limit is {limit}"),
-            Reason::L0 { sstables } => write!(f, "{sstables} SSTables of L0"),
-            Reason::CurrentWindow { start_ms } => {
-                write!(
-                    f,
-                    "SSTables of similar size in the current window from {start_ms}"
-                )
-            }
-            Reason::PastWindow { start_ms, sstables } => {
-                write!(f, "{sstables} SSTables in the past window from {start_ms}")
-            }
-            Reason::Density {
-                level,
-                overlap,
-                threshold,
-            } => write!(
-                f,
-                "{overlap} overlapping SSTables in level {level}, its threshold is {threshold}"
-            ),
-            Reason::Tombstones { ratio } => {
-                write!(
-                    f,
-                    "an estimated {ratio:.2} of the cells are droppable tombstones"
-                )
-            }
-            Reason::Expired => write!(f, "fully expired"),
-            Reason::RepairEnded(Session(id)) => write!(f, "repair session {id:032x} ended"),
-            Reason::Major => write!(f, "major compaction"),
-        }
-    }
-}
-
 /// Why a strategy selects nothing.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, strum::Display)]
 #[non_exhaustive]
 pub enum Idle {
     /// The table's option `enabled` is false.
+    #[strum(to_string = "compaction is disabled for this table")]
     Disabled,
     /// There are no SSTables that are neither suspect nor being compacted.
+    #[strum(to_string = "all SSTables are being compacted, or there are none")]
     NoSstables,
     /// No size tier has enough SSTables.
+    #[strum(
+        to_string = "the largest tier has {largest} SSTables, min_threshold is {min_threshold}"
+    )]
     SmallTiers {
         /// Number of SSTables in the largest tier.
         largest: usize,
@@ -263,16 +245,24 @@ pub enum Idle {
         min_threshold: usize,
     },
     /// No level exceeds its limit, and L0 has too few SSTables.
+    #[strum(to_string = "all levels are within their limits, L0 has {l0} SSTables")]
     LevelsWithinLimits {
         /// Number of SSTables in L0.
         l0: usize,
     },
     /// A level exceeds its limit, but every selection has an SSTable that is suspect or being compacted.
+    #[strum(
+        to_string = "L{level} exceeds its limit, but its SSTables overlap suspect or compacting ones"
+    )]
     LevelBlocked {
         /// The level.
         level: u32,
     },
     /// No time window has enough SSTables of similar size.
+    #[strum(
+        to_string = "no past window has two SSTables, and the current one has fewer than {min_threshold} of \
+        similar size; the largest window has {largest}"
+    )]
     SmallWindows {
         /// Number of SSTables in the largest window.
         largest: usize,
@@ -280,6 +270,9 @@ pub enum Idle {
         min_threshold: usize,
     },
     /// No level has enough overlapping SSTables.
+    #[strum(
+        to_string = "the greatest overlap is {overlap} SSTables, in level {level}, its threshold is {threshold}"
+    )]
     LowOverlap {
         /// Level with the greatest overlap.
         level: u32,
@@ -291,6 +284,10 @@ pub enum Idle {
     /// A level could be compacted, but one with a greater overlap, which does not reach its own threshold,
     /// is considered in its place. This lasts until SSTables are added
     /// (`UnifiedCompactionStrategy.chooseCompactionPick`).
+    #[strum(
+        to_string = "stalled: level {level} has the greatest overlap, {overlap}, below its threshold of {threshold}; \
+        levels with a smaller overlap wait for it"
+    )]
     Stalled {
         /// Level that is considered.
         level: u32,
@@ -299,55 +296,4 @@ pub enum Idle {
         /// Its threshold.
         threshold: usize,
     },
-}
-
-impl fmt::Display for Idle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Idle::Disabled => write!(f, "compaction is disabled for this table"),
-            Idle::NoSstables => write!(f, "all SSTables are being compacted, or there are none"),
-            Idle::SmallTiers {
-                largest,
-                min_threshold,
-            } => write!(
-                f,
-                "the largest tier has {largest} SSTables, min_threshold is {min_threshold}"
-            ),
-            Idle::LevelsWithinLimits { l0 } => {
-                write!(
-                    f,
-                    "all levels are within their limits, L0 has {l0} SSTables"
-                )
-            }
-            Idle::LevelBlocked { level } => write!(
-                f,
-                "L{level} exceeds its limit, but its SSTables overlap suspect or compacting ones"
-            ),
-            Idle::SmallWindows {
-                largest,
-                min_threshold,
-            } => write!(
-                f,
-                "no past window has two SSTables, and the current one has fewer than {min_threshold} of \
-                 similar size; the largest window has {largest}"
-            ),
-            Idle::LowOverlap {
-                level,
-                overlap,
-                threshold,
-            } => write!(
-                f,
-                "the greatest overlap is {overlap} SSTables, in level {level}, its threshold is {threshold}"
-            ),
-            Idle::Stalled {
-                level,
-                overlap,
-                threshold,
-            } => write!(
-                f,
-                "stalled: level {level} has the greatest overlap, {overlap}, below its threshold of \
-                 {threshold}; levels with a smaller overlap wait for it"
-            ),
-        }
-    }
 }

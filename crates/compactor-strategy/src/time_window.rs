@@ -110,13 +110,10 @@ impl TimeWindow {
         sstables: &[Arc<Sstable>],
         context: &Context<'_>,
     ) -> Option<Task> {
-        let options = self.options.tombstones?;
-        let ratio_of = |sstable| options.ratio_worth_dropping(sstable, context);
-        let worth = sstables
-            .iter()
-            .filter_map(|sstable| Some((sstable, ratio_of(sstable)?)));
-        let (sstable, ratio) = worth.min_by_key(|(sstable, _)| sstable.data_bytes)?;
-        Some(Task::of_tombstones(sstable, ratio, Output::default()))
+        let order = |sstable: &Sstable| sstable.data_bytes;
+        self.options
+            .tombstones?
+            .first_task(sstables, context, order)
     }
 
     fn idle(&self, windows: &Windows) -> Idle {
@@ -175,11 +172,7 @@ impl Strategy for TimeWindow {
     }
 
     fn major(&self, context: &Context<'_>, _splits_output: bool) -> Vec<Task> {
-        self.members.major(context.live, Output::default())
-    }
-
-    fn level(&self, _context: &Context<'_>, _sstable: &Sstable) -> Option<u32> {
-        None
+        Task::major(self.members.iter(), context.live, Output::default())
     }
 }
 

@@ -26,6 +26,20 @@ impl Position {
     }
 }
 
+/// Ranges from a first to a last place, ascending, with overlapping ones joined.
+pub(crate) fn joined<T: Copy + Ord>(ranges: impl Iterator<Item = (T, T)>) -> Vec<(T, T)> {
+    let mut ranges: Vec<(T, T)> = ranges.collect();
+    ranges.sort_unstable();
+    ranges.dedup_by(|next, before| {
+        let overlaps = next.0 <= before.1;
+        if overlaps {
+            before.1 = before.1.max(next.1);
+        }
+        overlaps
+    });
+    ranges
+}
+
 impl From<Token> for Position {
     /// Position of a token whose key is not known.
     fn from(token: Token) -> Position {

@@ -2,10 +2,21 @@
 //!
 //! Source: `AbstractCompactionStrategy.worthDroppingTombstones`.
 
+use std::sync::Arc;
+
 use crate::context::Context;
 use crate::expired::fully_expired;
-use crate::options::{OptionError, Options, boolean, double, long};
+use crate::options::{
+    OptionError, Options, boolean, double, not_an_int, number, refuse_bad_overlapping_tombstones,
+    set,
+};
 use crate::sstable::Sstable;
+use crate::task::{Output, Task};
+
+const THRESHOLD: &str = "tombstone_threshold";
+const INTERVAL: &str = "tombstone_compaction_interval";
+const UNCHECKED: &str = "unchecked_tombstone_compaction";
+const ONLY_REPAIRED: &str = "only_purge_repaired_tombstones";
 
 /// Conditions of a single-SSTable tombstone compaction.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -33,50 +44,26 @@ impl Default for TombstoneOptions {
 }
 
 impl TombstoneOptions {
-    /// Parses the options.
+    /// Parses the options that every strategy has.
     ///
     /// # Errors
-    /// As `AbstractCompactionStrategy.validateOptions`.
+    /// As `CompactionParams.create` and `AbstractCompactionStrategy.validateOptions`.
     pub fn from_options(options: &Options) -> Result<TombstoneOptions, OptionError> {
+        refuse_bad_overlapping_tombstones(options)?;
         let mut read = TombstoneOptions::default();
-        if let Some(text) = options.get("tombstone_threshold") {
-            let Some(value) = double(text) else {
-                return Err(OptionError(format!(
-                    "{text} is not a parsable int (base10) for tombstone_threshold"
-                )));
-            };
-            read.threshold = value as f32;
-            if read.threshold < 0.0 {
-                return Err(OptionError(format!(
-                    "tombstone_threshold must be greater than 0, but was {value:.6}"
-                )));
-            }
-        }
-        if let Some(text) = options.get("tombstone_compaction_interval") {
-            let Some(seconds) = long(text) else {
-                return Err(OptionError(format!(
-                    "{text} is not a parsable int (base10) for tombstone_compaction_interval"
-                )));
-            };
-            read.interval_s = seconds;
-            if seconds < 0 {
-                return Err(OptionError(format!(
-                    "tombstone_compaction_interval must be greater than 0, but was {seconds}"
-                )));
-            }
-        }
-        if let Some(text) = options.get("unchecked_tombstone_compaction") {
-            read.unchecked = boolean(text).ok_or_else(|| {
+        set(&mut read.threshold, options, THRESHOLD, threshold)?;
+        set(&mut read.interval_s, options, INTERVAL, interval_s)?;
+        set(&mut read.unchecked, options, UNCHECKED, |text| {
+            boolean(text).ok_or_else(|| {
                 OptionError(format!(
-                    "'unchecked_tombstone_compaction' should be either 'true' or 'false', not '{text}'"
+                    "'{UNCHECKED}' should be either 'true' or 'false', not '{text}'"
                 ))
-            })?;
-        }
+            })
+        })?;
         // Any other value counts as false (`CompactionParams`).
-        let only_repaired = options.get("only_purge_repaired_tombstones");
-        read.only_repaired = only_repaired
-            .and_then(|text| boolean(text))
-            .unwrap_or(false);
+        set(&mut read.only_repaired, options, ONLY_REPAIRED, |text| {
+            Ok(boolean(text).unwrap_or(false))
+        })?;
         for name in ["log_all", "enabled"] {
             if let Some(text) = options.get(name).filter(|text| boolean(text).is_none()) {
                 let name = if name == "log_all" { "'log_all'" } else { name };
@@ -118,6 +105,21 @@ impl TombstoneOptions {
         is_worth.then_some(ratio)
     }
 
+    /// A compaction of the first SSTable, in this order, that is worth compacting alone.
+    pub(crate) fn first_task<K: Ord>(
+        &self,
+        sstables: &[Arc<Sstable>],
+        context: &Context<'_>,
+        order: impl Fn(&Sstable) -> K,
+    ) -> Option<Task> {
+        let ratio_of = |sstable| self.ratio_worth_dropping(sstable, context);
+        let worth = sstables
+            .iter()
+            .filter_map(|sstable| Some((sstable, ratio_of(sstable)?)));
+        let (sstable, ratio) = worth.min_by_key(|(sstable, _)| order(sstable))?;
+        Some(Task::of_tombstones(sstable, ratio, Output::default()))
+    }
+
     /// Whether an SSTable is not compacted if another one has all of its tokens: no key remains that the other
     /// cannot have. With samples of keys that is an estimate, which may differ.
     pub(crate) fn is_refused_if_covered(&self, sstable: &Sstable, gc_before_s: i64) -> bool {
@@ -143,10 +145,27 @@ impl TombstoneOptions {
     }
 }
 
+fn threshold(text: &str) -> Result<f32, OptionError> {
+    let value = double(text).ok_or_else(|| not_an_int(text, THRESHOLD))?;
+    match value as f32 {
+        negative if negative < 0.0 => Err(OptionError(format!(
+            "{THRESHOLD} must be greater than 0, but was {value:.6}"
+        ))),
+        threshold => Ok(threshold),
+    }
+}
+
+fn interval_s(text: &str) -> Result<i64, OptionError> {
+    match number(text, INTERVAL)? {
+        negative @ ..0 => Err(OptionError(format!(
+            "{INTERVAL} must be greater than 0, but was {negative}"
+        ))),
+        seconds => Ok(seconds),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
     use crate::context::Node;
     use crate::droppable::DroppableTombstones;

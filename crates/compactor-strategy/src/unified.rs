@@ -66,8 +66,7 @@ impl Unified {
 
     /// SSTables that are neither suspect nor being compacted, in the order of their first partitions.
     fn available(&self, live: &Live) -> Vec<Arc<Sstable>> {
-        let is_available = |s: &&Arc<Sstable>| !s.is_suspect && !live.is_compacting(s.id);
-        self.members.iter().filter(is_available).cloned().collect()
+        live.available(&self.members)
     }
 
     /// Follows the observed size of flushes, once it differs by more than half (`getFlushSizeBytes`).

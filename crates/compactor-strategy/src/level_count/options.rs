@@ -2,12 +2,9 @@
 
 use super::sizing::Sizing;
 use crate::leveled::LeveledOptions;
-use crate::options::{
-    OptionError, Options, Thresholds, boolean, int, refuse_bad_overlapping_tombstones,
-    refuse_unknown,
-};
+use crate::options::{OptionError, Options, Thresholds, boolean, number, refuse_unknown};
 use crate::release::Release;
-use crate::size_tiered::BucketOptions;
+use crate::size_tiered::{BucketOptions, TIER_OPTIONS};
 use crate::tombstones::TombstoneOptions;
 
 const LEVEL_COUNT: &str = "level_count";
@@ -16,17 +13,12 @@ const MIN_SIZE: &str = "min_sstable_size_in_mb";
 const MAX_SIZE: &str = "max_sstable_size_in_mb";
 const SINGLE_SSTABLE_UPLEVEL: &str = "single_sstable_uplevel";
 
-const OPTIONS: [&str; 10] = [
+const OPTIONS: [&str; 5] = [
     LEVEL_COUNT,
     FANOUT_SIZE,
     MIN_SIZE,
     MAX_SIZE,
     SINGLE_SSTABLE_UPLEVEL,
-    "min_threshold",
-    "max_threshold",
-    "min_sstable_size",
-    "bucket_low",
-    "bucket_high",
 ];
 
 /// Greatest number of levels above L0. Leveled compaction has one more, whose limit it enforces.
@@ -61,7 +53,6 @@ impl LevelCountOptions {
     /// # Errors
     /// Options that are unknown, out of range or contradict each other.
     pub fn from_options(options: &Options) -> Result<LevelCountOptions, OptionError> {
-        refuse_bad_overlapping_tombstones(options)?;
         let defaults = Sizing::default();
         let tombstones = TombstoneOptions::from_options(options)?;
         let levels = in_range(options, LEVEL_COUNT, 1, MAX_LEVELS)?;
@@ -81,7 +72,7 @@ impl LevelCountOptions {
             )));
         }
         let buckets = BucketOptions::from_options(options)?;
-        refuse_unknown(options, super::CLASS, &OPTIONS)?;
+        refuse_unknown(options, super::CLASS, &[&OPTIONS, &TIER_OPTIONS])?;
         let uplevel = options.get(SINGLE_SSTABLE_UPLEVEL);
         Ok(LevelCountOptions {
             sizing,
@@ -100,8 +91,7 @@ fn in_range(options: &Options, name: &str, min: i32, max: i32) -> Result<Option<
     let Some(text) = options.get(name) else {
         return Ok(None);
     };
-    let number = int(text)
-        .ok_or_else(|| OptionError(format!("{text} is not a parsable int (base10) for {name}")))?;
+    let number: i32 = number(text, name)?;
     match (min..=max).contains(&number) {
         true => Ok(Some(number.unsigned_abs())),
         false if max == i32::MAX => Err(OptionError(format!(
@@ -116,14 +106,12 @@ fn in_range(options: &Options, name: &str, min: i32, max: i32) -> Result<Option<
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::of;
 
     #[test]
     fn bad_options_are_refused() {
-        let refused = |pairs: &[(&str, &str)]| {
-            let owned = |(k, v): &(&str, &str)| ((*k).to_owned(), (*v).to_owned());
-            let options = pairs.iter().map(owned).collect();
-            LevelCountOptions::from_options(&options).unwrap_err().0
-        };
+        let refused =
+            |pairs: &[(&str, &str)]| LevelCountOptions::from_options(&of(pairs)).unwrap_err().0;
         assert_eq!(
             refused(&[("level_count", "8")]),
             "level_count must be between 1 and 7, but was 8"

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::sizes::LEVELS;
-use crate::sstable::{Sstable, SstableId, total_bytes};
+use crate::sstable::{Sstable, SstableId};
 use crate::token::{Position, Token};
 
 /// SSTables by level.
@@ -41,6 +41,11 @@ impl Generations {
         self.bytes.get(level).copied().unwrap_or(0)
     }
 
+    /// Stored bytes of each level.
+    pub(super) fn bytes_by_level(&self) -> [u64; LEVELS] {
+        self.bytes
+    }
+
     /// Level of an SSTable.
     pub(super) fn level_of(&self, id: SstableId) -> Option<usize> {
         self.places.get(&id).map(|place| place.level)
@@ -70,7 +75,11 @@ impl Generations {
         let place = self.insertion_place(level, sstable);
         match place {
             Some(place) => self.insert(level, place, Arc::clone(sstable)),
-            None => self.send_to_l0(sstable),
+            // The level in its statistics is changed as well.
+            None => self.add(&Arc::new(Sstable {
+                level: 0,
+                ..Sstable::clone(sstable)
+            })),
         }
     }
 
@@ -138,16 +147,6 @@ impl Generations {
         (!overlaps_before && !overlaps_after).then_some(place)
     }
 
-    /// The level in its statistics is changed as well.
-    fn send_to_l0(&mut self, sstable: &Sstable) {
-        let sstable = Arc::new(Sstable {
-            level: 0,
-            ..sstable.clone()
-        });
-        let place = self.levels[0].partition_point(|member| member.id < sstable.id);
-        self.insert(0, place, sstable);
-    }
-
     fn insert(&mut self, level: usize, place: usize, sstable: Arc<Sstable>) {
         self.bytes[level] += sstable.data_bytes;
         let at = LevelMember {
@@ -165,11 +164,6 @@ pub(super) fn span_of(sstables: &[Arc<Sstable>]) -> Option<(Token, Token)> {
     let first = sstables.iter().map(|sstable| sstable.first.token).min()?;
     let last = sstables.iter().map(|sstable| sstable.last.token).max()?;
     Some((first, last))
-}
-
-/// Sum of stored bytes.
-pub(super) fn bytes_of(sstables: &[Arc<Sstable>]) -> u64 {
-    total_bytes(sstables)
 }
 
 #[cfg(test)]

@@ -5,32 +5,25 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::generations::{Generations, bytes_of, span_of};
+use super::generations::{Generations, span_of};
 use crate::live::Live;
-use crate::sstable::{Sstable, SstableId};
+use crate::sstable::{Sstable, SstableId, total_bytes};
 use crate::token::Token;
 
-/// Limits of a selection in L0.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Limits {
-    /// Maximum number of SSTables of L0 (`max_threshold`).
-    pub(super) sstables: usize,
-    /// Bytes above which they are merged with L1.
-    pub(super) sstable_bytes: u64,
-}
-
 /// Inputs of the next compaction of L0. Empty if there are fewer than two, or if they overlap SSTables that
-/// are being compacted.
+/// are being compacted. `max`: the maximum number of SSTables of L0 (`max_threshold`); `sstable_bytes`: bytes above
+/// which they are merged with L1.
 pub(super) fn candidates(
     generations: &Generations,
     live: &Live,
-    limits: Limits,
+    max: usize,
+    sstable_bytes: u64,
 ) -> Vec<Arc<Sstable>> {
     let l0 = generations.level(0);
     let compacting = l0.iter().filter(|sstable| live.is_compacting(sstable.id));
     let compacting: Vec<Arc<Sstable>> = compacting.cloned().collect();
-    let mut candidates = oldest_groups(l0, &compacting, limits.sstables);
-    if bytes_of(&candidates) > limits.sstable_bytes {
+    let mut candidates = oldest_groups(l0, &compacting, max);
+    if total_bytes(&candidates) > sstable_bytes {
         let Some(l1) = free_l1(generations, live, &candidates, &compacting) else {
             return Vec::new();
         };
@@ -65,7 +58,8 @@ fn oldest_groups(
             // An earlier group had it, but did not take it, as it overlaps what is being compacted.
             group.push(sstable);
         }
-        if group.iter().any(|member| is_among(member, compacting)) {
+        let is_busy = |member: &&Arc<Sstable>| compacting.iter().any(|s| s.id == member.id);
+        if group.iter().any(is_busy) {
             continue;
         }
         remaining.retain(|other| !is_member(other));
@@ -99,10 +93,6 @@ fn free_l1(
             .iter()
             .any(|sstable| is_within(sstable, Some((first, last))));
     (!is_busy).then(|| l1.to_vec())
-}
-
-fn is_among(sstable: &Sstable, others: &[Arc<Sstable>]) -> bool {
-    others.iter().any(|other| other.id == sstable.id)
 }
 
 /// Whether an SSTable has a partition between two tokens, inclusive.

@@ -3,28 +3,16 @@
 //! Source: `LeveledCompactionStrategy.validateOptions`.
 
 use super::sizes::{LevelSizes, TOP_LEVEL};
-use crate::options::{
-    OptionError, Options, Thresholds, boolean, int, refuse_bad_overlapping_tombstones,
-    refuse_unknown,
-};
+use crate::options::{OptionError, Options, Thresholds, boolean, number, refuse_unknown};
 use crate::release::Release;
-use crate::size_tiered::BucketOptions;
+use crate::size_tiered::{BucketOptions, TIER_OPTIONS};
 use crate::tombstones::TombstoneOptions;
 
 const SSTABLE_SIZE: &str = "sstable_size_in_mb";
 const FANOUT_SIZE: &str = "fanout_size";
 const SINGLE_SSTABLE_UPLEVEL: &str = "single_sstable_uplevel";
 
-const OPTIONS: [&str; 8] = [
-    SSTABLE_SIZE,
-    FANOUT_SIZE,
-    SINGLE_SSTABLE_UPLEVEL,
-    "min_threshold",
-    "max_threshold",
-    "min_sstable_size",
-    "bucket_low",
-    "bucket_high",
-];
+const OPTIONS: [&str; 3] = [SSTABLE_SIZE, FANOUT_SIZE, SINGLE_SSTABLE_UPLEVEL];
 
 const DEFAULT_SSTABLE_MIB: i32 = 160;
 const DEFAULT_FANOUT: i32 = 10;
@@ -65,7 +53,6 @@ impl LeveledOptions {
         options: &Options,
         release: Release,
     ) -> Result<LeveledOptions, OptionError> {
-        refuse_bad_overlapping_tombstones(options)?;
         let tombstones = TombstoneOptions::from_options(options)?;
         let sstable_mib = positive_int(options, SSTABLE_SIZE, DEFAULT_SSTABLE_MIB)?;
         let fanout = positive_int(options, FANOUT_SIZE, DEFAULT_FANOUT)
@@ -74,7 +61,8 @@ impl LeveledOptions {
             refuse_large_levels(sstable_mib, fanout)?;
         }
         let buckets = BucketOptions::from_options(options)?;
-        refuse_unknown(options, "LeveledCompactionStrategy", &OPTIONS)?;
+        let own = [&OPTIONS[..], &TIER_OPTIONS];
+        refuse_unknown(options, "LeveledCompactionStrategy", &own)?;
         // Neither is validated: any other text is false.
         let uplevel = options.get(SINGLE_SSTABLE_UPLEVEL);
         let uplevel = uplevel.map(|text| boolean(text).unwrap_or(false));
@@ -93,17 +81,14 @@ fn mib(number: i32) -> u64 {
 }
 
 fn positive_int(options: &Options, name: &str, default: i32) -> Result<i32, OptionError> {
-    let Some(text) = options.get(name) else {
-        return Ok(default);
-    };
-    match int(text) {
-        None => Err(OptionError(format!(
-            "{text} is not a parsable int (base10) for {name}"
-        ))),
-        Some(number) if number < 1 => Err(OptionError(format!(
+    match options
+        .get(name)
+        .map_or(Ok(default), |text| number(text, name))?
+    {
+        number @ ..1 => Err(OptionError(format!(
             "{name} must be larger than 0, but was {number}"
         ))),
-        Some(number) => Ok(number),
+        number => Ok(number),
     }
 }
 
@@ -111,7 +96,7 @@ fn positive_int(options: &Options, name: &str, default: i32) -> Result<i32, Opti
 fn fanout_error(error: OptionError, options: &Options, release: Release) -> OptionError {
     let is_number = options
         .get(FANOUT_SIZE)
-        .is_none_or(|text| int(text).is_some());
+        .is_none_or(|text| number::<i32>(text, FANOUT_SIZE).is_ok());
     if is_number || release.validates_level_bytes() {
         return error;
     }
@@ -155,11 +140,10 @@ fn decimal_product(number: u64, factor: u32, power: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::of;
 
     fn parse(pairs: &[(&str, &str)], release: Release) -> Result<LeveledOptions, String> {
-        let owned = |(k, v): &(&str, &str)| ((*k).to_owned(), (*v).to_owned());
-        let options = pairs.iter().map(owned).collect();
-        LeveledOptions::from_options(&options, release).map_err(|error| error.0)
+        LeveledOptions::from_options(&of(pairs), release).map_err(|error| error.0)
     }
 
     #[test]

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use crate::java_hash_map::JavaHashMap;
-use crate::options::{OptionError, Options, Thresholds, double, double_text, long};
+use crate::options::{OptionError, Options, Thresholds, double, double_text, number, set};
 use crate::sstable::{Sstable, total_bytes};
 
 /// Size bounds of buckets.
@@ -69,21 +69,13 @@ impl SizeTier {
 /// The hottest tier with enough SSTables, without the coldest of them beyond the maximum number. Of several
 /// equally hot tiers it is the one with the largest SSTables, and of these the first.
 pub(crate) fn most_interesting(tiers: &[SizeTier], thresholds: Thresholds) -> Option<SizeTier> {
-    let mut best: Option<(f64, u64, SizeTier)> = None;
-    for tier in tiers {
-        let tier = tier.trimmed(thresholds.max);
-        if tier.sstables.len() < thresholds.min {
-            continue;
-        }
-        let (hotness, average) = (tier.hotness(), tier.average_bytes_on_disk());
-        let is_better = best.as_ref().is_none_or(|(best_hotness, best_average, _)| {
-            let by_hotness = hotness.total_cmp(best_hotness);
-            by_hotness.then(average.cmp(best_average)).is_gt()
-        });
-        if is_better {
-            best = Some((hotness, average, tier));
-        }
-    }
+    let trimmed = tiers.iter().map(|tier| tier.trimmed(thresholds.max));
+    let large = trimmed.filter(|tier| tier.sstables.len() >= thresholds.min);
+    let measured = large.map(|tier| (tier.hotness(), tier.average_bytes_on_disk(), tier));
+    // From the last on, since of equal ones the greatest is the one that is met last.
+    let best = measured
+        .rev()
+        .max_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     best.map(|(_, _, tier)| tier)
 }
 
@@ -101,28 +93,27 @@ impl BucketOptions {
     /// Values that are not numbers, a negative size, or bounds in the wrong order.
     pub fn from_options(options: &Options) -> Result<BucketOptions, OptionError> {
         let mut read = BucketOptions::default();
-        if let Some(text) = options.get("min_sstable_size") {
-            read.min_sstable_size = long(text).ok_or_else(|| {
-                OptionError(format!(
-                    "{text} is not a parsable int (base10) for min_sstable_size"
-                ))
-            })?;
-            if read.min_sstable_size < 0 {
-                return Err(OptionError(format!(
-                    "min_sstable_size must be non negative: {}",
-                    read.min_sstable_size
-                )));
-            }
-        }
+        let min_size = "min_sstable_size";
+        set(
+            &mut read.min_sstable_size,
+            options,
+            min_size,
+            |text| match number(text, min_size)? {
+                negative @ ..0 => Err(OptionError(format!(
+                    "{min_size} must be non negative: {negative}"
+                ))),
+                bytes => Ok(bytes),
+            },
+        )?;
         for (name, value) in [
             ("bucket_low", &mut read.low),
             ("bucket_high", &mut read.high),
         ] {
-            if let Some(text) = options.get(name) {
-                *value = double(text).ok_or_else(|| {
+            set(value, options, name, |text| {
+                double(text).ok_or_else(|| {
                     OptionError(format!("{text} is not a parsable float for {name}"))
-                })?;
-            }
+                })
+            })?;
         }
         if read.high <= read.low {
             return Err(OptionError(format!(

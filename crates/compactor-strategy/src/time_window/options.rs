@@ -2,12 +2,11 @@
 //!
 //! Source: `TimeWindowCompactionStrategyOptions`.
 
+use std::str::FromStr;
+
 use super::windows::{Resolution, WindowSize, WindowUnit};
-use crate::options::{
-    OptionError, Options, Thresholds, boolean, int, long, refuse_bad_overlapping_tombstones,
-    refuse_unknown,
-};
-use crate::size_tiered::BucketOptions;
+use crate::options::{OptionError, Options, Thresholds, boolean, number, refuse_unknown, set};
+use crate::size_tiered::{BucketOptions, TIER_OPTIONS};
 use crate::tombstones::TombstoneOptions;
 
 const RESOLUTION: &str = "timestamp_resolution";
@@ -16,17 +15,12 @@ const WINDOW_SIZE: &str = "compaction_window_size";
 const EXPIRED_CHECK: &str = "expired_sstable_check_frequency_seconds";
 const AGGRESSIVE_EXPIRATION: &str = "unsafe_aggressive_sstable_expiration";
 
-const OPTIONS: [&str; 10] = [
+const OPTIONS: [&str; 5] = [
     RESOLUTION,
     WINDOW_UNIT,
     WINDOW_SIZE,
     EXPIRED_CHECK,
     AGGRESSIVE_EXPIRATION,
-    "min_threshold",
-    "max_threshold",
-    "min_sstable_size",
-    "bucket_low",
-    "bucket_high",
 ];
 
 /// Options any of which enables tombstone compactions.
@@ -84,76 +78,68 @@ impl TimeWindowOptions {
     /// Options that Cassandra refuses, with its messages. `unsafe_aggressive_sstable_expiration` is not
     /// refused: a node has it only if its system property allows it.
     pub fn from_options(options: &Options) -> Result<TimeWindowOptions, OptionError> {
-        refuse_bad_overlapping_tombstones(options)?;
-        let defaults = TimeWindowOptions::default();
         let tombstones = TombstoneOptions::from_options(options)?;
-        let resolution = match options.get(RESOLUTION) {
-            None => defaults.resolution,
-            Some(text) => Resolution::from_name(text).ok_or_else(|| invalid(text, RESOLUTION))?,
+        let mut read = TimeWindowOptions {
+            only_repaired: tombstones.only_repaired,
+            ..TimeWindowOptions::default()
         };
-        let unit = match options.get(WINDOW_UNIT) {
-            None => defaults.window.unit,
-            Some(text) => WindowUnit::from_name(text).ok_or_else(|| invalid(text, WINDOW_UNIT))?,
-        };
-        let count = window_count(options)?.unwrap_or(defaults.window.count);
-        let expired_check_s = expired_check_s(options)?.unwrap_or(defaults.expired_check_s);
-        let ignores_overlaps = aggressive_expiration(options)?;
-        let buckets = BucketOptions::from_options(options)?;
-        refuse_unknown(options, "TimeWindowCompactionStrategy", &OPTIONS)?;
-        let values = TOMBSTONE_OPTIONS
+        set(&mut read.resolution, options, RESOLUTION, |text| {
+            named(text, RESOLUTION)
+        })?;
+        set(&mut read.window.unit, options, WINDOW_UNIT, |text| {
+            named(text, WINDOW_UNIT)
+        })?;
+        set(&mut read.window.count, options, WINDOW_SIZE, window_count)?;
+        set(
+            &mut read.expired_check_s,
+            options,
+            EXPIRED_CHECK,
+            expired_check_s,
+        )?;
+        set(
+            &mut read.ignores_overlaps,
+            options,
+            AGGRESSIVE_EXPIRATION,
+            aggressive_expiration,
+        )?;
+        read.buckets = BucketOptions::from_options(options)?;
+        let own = [&OPTIONS[..], &TIER_OPTIONS];
+        refuse_unknown(options, "TimeWindowCompactionStrategy", &own)?;
+        let mut values = TOMBSTONE_OPTIONS
             .iter()
             .filter_map(|name| options.get(*name));
-        let has_tombstones = values.into_iter().any(|value| value != "false");
-        Ok(TimeWindowOptions {
-            window: WindowSize { unit, count },
-            resolution,
-            expired_check_s,
-            ignores_overlaps,
-            thresholds: Thresholds::from_options(options)?,
-            buckets,
-            tombstones: has_tombstones.then_some(tombstones),
-            only_repaired: tombstones.only_repaired,
-        })
+        let has_tombstones = values.any(|value| value != "false");
+        read.tombstones = has_tombstones.then_some(tombstones);
+        read.thresholds = Thresholds::from_options(options)?;
+        Ok(read)
     }
 }
 
-fn invalid(text: &str, name: &str) -> OptionError {
-    OptionError(format!("{text} is not valid for {name}"))
+fn named<T: FromStr>(text: &str, name: &str) -> Result<T, OptionError> {
+    let refusal = |_| OptionError(format!("{text} is not valid for {name}"));
+    text.parse().map_err(refusal)
 }
 
-fn not_a_number(text: &str, name: &str) -> OptionError {
-    OptionError(format!("{text} is not a parsable int (base10) for {name}"))
-}
-
-fn window_count(options: &Options) -> Result<Option<u32>, OptionError> {
-    let Some(text) = options.get(WINDOW_SIZE) else {
-        return Ok(None);
-    };
-    let count = int(text).ok_or_else(|| not_a_number(text, WINDOW_SIZE))?;
+fn window_count(text: &str) -> Result<u32, OptionError> {
+    let count: i32 = number(text, WINDOW_SIZE)?;
     match u32::try_from(count) {
-        Ok(positive @ 1..) => Ok(Some(positive)),
+        Ok(positive @ 1..) => Ok(positive),
         _ => Err(OptionError(format!(
             "{count} must be greater than 1 for {WINDOW_SIZE}"
         ))),
     }
 }
 
-fn expired_check_s(options: &Options) -> Result<Option<i64>, OptionError> {
-    let Some(text) = options.get(EXPIRED_CHECK) else {
-        return Ok(None);
-    };
-    match long(text).ok_or_else(|| not_a_number(text, EXPIRED_CHECK))? {
+fn expired_check_s(text: &str) -> Result<i64, OptionError> {
+    match number(text, EXPIRED_CHECK)? {
         negative @ ..0 => Err(OptionError(format!(
             "{EXPIRED_CHECK} must not be negative, but was {negative}"
         ))),
-        seconds => Ok(Some(seconds)),
+        seconds => Ok(seconds),
     }
 }
 
-fn aggressive_expiration(options: &Options) -> Result<bool, OptionError> {
-    let Some(text) = options.get(AGGRESSIVE_EXPIRATION) else {
-        return Ok(false);
-    };
+fn aggressive_expiration(text: &str) -> Result<bool, OptionError> {
     boolean(text).ok_or_else(|| {
         OptionError(format!(
             "{AGGRESSIVE_EXPIRATION} is not 'true' or 'false' ({text})"
@@ -164,11 +150,10 @@ fn aggressive_expiration(options: &Options) -> Result<bool, OptionError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::of;
 
     fn parse(pairs: &[(&str, &str)]) -> Result<TimeWindowOptions, String> {
-        let owned = |(k, v): &(&str, &str)| ((*k).to_owned(), (*v).to_owned());
-        let options = pairs.iter().map(owned).collect();
-        TimeWindowOptions::from_options(&options).map_err(|error| error.0)
+        TimeWindowOptions::from_options(&of(pairs)).map_err(|error| error.0)
     }
 
     #[test]

@@ -2,8 +2,9 @@
 //!
 //! Source: `TimeWindowCompactionStrategy.getWindowBoundsInMillis`.
 
-/// Unit of a window's length.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Unit of a window's length, parsed by its name in `TimeUnit`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::EnumString)]
+#[strum(serialize_all = "UPPERCASE")]
 pub enum WindowUnit {
     /// Minutes.
     Minutes,
@@ -22,8 +23,9 @@ pub struct WindowSize {
     pub count: u32,
 }
 
-/// Unit of the timestamps in a table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Unit of the timestamps in a table, parsed by its name in `TimeUnit`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::EnumString)]
+#[strum(serialize_all = "UPPERCASE")]
 pub enum Resolution {
     /// Seconds.
     Seconds,
@@ -36,15 +38,6 @@ pub enum Resolution {
 }
 
 impl WindowUnit {
-    pub(super) fn from_name(name: &str) -> Option<WindowUnit> {
-        match name {
-            "MINUTES" => Some(WindowUnit::Minutes),
-            "HOURS" => Some(WindowUnit::Hours),
-            "DAYS" => Some(WindowUnit::Days),
-            _ => None,
-        }
-    }
-
     fn seconds(self) -> i64 {
         match self {
             WindowUnit::Minutes => 60,
@@ -55,16 +48,6 @@ impl WindowUnit {
 }
 
 impl Resolution {
-    pub(super) fn from_name(name: &str) -> Option<Resolution> {
-        match name {
-            "SECONDS" => Some(Resolution::Seconds),
-            "MILLISECONDS" => Some(Resolution::Milliseconds),
-            "MICROSECONDS" => Some(Resolution::Microseconds),
-            "NANOSECONDS" => Some(Resolution::Nanoseconds),
-            _ => None,
-        }
-    }
-
     /// Milliseconds, rounded towards zero (`TimeUnit.convert`).
     pub(super) fn to_ms(self, timestamp: i64) -> i64 {
         match self {

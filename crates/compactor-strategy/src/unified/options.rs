@@ -5,10 +5,7 @@
 use super::overlaps::Inclusion;
 use super::scaling::Scaling;
 use super::shards::ShardCount;
-use crate::options::{
-    OptionError, Options, Thresholds, boolean, int, long, refuse_bad_overlapping_tombstones,
-    refuse_unknown,
-};
+use crate::options::{OptionError, Options, Thresholds, boolean, number, refuse_unknown, set};
 use crate::release::Release;
 use crate::size_text::{parse_bytes, parse_percent, parse_whole_bytes, print_bytes};
 use crate::tombstones::TombstoneOptions;
@@ -98,61 +95,51 @@ impl UnifiedOptions {
         options: &Options,
         release: Release,
     ) -> Result<UnifiedOptions, OptionError> {
-        refuse_bad_overlapping_tombstones(options)?;
         let tombstones = TombstoneOptions::from_options(options)?;
         let mut read = UnifiedOptions {
             only_repaired: tombstones.only_repaired,
             ..UnifiedOptions::new(release)
         };
-        if let Some(text) = options.get(SCALING) {
-            read.scaling = Scaling::parse(text)?;
+        let shards = &mut read.shards;
+        set(&mut read.scaling, options, SCALING, Scaling::parse)?;
+        set(&mut shards.base, options, BASE_SHARDS, base_shards)?;
+        set(&mut shards.target_bytes, options, TARGET_SIZE, target_bytes)?;
+        set(&mut read.flush_bytes, options, FLUSH_SIZE, |text| {
+            flush_bytes(text).map(Some)
+        })?;
+        set(&mut read.max_sstables, options, MAX_SSTABLES, max_sstables)?;
+        set(
+            &mut read.expired_check_s,
+            options,
+            EXPIRED_CHECK,
+            expired_check_s,
+        )?;
+        set(
+            &mut read.ignores_overlaps,
+            options,
+            AGGRESSIVE_EXPIRATION,
+            |text| true_or_false(text, AGGRESSIVE_EXPIRATION),
+        )?;
+        let parallel: &[&str] = match release.has_parallel_shards() {
+            true => &[PARALLEL],
+            false => &[],
+        };
+        for name in parallel {
+            set(&mut read.is_parallel, options, name, |text| {
+                true_or_false(text, name)
+            })?;
         }
-        if let Some(text) = options.get(BASE_SHARDS) {
-            read.shards.base = base_shards(text)?;
-        }
-        if let Some(text) = options.get(TARGET_SIZE) {
-            read.shards.target_bytes = target_bytes(text)? as f64;
-        }
-        if let Some(text) = options.get(FLUSH_SIZE) {
-            read.flush_bytes = Some(flush_bytes(text)?);
-        }
-        if let Some(text) = options.get(MAX_SSTABLES) {
-            read.max_sstables = max_sstables(text)?;
-        }
-        if let Some(text) = options.get(EXPIRED_CHECK) {
-            read.expired_check_s = expired_check_s(text)?;
-        }
-        if let Some(text) = options.get(AGGRESSIVE_EXPIRATION) {
-            read.ignores_overlaps = true_or_false(text, AGGRESSIVE_EXPIRATION)?;
-        }
-        if let Some(text) = options
-            .get(PARALLEL)
-            .filter(|_| release.has_parallel_shards())
-        {
-            read.is_parallel = true_or_false(text, PARALLEL)?;
-        }
-        if let Some(text) = options.get(INCLUSION) {
-            read.inclusion = inclusion(text)?;
-        }
-        if let Some(text) = options.get(MIN_SIZE) {
-            read.shards.min_bytes = min_bytes(text, read.shards.target_bytes)?;
-        }
-        if let Some(text) = options.get(GROWTH) {
-            read.shards.growth = growth(text)?;
-        }
-        let mut known = OPTIONS.to_vec();
-        known.extend(Some(PARALLEL).filter(|_| release.has_parallel_shards()));
-        refuse_unknown(options, "UnifiedCompactionStrategy", &known)?;
+        set(&mut read.inclusion, options, INCLUSION, inclusion)?;
+        let target_bytes = shards.target_bytes;
+        set(&mut shards.min_bytes, options, MIN_SIZE, |text| {
+            min_bytes(text, target_bytes)
+        })?;
+        set(&mut shards.growth, options, GROWTH, growth)?;
+        refuse_unknown(options, "UnifiedCompactionStrategy", &[&OPTIONS, parallel])?;
         // It has no thresholds: the defaults are validated.
         Thresholds::from_options(options)?;
         Ok(read)
     }
-}
-
-fn not_a_number(text: &str, kind: &str, name: &str) -> OptionError {
-    OptionError(format!(
-        "{text} is not a parsable {kind} (base10) for {name}"
-    ))
 }
 
 fn not_positive(name: &str, number: i64) -> OptionError {
@@ -162,7 +149,7 @@ fn not_positive(name: &str, number: i64) -> OptionError {
 }
 
 fn base_shards(text: &str) -> Result<u32, OptionError> {
-    let number = int(text).ok_or_else(|| not_a_number(text, "int", BASE_SHARDS))?;
+    let number: i32 = number(text, BASE_SHARDS)?;
     match u32::try_from(number) {
         // Cassandra takes it. Boundaries of all shards would take tens of gigabytes here.
         Ok(shards @ MORE_SHARDS..) => Err(OptionError(format!(
@@ -187,14 +174,15 @@ fn too_small(name: &str, text: &str) -> OptionError {
     ))
 }
 
-fn target_bytes(text: &str) -> Result<i64, OptionError> {
+fn target_bytes(text: &str) -> Result<f64, OptionError> {
     let bytes = parse_bytes(text).map_err(|reason| not_a_size(TARGET_SIZE, text, &reason))?;
     match () {
         () if bytes >= i64::MAX as f64 => Err(OptionError(format!(
             "{TARGET_SIZE} {text} is out of range of Long."
         ))),
         () if bytes < SMALLEST_BYTES as f64 => Err(too_small(TARGET_SIZE, text)),
-        () => Ok(bytes as i64),
+        // A `long` in Cassandra.
+        () => Ok(bytes as i64 as f64),
     }
 }
 
@@ -208,7 +196,7 @@ fn flush_bytes(text: &str) -> Result<u64, OptionError> {
 
 /// Zero and less are no limit.
 fn max_sstables(text: &str) -> Result<usize, OptionError> {
-    let number = int(text).ok_or_else(|| not_a_number(text, "int", MAX_SSTABLES))?;
+    let number: i32 = number(text, MAX_SSTABLES)?;
     Ok(match usize::try_from(number) {
         Ok(limit @ 1..) => limit,
         _ => usize::MAX,
@@ -216,7 +204,12 @@ fn max_sstables(text: &str) -> Result<usize, OptionError> {
 }
 
 fn expired_check_s(text: &str) -> Result<i64, OptionError> {
-    match long(text).ok_or_else(|| not_a_number(text, "long", EXPIRED_CHECK))? {
+    let refusal = |_| {
+        OptionError(format!(
+            "{text} is not a parsable long (base10) for {EXPIRED_CHECK}"
+        ))
+    };
+    match text.parse().map_err(refusal)? {
         seconds @ 1.. => Ok(seconds),
         number => Err(not_positive(EXPIRED_CHECK, number)),
     }
@@ -231,14 +224,11 @@ fn true_or_false(text: &str, name: &str) -> Result<bool, OptionError> {
 }
 
 fn inclusion(text: &str) -> Result<Inclusion, OptionError> {
-    match text.to_uppercase().as_str() {
-        "NONE" => Ok(Inclusion::None),
-        "SINGLE" => Ok(Inclusion::Single),
-        "TRANSITIVE" => Ok(Inclusion::Transitive),
-        _ => Err(OptionError(format!(
+    text.to_uppercase().parse().map_err(|_| {
+        OptionError(format!(
             "Invalid overlap inclusion method {text}. The valid options are [NONE, SINGLE, TRANSITIVE]."
-        ))),
-    }
+        ))
+    })
 }
 
 fn min_bytes(text: &str, target_bytes: f64) -> Result<i64, OptionError> {

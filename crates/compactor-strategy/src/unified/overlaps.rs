@@ -9,8 +9,9 @@ use std::ops::Range;
 use crate::sstable::Sstable;
 use crate::token::Position;
 
-/// Neighbours that are compacted with overlapping SSTables.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Neighbours that are compacted with overlapping SSTables, parsed by their names in Cassandra.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::EnumString)]
+#[strum(serialize_all = "UPPERCASE")]
 pub enum Inclusion {
     /// None.
     None,
