@@ -17,31 +17,6 @@ pub(crate) struct Running {
     remaining: f64,
 }
 
-impl Running {
-    pub(crate) fn new(
-        task: Task,
-        outputs: Vec<Stored>,
-        read_bytes: f64,
-        written_bytes: f64,
-    ) -> Running {
-        Running {
-            task,
-            outputs,
-            read_bytes,
-            written_bytes,
-            remaining: read_bytes,
-        }
-    }
-
-    /// Bytes of the outputs that are written.
-    fn output_so_far(&self) -> f64 {
-        match self.read_bytes > 0.0 {
-            true => self.written_bytes * (1.0 - self.remaining / self.read_bytes),
-            false => self.written_bytes,
-        }
-    }
-}
-
 /// Compactions that run at once.
 #[derive(Debug)]
 pub(crate) struct Compactors {
@@ -69,10 +44,16 @@ impl Compactors {
         self.running.len() < self.most
     }
 
-    pub(crate) fn start(&mut self, mut running: Running) {
-        running.remaining = running.remaining.max(FEWEST_BYTES);
-        running.read_bytes = running.read_bytes.max(FEWEST_BYTES);
-        self.running.push(running);
+    /// Starts a compaction whose inputs and outputs have these numbers of bytes.
+    pub(crate) fn start(&mut self, task: Task, outputs: Vec<Stored>, read: f64, written: f64) {
+        let read_bytes = read.max(FEWEST_BYTES);
+        self.running.push(Running {
+            task,
+            outputs,
+            read_bytes,
+            written_bytes: written,
+            remaining: read_bytes,
+        });
     }
 
     /// Time until the next one ends, seconds; infinite if none runs.
@@ -101,15 +82,13 @@ impl Compactors {
             a.remaining.total_cmp(&b.remaining)
         };
         let (next, _) = self.running.iter().enumerate().min_by(by_remaining)?;
-        let mut ended = self.running.remove(next);
-        ended.remaining = 0.0;
-        Some(ended)
+        Some(self.running.remove(next))
     }
 
     /// Bytes of outputs whose inputs are still there.
     pub(crate) fn temporary_bytes(&self) -> f64 {
         let bytes = |running: &Running| match self.bytes_per_s {
-            Some(_) => running.output_so_far(),
+            Some(_) => running.written_bytes * (1.0 - running.remaining / running.read_bytes),
             None => running.written_bytes,
         };
         self.running.iter().map(bytes).sum()
@@ -122,7 +101,7 @@ mod tests {
 
     use super::*;
 
-    fn running(bytes: f64) -> Running {
+    fn start(compactors: &mut Compactors, bytes: f64) {
         let task = Task {
             inputs: Vec::new(),
             expired: Vec::new(),
@@ -130,16 +109,16 @@ mod tests {
             reason: Reason::Major,
             output: Output::default(),
         };
-        Running::new(task, Vec::new(), bytes, bytes / 2.0)
+        compactors.start(task, Vec::new(), bytes, bytes / 2.0);
     }
 
     #[test]
     fn the_throughput_is_shared() {
         let mut compactors = Compactors::new(2, Some(1e6));
-        compactors.start(running(2e6));
+        start(&mut compactors, 2e6);
         assert_eq!(compactors.next_end_s(), 2.0);
         compactors.advance(1.0);
-        compactors.start(running(4e6));
+        start(&mut compactors, 4e6);
         assert!(!compactors.has_room());
         assert_eq!(compactors.next_end_s(), 2.0);
         compactors.advance(2.0);
@@ -153,7 +132,7 @@ mod tests {
     fn without_a_limit_they_take_no_time() {
         let mut compactors = Compactors::new(1, None);
         assert_eq!(compactors.next_end_s(), f64::INFINITY);
-        compactors.start(running(2e6));
+        start(&mut compactors, 2e6);
         assert_eq!(compactors.next_end_s(), 0.0);
         assert_eq!(compactors.temporary_bytes(), 1e6);
     }

@@ -94,13 +94,9 @@ pub(crate) fn levels(table: &mut Table, now_ms: i64) -> Vec<Level> {
     for id in ids {
         let level = table.level(id, now_ms);
         let bytes = table.manager.live().get(id).map_or(0, |s| s.data_bytes);
-        while levels.len() <= level as usize {
-            levels.push(Level::empty(levels.len() as u32));
-        }
-        if let Some(level) = levels.get_mut(level as usize) {
-            level.sstables += 1;
-            level.bytes += bytes;
-        }
+        let level = Level::among(&mut levels, level);
+        level.sstables += 1;
+        level.bytes += bytes;
     }
     levels
 }

@@ -93,11 +93,15 @@ pub struct Level {
 }
 
 impl Level {
-    pub(crate) fn empty(level: u32) -> Level {
-        Level {
-            level,
-            ..Level::default()
+    /// A level among all from L0 on, which are added as far as they are missing.
+    pub(crate) fn among(levels: &mut Vec<Level>, level: u32) -> &mut Level {
+        for level in levels.len() as u32..=level {
+            levels.push(Level {
+                level,
+                ..Level::default()
+            });
         }
+        &mut levels[level as usize]
     }
 }
 

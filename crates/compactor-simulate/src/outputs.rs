@@ -44,8 +44,7 @@ pub(crate) fn split(
         Split::Shards(shards) => {
             let mut ends = shards.boundaries.iter().map(|token| token.0 + 1).peekable();
             for mut rest in merged {
-                while let Some(end) = ends.next_if(|end| *end <= rest.range.start) {
-                    let _ = end;
+                while ends.next_if(|end| *end <= rest.range.start).is_some() {
                     splitter.end();
                 }
                 while let Some(end) = ends.next_if(|end| *end < rest.range.end) {

@@ -4,7 +4,7 @@ use compactor_strategy::sstable::Sstable;
 use compactor_strategy::{CompactionParams, StrategyOptions};
 
 use crate::setup_error::SetupError;
-use crate::workload::Workload;
+use crate::workload::{MIB, Workload};
 
 /// A table, its node, and for how long they are simulated.
 #[derive(Clone, Debug)]
@@ -28,8 +28,6 @@ pub struct Setup {
     /// Seed of random numbers.
     pub seed: u64,
 }
-
-const MIB: f64 = (1u64 << 20) as f64;
 
 impl Setup {
     /// A month of 1 MiB/s of inserts, on a node with Cassandra's defaults.

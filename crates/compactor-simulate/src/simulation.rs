@@ -5,7 +5,7 @@ use compactor_strategy::task::{Task, TaskKind};
 
 use crate::arrivals::{flushed, partitions};
 use crate::cohort::{Buckets, US};
-use crate::compactors::{Compactors, Running};
+use crate::compactors::Compactors;
 use crate::merge::Merge;
 use crate::meter::Meter;
 use crate::outcome::{End, Outcome, Sample};
@@ -234,8 +234,7 @@ impl<'a> Simulation<'a> {
         let read = read.filter_map(|&id| live.get(id)).map(|s| s.data_bytes);
         let read: u64 = read.sum();
         let written = outputs.iter().map(|o| bytes_of(&o.cohorts, workload)).sum();
-        self.compactors
-            .start(Running::new(task, outputs, read as f64, written));
+        self.compactors.start(task, outputs, read as f64, written);
     }
 
     fn end_compaction(&mut self) {

@@ -65,13 +65,9 @@ impl Simulation<'_> {
         let now_ms = self.now_ms();
         let mut by_level = levels(&mut self.table, now_ms);
         for (&level, &written) in &self.meter.by_level {
-            while by_level.len() <= level as usize {
-                by_level.push(Level::empty(by_level.len() as u32));
-            }
-            if let Some(level) = by_level.get_mut(level as usize) {
-                level.written_bytes = written;
-                level.write_amplification = written / self.meter.flushed_bytes;
-            }
+            let level = Level::among(&mut by_level, level);
+            level.written_bytes = written;
+            level.write_amplification = written / self.meter.flushed_bytes;
         }
         by_level
     }
