@@ -4,6 +4,7 @@ use super::*;
 use crate::context::Node;
 use crate::droppable::DroppableTombstones;
 use crate::manager::CompactionStrategyManager;
+use crate::options::of;
 use crate::params::CompactionParams;
 use crate::random::TieBreak;
 use crate::sstable::SstableId;
@@ -174,9 +175,7 @@ fn a_major_compaction_has_one_output_or_halves() {
 #[test]
 fn bad_options_are_refused_in_cassandras_words() {
     let refused = |pairs: &[(&str, &str)], words: &str| {
-        let owned = |(k, v): &(&str, &str)| ((*k).to_owned(), (*v).to_owned());
-        let options = pairs.iter().map(owned).collect();
-        let found = SizeTieredOptions::from_options(&options).unwrap_err();
+        let found = SizeTieredOptions::from_options(&of(pairs)).unwrap_err();
         assert_eq!(found.0, words);
     };
     refused(

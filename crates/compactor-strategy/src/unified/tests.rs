@@ -1,6 +1,7 @@
 use super::*;
 use crate::context::Node;
 use crate::manager::CompactionStrategyManager;
+use crate::options::of;
 use crate::params::{CompactionParams, StrategyOptions};
 use crate::random::TieBreak;
 use crate::release::Release;
@@ -24,9 +25,7 @@ fn over(id: u64, bytes: u64, first: f64, last: f64) -> Sstable {
 }
 
 fn parsed(pairs: &[(&str, &str)]) -> UnifiedOptions {
-    let owned = |(k, v): &(&str, &str)| ((*k).to_owned(), (*v).to_owned());
-    let options = pairs.iter().map(owned).collect();
-    UnifiedOptions::from_options(&options, Release::V6_0).expect("valid options")
+    UnifiedOptions::from_options(&of(pairs), Release::V6_0).expect("valid options")
 }
 
 fn load(
@@ -290,35 +289,63 @@ fn other_partitioners_have_one_shard() {
 
 #[test]
 fn bad_options_are_refused_in_cassandras_words() {
-    let refused = |name: &str, value: &str| {
-        let options = [(name.to_owned(), value.to_owned())].into();
-        UnifiedOptions::from_options(&options, Release::V6_0)
-            .unwrap_err()
-            .0
-    };
-    assert_eq!(
-        refused("base_shard_count", "0"),
-        "Invalid configuration, base_shard_count should be positive: 0"
-    );
-    assert_eq!(
-        refused("base_shard_count", "1048577"),
-        "base_shard_count of more than 1048576 is not supported: 1048577"
-    );
-    assert_eq!(
-        refused("target_sstable_size", "100KiB"),
-        "target_sstable_size 100KiB is not acceptable, size must be at least 1.000MiB"
-    );
-    assert_eq!(
-        refused("min_sstable_size", "800MiB"),
-        "Invalid configuration, min_sstable_size (800.000MiB) should be less than 70% of the \
-         targetSSTableSize (1.000GiB)"
-    );
-    assert_eq!(
-        refused("sstable_growth", "1.1"),
-        "sstable_growth 1.1 must be between 0 and 1"
-    );
-    assert_eq!(
-        refused("min_threshold", "4"),
-        "Properties specified [min_threshold] are not understood by UnifiedCompactionStrategy"
-    );
+    for (name, value, words) in [
+        (
+            "base_shard_count",
+            "0",
+            "Invalid configuration, base_shard_count should be positive: 0",
+        ),
+        (
+            "base_shard_count",
+            "1048577",
+            "base_shard_count of more than 1048576 is not supported: 1048577",
+        ),
+        (
+            "target_sstable_size",
+            "100KiB",
+            "target_sstable_size 100KiB is not acceptable, size must be at least 1.000MiB",
+        ),
+        (
+            "min_sstable_size",
+            "800MiB",
+            "Invalid configuration, min_sstable_size (800.000MiB) should be less than 70% of the \
+             targetSSTableSize (1.000GiB)",
+        ),
+        (
+            "sstable_growth",
+            "1.1",
+            "sstable_growth 1.1 must be between 0 and 1",
+        ),
+        (
+            "expired_sstable_check_frequency_seconds",
+            "1m",
+            "1m is not a parsable long (base10) for expired_sstable_check_frequency_seconds",
+        ),
+        (
+            "overlap_inclusion_method",
+            "all",
+            "Invalid overlap inclusion method all. The valid options are [NONE, SINGLE, TRANSITIVE].",
+        ),
+        (
+            "min_threshold",
+            "4",
+            "Properties specified [min_threshold] are not understood by UnifiedCompactionStrategy",
+        ),
+    ] {
+        let found = UnifiedOptions::from_options(&of(&[(name, value)]), Release::V6_0);
+        assert_eq!(found.unwrap_err().0, words);
+    }
+}
+
+#[test]
+fn options_are_parsed_in_any_case_where_cassandra_does() {
+    let options = parsed(&[
+        ("overlap_inclusion_method", "single"),
+        ("parallelize_output_shards", "FALSE"),
+        ("target_sstable_size", "NaNB"),
+    ]);
+    assert_eq!(options.inclusion, Inclusion::Single);
+    assert!(!options.is_parallel);
+    // Not a number is zero as a `long`.
+    assert_eq!(options.shards.target_bytes, 0.0);
 }
