@@ -10,6 +10,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread::{Builder, sleep};
 use std::time::Duration;
 
+use compactor::Observer;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::{flag, low_level};
 
@@ -80,6 +81,18 @@ fn end_what_hangs(interrupted: &AtomicBool, looks: u32) {
     });
     sleep(LOOK);
     low_level::exit(INTERRUPTED.into());
+}
+
+/// Stops a job once the flag is set, and shows nothing.
+#[derive(Debug)]
+pub struct Interrupted(pub Arc<AtomicBool>);
+
+impl Observer for Interrupted {
+    fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn progress(&mut self, _read_bytes: u64, _rows: u64, _partitions: u64) {}
 }
 
 /// Makes a write beyond the limit of file sizes (`ulimit -f`) fail with `EFBIG`, as any other write

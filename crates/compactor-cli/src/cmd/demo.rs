@@ -7,18 +7,18 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use anyhow::Context;
 use compactor::generate::{Amount, GenerateOptions, GenerateReport, Shape, generate};
 use compactor::verify::{VerifyOptions, VerifyReport, verify};
-use compactor::{Error, MergeReport, Observer};
+use compactor::{Error, MergeReport};
 use compactor_io::{Io, IoOptions, ReadMode, WriteMode};
 use compactor_lab::scratch::Scratch;
 use serde::Serialize;
 
 use crate::flags::{ByteSize, Format};
-use crate::interrupt;
+use crate::interrupt::{self, Interrupted};
 use crate::numbers::within;
 use crate::output::{print, say};
 use crate::work_directory::{self, WorkDirectory};
@@ -181,16 +181,4 @@ fn show(
         buffered,
         outputs_are_identical,
     })
-}
-
-/// Stops everything when the person asks to.
-#[derive(Debug)]
-struct Interrupted(Arc<AtomicBool>);
-
-impl Observer for Interrupted {
-    fn is_cancelled(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    fn progress(&mut self, _read_bytes: u64, _rows: u64, _partitions: u64) {}
 }

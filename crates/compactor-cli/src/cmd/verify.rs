@@ -4,20 +4,18 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
+use compactor::ErrorKind;
 use compactor::table::find_sstables;
 use compactor::verify::{VerifyOptions, VerifyReport, verify};
-use compactor::{ErrorKind, Observer};
 use compactor_io::{BackendKind, Io, IoOptions, ReadMode};
 use serde::Serialize;
 
 use super::dump::is_directory;
 use crate::exit_code;
 use crate::flags::{ByteSize, Format, refuse_uring_with_dontcache};
-use crate::interrupt;
+use crate::interrupt::{self, Interrupted};
 use crate::output::{print, say};
 use crate::text_table::{count, counted};
 
@@ -206,15 +204,4 @@ fn text(report: &VerifyReport) -> String {
         report.read_mode
     );
     out
-}
-
-/// Stops on an interrupt.
-struct Interrupted(Arc<AtomicBool>);
-
-impl Observer for Interrupted {
-    fn is_cancelled(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    fn progress(&mut self, _read_bytes: u64, _rows: u64, _partitions: u64) {}
 }
