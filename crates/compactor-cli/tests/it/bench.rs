@@ -1,14 +1,14 @@
 //! `compactor bench` as a user runs it. No test asserts a time.
 
-use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use compactor_testkit::machine::disk_directory;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::support::{is_empty, stderr};
+use crate::support::at_work::AtWork;
+use crate::support::{assert_done, assert_ends, generated, is_empty, stderr, words, words_and};
 
 fn bench(directory: &Path, options: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_compactor"));
@@ -22,20 +22,12 @@ fn bench(directory: &Path, options: &[&str]) -> Command {
 fn all_arms_take_turns_and_leave_the_same_bytes() {
     let (directory, results) = (disk_directory(), TempDir::new().unwrap());
     let json = results.path().join("bench.json");
-    let options = [
-        "--shape",
-        "wide",
-        "--read-io",
-        "buffered,dontneed",
-        "--write-io",
-        "buffered,trickle",
-        "--format",
-        "markdown",
-        "--json",
-        json.to_str().unwrap(),
-    ];
+    let options = words_and(
+        "--shape wide --read-io buffered,dontneed --write-io buffered,trickle --format markdown",
+        &["--json", json.to_str().unwrap()],
+    );
     let output = bench(directory.path(), &options).output().unwrap();
-    assert!(output.status.success(), "{}", stderr(&output));
+    assert_done(&output);
     let found: Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
     let arms = found["arms"].as_array().unwrap();
     let names: Vec<&str> = arms.iter().map(|a| a["name"].as_str().unwrap()).collect();
@@ -66,11 +58,7 @@ fn all_arms_take_turns_and_leave_the_same_bytes() {
     assert_eq!(found["figures"].as_array().unwrap().len(), 5);
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("| merge dontneed/trickle | "), "{text}");
-    assert!(
-        stderr(&output).contains("MiB will be in"),
-        "{}",
-        stderr(&output)
-    );
+    assert_ends(&output, 0, "MiB will be in");
     assert!(is_empty(directory.path()));
 }
 
@@ -78,11 +66,12 @@ fn all_arms_take_turns_and_leave_the_same_bytes() {
 fn compactions_leave_the_same_bytes_whatever_runs_at_once() {
     let (directory, results) = (disk_directory(), TempDir::new().unwrap());
     let json = results.path().join("bench.json");
-    let options = "--sstables 40 --arms compact --concurrent-compactors 1,3 --json";
-    let mut options: Vec<&str> = options.split(' ').collect();
-    options.push(json.to_str().unwrap());
+    let options = words_and(
+        "--sstables 40 --arms compact --concurrent-compactors 1,3 --json",
+        &[json.to_str().unwrap()],
+    );
     let output = bench(directory.path(), &options).output().unwrap();
-    assert!(output.status.success(), "{}", stderr(&output));
+    assert_done(&output);
     let found: Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
     let arms = found["arms"].as_array().unwrap();
     let compactors: Vec<_> = arms.iter().map(|a| a["compactors"].as_u64()).collect();
@@ -106,14 +95,7 @@ fn compactions_leave_the_same_bytes_whatever_runs_at_once() {
 #[test]
 fn given_sstables_are_merged_in_comparison_with_a_command() {
     let (directory, data) = (disk_directory(), disk_directory());
-    let generated = Command::new(env!("CARGO_BIN_EXE_compactor"))
-        .args(["generate", "--sstables", "2", "--size", "1MiB", "--output"])
-        .arg(data.path())
-        .output()
-        .unwrap();
-    assert!(generated.status.success(), "{}", stderr(&generated));
-    let table = std::fs::read_dir(data.path().join("generated")).unwrap();
-    let table = table.map(|entry| entry.unwrap().path()).next().unwrap();
+    let table = generated(data.path(), &words("--sstables 2 --size 1MiB"));
     let files = || std::fs::read_dir(&table).unwrap().count();
     let before = files();
     // It replies that it is done, and has done nothing.
@@ -124,15 +106,7 @@ fn given_sstables_are_merged_in_comparison_with_a_command() {
     let output = Command::new(env!("CARGO_BIN_EXE_compactor"))
         .args(["bench", "--directory"])
         .arg(directory.path())
-        .args([
-            "--repeat",
-            "1",
-            "--warm-up",
-            "0",
-            "--arms",
-            "merge",
-            "--warm",
-        ])
+        .args(words("--repeat 1 --warm-up 0 --arms merge --warm"))
         .args(["--read-io", "buffered", "--cassandra", idle])
         .arg(&table)
         .output()
@@ -155,26 +129,8 @@ fn given_sstables_are_merged_in_comparison_with_a_command() {
 fn interrupted_it_ends_with_130_and_leaves_nothing() {
     for (signal, at) in [("INT", "generating"), ("TERM", "run 1 of")] {
         let directory = disk_directory();
-        let mut child = bench(directory.path(), &["--warm-up", "100"])
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut messages = BufReader::new(child.stderr.take().unwrap());
-        let mut line = String::new();
-        while !line.starts_with(at) {
-            line.clear();
-            assert!(messages.read_line(&mut line).unwrap() > 0, "it ended");
-        }
-        assert!(!is_empty(directory.path()));
-        let sent = Command::new("kill")
-            .args(["-s", signal, &child.id().to_string()])
-            .status();
-        assert!(sent.unwrap().success());
-        let mut rest = String::new();
-        messages.read_to_string(&mut rest).unwrap();
-        assert_eq!(child.wait().unwrap().code(), Some(130), "{rest}");
-        assert!(is_empty(directory.path()), "{rest}");
+        let mut command = bench(directory.path(), &["--warm-up", "100"]);
+        AtWork::since(&mut command, at).leaves_nothing(signal, directory.path());
     }
 }
 
@@ -184,12 +140,7 @@ fn what_cannot_be_is_refused_and_leaves_nothing() {
     for (options, code, reason) in [
         (&["--read-io", "trickle"][..], 2, "unknown read mode"),
         (
-            &[
-                "--read-io",
-                "direct,buffered,dontneed",
-                "--write-io",
-                "direct,buffered",
-            ],
+            &words("--read-io direct,buffered,dontneed --write-io direct,buffered"),
             2,
             "the same number of each",
         ),

@@ -3,50 +3,17 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Output;
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::support::{compactor, text};
+use crate::support::{
+    assert_done, assert_ends, compactor, data_files, flip_middle, generated, json, names_in, rows,
+    text, words, words_and,
+};
 
-pub fn json(out: &Output) -> Value {
-    assert!(out.status.success(), "{}", text(&out.stderr));
-    serde_json::from_slice(&out.stdout).unwrap()
-}
-
-/// Generates SSTables of wide partitions, with deletions of every kind; returns their directory.
-fn generated(directory: &Path, sstables: &str) -> PathBuf {
-    let arguments = [
-        "generate",
-        "--shape",
-        "wide",
-        "--size",
-        "60KiB",
-        "--sstables",
-        sstables,
-        "--rows-per-partition",
-        "50",
-        "--deletions",
-        "0.2",
-        "--output",
-        "data",
-        "--format",
-        "json",
-    ];
-    let report = json(&compactor(directory, &arguments));
-    directory.join(report["table_directory"].as_str().unwrap())
-}
-
-pub fn data_files(directory: &Path) -> Vec<PathBuf> {
-    let mut files: Vec<PathBuf> = fs::read_dir(directory)
-        .unwrap()
-        .map(|e| e.unwrap().path())
-        .filter(|p| p.to_str().unwrap().ends_with("-Data.db"))
-        .collect();
-    files.sort();
-    files
-}
+/// Wide partitions, with deletions of every kind.
+const WIDE: &str = "--shape wide --size 60KiB --rows-per-partition 50 --deletions 0.2 --sstables";
 
 pub fn paths(list: &Value) -> Vec<PathBuf> {
     let list = list.as_array().unwrap().iter();
@@ -69,23 +36,17 @@ pub fn merged(directory: &Path, inputs: &[PathBuf], output: &str, options: &[&st
     arguments.extend(["--flat", "--output", output]);
     arguments.extend(options);
     let out = compactor(directory, &arguments);
-    assert!(out.status.success(), "{}", text(&out.stderr));
+    assert_done(&out);
     let [data] = &data_files(&directory.join(output))[..] else {
         panic!("one output");
     };
-    let out = compactor(directory, &["dump", data.to_str().unwrap()]);
-    assert!(out.status.success(), "{}", text(&out.stderr));
-    // Where rows lie depends on the base of their timestamps, which is the least of the inputs'.
-    text(&out.stdout)
-        .split("\"position\":")
-        .map(|part| part.trim_start_matches(|c: char| c.is_ascii_digit()))
-        .collect()
+    rows(data)
 }
 
 #[test]
 fn what_is_left_is_what_one_merge_leaves_whatever_runs_at_once() {
     let temp = TempDir::new().unwrap();
-    let table = generated(temp.path(), "11");
+    let table = generated(temp.path(), &words_and(WIDE, &["11"]));
     let inputs = data_files(&table);
     for purging in [true, false] {
         let purge: &[&str] = if purging {
@@ -96,22 +57,16 @@ fn what_is_left_is_what_one_merge_leaves_whatever_runs_at_once() {
         let mut bytes: Vec<Vec<Vec<u8>>> = Vec::new();
         for concurrent in ["1", "4"] {
             let output = format!("out-{purging}-{concurrent}");
-            let mut arguments = vec![
-                "compact",
-                "--flat",
-                table.to_str().unwrap(),
-                "--output",
-                &output,
-                "--min-threshold",
-                "2",
-                "--max-threshold",
-                "3",
-                "--concurrent-compactors",
-                concurrent,
-                "--verify",
-                "--format",
-                "json",
-            ];
+            let mut arguments = words_and(
+                "compact --flat --min-threshold 2 --max-threshold 3 --verify --format json",
+                &[
+                    table.to_str().unwrap(),
+                    "--output",
+                    &output,
+                    "--concurrent-compactors",
+                    concurrent,
+                ],
+            );
             arguments.extend(purge);
             let report = json(&compactor(temp.path(), &arguments));
             // 3 + 3 + 3 + 2, then 3, and the two that are left.
@@ -134,14 +89,8 @@ fn what_is_left_is_what_one_merge_leaves_whatever_runs_at_once() {
             let output = temp.path().join(&output);
             let made = data_files(&output);
             assert_eq!(made.len(), report["outputs"].as_array().unwrap().len());
-            let hidden = fs::read_dir(&output)
-                .unwrap()
-                .map(|e| e.unwrap().file_name());
-            assert!(
-                hidden
-                    .into_iter()
-                    .all(|name| !name.to_str().unwrap().starts_with('.'))
-            );
+            let names = names_in(&output);
+            assert!(!names.iter().any(|name| name.starts_with('.')), "{names:?}");
             bytes.push(made.iter().map(|data| fs::read(data).unwrap()).collect());
             let one = merged(
                 temp.path(),
@@ -165,17 +114,11 @@ fn what_is_left_is_what_one_merge_leaves_whatever_runs_at_once() {
 #[test]
 fn a_major_compaction_is_one_merge() {
     let temp = TempDir::new().unwrap();
-    let table = generated(temp.path(), "5");
-    let mut arguments = vec![
-        "compact",
-        "--flat",
-        table.to_str().unwrap(),
-        "--output",
-        "out",
-        "--major",
-        "--format",
-        "json",
-    ];
+    let table = generated(temp.path(), &words_and(WIDE, &["5"]));
+    let mut arguments = words_and(
+        "compact --flat --output out --major --format json",
+        &[table.to_str().unwrap()],
+    );
     arguments.extend(PURGE);
     let report = json(&compactor(temp.path(), &arguments));
     let outputs = report["outputs"].as_array().unwrap();
@@ -195,18 +138,13 @@ fn a_major_compaction_is_one_merge() {
 #[test]
 fn a_plan_is_told_and_nothing_written() {
     let temp = TempDir::new().unwrap();
-    let table = generated(temp.path(), "9");
-    let arguments = [
-        "compact",
-        table.to_str().unwrap(),
-        "--output",
-        "out",
-        "--dry-run",
-        "--max-threshold",
-        "4",
-    ];
+    let table = generated(temp.path(), &words_and(WIDE, &["9"]));
+    let arguments = words_and(
+        "compact --output out --dry-run --max-threshold 4",
+        &[table.to_str().unwrap()],
+    );
     let out = compactor(temp.path(), &arguments);
-    assert!(out.status.success(), "{}", text(&out.stderr));
+    assert_done(&out);
     let told = text(&out.stdout);
     assert!(
         told.contains("round 1:") && told.contains("4 SSTables unrepaired of"),
@@ -261,37 +199,13 @@ fn a_plan_is_told_and_nothing_written() {
 #[test]
 fn a_purge_limit_later_than_the_clock_drops_no_live_sstable() {
     let temp = TempDir::new().unwrap();
-    let made = [
-        "generate",
-        "--shape",
-        "timeseries",
-        "--rows",
-        "300",
-        "--rows-per-partition",
-        "50",
-        "--ttl",
-        "7d",
-        "--expired",
-        "0",
-        "--sstables",
-        "4",
-        "--now",
-        "1780000000",
-        "--output",
-        "data",
-        "--format",
-        "json",
-    ];
+    let made = words(
+        "generate --shape timeseries --rows 300 --rows-per-partition 50 --ttl 7d --expired 0 --sstables 4 \
+         --now 1780000000 --output data --format json",
+    );
     let made = json(&compactor(temp.path(), &made));
     let table = made["table_directory"].as_str().unwrap();
-    let all = [
-        "--now",
-        "1780000000",
-        "--complete",
-        "--format",
-        "json",
-        "--output",
-    ];
+    let all = words("--now 1780000000 --complete --format json --output");
     let of = |command: &[&str], output: &str, limit: &[&str]| {
         let arguments = [command, &[table], &all, &[output], limit].concat();
         json(&compactor(temp.path(), &arguments))
@@ -315,10 +229,10 @@ fn a_purge_limit_later_than_the_clock_drops_no_live_sstable() {
 #[test]
 fn nothing_to_do_is_no_failure() {
     let temp = TempDir::new().unwrap();
-    let table = generated(temp.path(), "3");
+    let table = generated(temp.path(), &words_and(WIDE, &["3"]));
     let arguments = ["compact", table.to_str().unwrap(), "--output", "out"];
     let out = compactor(temp.path(), &arguments);
-    assert!(out.status.success(), "{}", text(&out.stderr));
+    assert_done(&out);
     assert!(text(&out.stdout).contains("nothing was compacted of 3 SSTables"));
     assert!(!temp.path().join("out").exists());
 }
@@ -326,21 +240,13 @@ fn nothing_to_do_is_no_failure() {
 #[test]
 fn a_damaged_one_is_left_out_and_the_others_are_compacted() {
     let temp = TempDir::new().unwrap();
-    let table = generated(temp.path(), "5");
+    let table = generated(temp.path(), &words_and(WIDE, &["5"]));
     let damaged = data_files(&table)[1].clone();
-    let mut bytes = fs::read(&damaged).unwrap();
-    let middle = bytes.len() / 2;
-    bytes[middle] ^= 1;
-    fs::write(&damaged, bytes).unwrap();
-    let arguments = [
-        "compact",
-        "--flat",
-        table.to_str().unwrap(),
-        "--output",
-        "out",
-        "--format",
-        "json",
-    ];
+    flip_middle(&damaged);
+    let arguments = words_and(
+        "compact --flat --output out --format json",
+        &[table.to_str().unwrap()],
+    );
     let out = compactor(temp.path(), &arguments);
     assert_eq!(out.status.code(), Some(3), "{}", text(&out.stderr));
     let name = damaged.file_name().unwrap().to_str().unwrap();
@@ -357,7 +263,7 @@ fn a_damaged_one_is_left_out_and_the_others_are_compacted() {
 #[test]
 fn nothing_is_purged_beside_one_that_cannot_be_read() {
     let temp = TempDir::new().unwrap();
-    let table = generated(temp.path(), "12");
+    let table = generated(temp.path(), &words_and(WIDE, &["12"]));
     let damaged = data_files(&table)[1].clone();
     let index = damaged.to_str().unwrap().replace("-Data.db", "-Index.db");
     fs::remove_file(index).unwrap();
@@ -390,7 +296,7 @@ fn nothing_is_purged_beside_one_that_cannot_be_read() {
 #[test]
 fn options_are_refused_as_cassandra_refuses_them() {
     let temp = TempDir::new().unwrap();
-    let table = generated(temp.path(), "3");
+    let table = generated(temp.path(), &words_and(WIDE, &["3"]));
     let table = table.to_str().unwrap();
     for (options, words) in [
         (
@@ -426,8 +332,7 @@ fn options_are_refused_as_cassandra_refuses_them() {
         let mut arguments = vec!["compact", table, "--output", "out"];
         arguments.extend(options);
         let out = compactor(temp.path(), &arguments);
-        assert_eq!(out.status.code(), Some(2), "{}", text(&out.stderr));
-        assert!(text(&out.stderr).contains(words), "{}", text(&out.stderr));
+        assert_ends(&out, 2, words);
     }
     let out = compactor(temp.path(), &["compact", table, "--output", table]);
     assert_eq!(out.status.code(), Some(4), "{}", text(&out.stderr));

@@ -7,71 +7,38 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::compact::{data_files, json, merged, paths};
-use crate::support::compactor;
+use crate::compact::{merged, paths};
+use crate::support::{compactor, data_files, generated, json, words, words_and};
 
 const SSTABLES: usize = 9;
 
 const NOW: [&str; 1] = ["--now=2000000000"];
 
 /// Options of a strategy by which there are several outputs, and levels or shards.
-const STRATEGIES: [(&str, &[&str]); 5] = [
-    (
-        "size-tiered",
-        &["--min-threshold", "2", "--max-threshold", "3"],
-    ),
-    ("leveled", &["--sstable-size", "1MiB", "--fanout-size", "2"]),
+const STRATEGIES: [(&str, &str); 5] = [
+    ("size-tiered", "--min-threshold 2 --max-threshold 3"),
+    ("leveled", "--sstable-size 1MiB --fanout-size 2"),
     (
         "time-window",
-        &[
-            "--strategy-option",
-            "compaction_window_unit=HOURS",
-            "--strategy-option",
-            "compaction_window_size=4",
-            "--max-threshold",
-            "4",
-        ],
+        "--strategy-option compaction_window_unit=HOURS --strategy-option compaction_window_size=4 \
+         --max-threshold 4",
     ),
     (
         "unified",
-        &[
-            "--scaling-parameters",
-            "T2",
-            "--strategy-option",
-            "base_shard_count=4",
-            "--strategy-option",
-            "min_sstable_size=0B",
-        ],
+        "--scaling-parameters T2 --strategy-option base_shard_count=4 \
+         --strategy-option min_sstable_size=0B",
     ),
     (
         "level-count",
-        &[
-            "--strategy-option",
-            "level_count=2",
-            "--strategy-option",
-            "min_sstable_size_in_mb=1",
-        ],
+        "--strategy-option level_count=2 --strategy-option min_sstable_size_in_mb=1",
     ),
 ];
 
 /// SSTables of a table whose partitions are each in several of them.
-fn generated(directory: &Path) -> PathBuf {
+fn table(directory: &Path) -> PathBuf {
     let sstables = SSTABLES.to_string();
-    let arguments = [
-        "generate",
-        "--size",
-        "600KiB",
-        "--sstables",
-        &sstables,
-        "--compression",
-        "none",
-        "--output",
-        "data",
-        "--format",
-        "json",
-    ];
-    let report = json(&compactor(directory, &arguments));
-    directory.join(report["table_directory"].as_str().unwrap())
+    let options = words_and("--size 600KiB --compression none --sstables", &[&sstables]);
+    generated(directory, &options)
 }
 
 fn files(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
@@ -108,7 +75,7 @@ fn compact(
     let mut arguments = vec!["compact", "--flat", table.to_str().unwrap()];
     arguments.extend(["--output", name, "--strategy", class, "--now=2000000000"]);
     arguments.extend(["--verify", "--format", "json"]);
-    arguments.extend(options);
+    arguments.extend(words(options));
     arguments.extend(more);
     let report = json(&compactor(directory, &arguments));
     let output = directory.join(name);
@@ -127,14 +94,14 @@ fn plan(directory: &Path, sstables: &[PathBuf], strategy: usize) -> Value {
     let mut arguments = vec!["plan"];
     arguments.extend(sstables.iter().map(|path| path.to_str().unwrap()));
     arguments.extend(["--strategy", class, "--now=2000000000", "--format", "json"]);
-    arguments.extend(options);
+    arguments.extend(words(options));
     json(&compactor(directory, &arguments))
 }
 
 #[test]
 fn nothing_is_left_to_do_and_no_row_is_lost_whatever_runs_at_once() {
     let temp = TempDir::new().unwrap();
-    let table = generated(temp.path());
+    let table = table(temp.path());
     let inputs = data_files(&table);
     let expected = merged(temp.path(), &inputs, "expected", &NOW);
     for (number, (class, _)) in STRATEGIES.iter().enumerate() {
@@ -178,7 +145,7 @@ fn nothing_is_left_to_do_and_no_row_is_lost_whatever_runs_at_once() {
 #[test]
 fn levels_and_shards_are_those_of_the_strategy() {
     let temp = TempDir::new().unwrap();
-    let table = generated(temp.path());
+    let table = table(temp.path());
     let leveled = compact(temp.path(), &table, 1, "leveled", &[]);
     let mut by_level: BTreeMap<i64, u64> = BTreeMap::new();
     for output in leveled.report["outputs"].as_array().unwrap() {
@@ -215,7 +182,7 @@ fn levels_and_shards_are_those_of_the_strategy() {
 #[test]
 fn a_number_of_compactions_is_a_limit() {
     let temp = TempDir::new().unwrap();
-    let table = generated(temp.path());
+    let table = table(temp.path());
     let compacted = compact(temp.path(), &table, 0, "one", &["--max-compactions", "1"]);
     assert_eq!(compacted.report["compactions"], 1);
     let warnings = compacted.report["warnings"].to_string();
@@ -235,12 +202,12 @@ fn a_number_of_compactions_is_a_limit() {
 #[test]
 fn a_dry_run_forecasts_all_rounds() {
     let temp = TempDir::new().unwrap();
-    let table = generated(temp.path());
+    let table = table(temp.path());
     for (number, (class, options)) in STRATEGIES.iter().enumerate() {
         let mut arguments = vec!["compact", table.to_str().unwrap(), "--output", "out"];
         arguments.extend(["--strategy", class, "--now=2000000000", "--dry-run"]);
         arguments.extend(["--format", "json"]);
-        arguments.extend(*options);
+        arguments.extend(words(options));
         let forecast = json(&compactor(temp.path(), &arguments));
         let forecast = forecast["compactions"].as_array().unwrap();
         let first: Vec<&Value> = forecast.iter().filter(|c| c["round"] == 1).collect();

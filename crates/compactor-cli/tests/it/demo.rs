@@ -1,18 +1,15 @@
 //! `compactor demo` as a person tries it.
 
-use std::process::Command;
+use std::path::Path;
+use std::process::Output;
 
 use compactor_testkit::machine::disk_directory;
-use serde_json::Value;
 use tempfile::TempDir;
 
-fn demo(directory: &std::path::Path, arguments: &[&str]) -> std::process::Output {
-    Command::new(env!("CARGO_BIN_EXE_compactor"))
-        .arg("demo")
-        .args(arguments)
-        .current_dir(directory)
-        .output()
-        .unwrap()
+use crate::support::{assert_ends, compactor, is_empty, json, printed, words_and};
+
+fn demo(directory: &Path, arguments: &[&str]) -> Output {
+    compactor(directory, &words_and("demo", arguments))
 }
 
 #[test]
@@ -20,12 +17,7 @@ fn a_direct_merge_leaves_no_pages_a_buffered_one_all_of_them() {
     // The current directory is on a disk where the sources are built, which /tmp need not be.
     let temp = disk_directory();
     let output = demo(temp.path(), &["--size", "3MiB", "--format", "json"]);
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let found = json(&output);
     assert_eq!(found["outputs_are_identical"], true);
     assert_eq!(found["verified"]["damages"], 0);
     let rows = found["direct"]["rows_written"].as_u64().unwrap();
@@ -50,7 +42,7 @@ fn a_direct_merge_leaves_no_pages_a_buffered_one_all_of_them() {
     );
     assert!(pages("buffered", "input_pages_resident") > 0);
     // It cleaned up.
-    assert_eq!(std::fs::read_dir(temp.path()).unwrap().count(), 0);
+    assert!(is_empty(temp.path()));
 }
 
 #[test]
@@ -58,12 +50,7 @@ fn the_text_shows_both_side_by_side() {
     let temp = disk_directory();
     let directory = temp.path().to_str().unwrap();
     let output = demo(temp.path(), &["--size", "1MiB", "--directory", directory]);
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    let text = String::from_utf8(output.stdout).unwrap();
+    let text = printed(&output);
     for part in [
         "buffered",
         "time ",
@@ -90,8 +77,6 @@ fn a_directory_that_cannot_be_used_is_refused() {
         (["--size", "1KiB"], "expected 1MiB to 1TiB"),
     ] {
         let output = demo(temp.path(), &arguments);
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{stderr}");
-        assert!(stderr.contains(message), "{stderr}");
+        assert_ends(&output, 2, message);
     }
 }

@@ -1,37 +1,26 @@
 //! `compactor doctor` in directories of different kinds.
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 use compactor_testkit::machine::disk_directory;
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::support::{assert_ends, compactor, is_empty, json, stdout, words_and};
+
 fn doctor(directory: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_compactor"))
-        .arg("doctor")
-        .args(arguments)
-        .current_dir(directory)
-        .output()
-        .unwrap()
+    compactor(directory, &words_and("doctor", arguments))
 }
 
-fn json(directory: &Path, arguments: &[&str]) -> Value {
-    let mut all = vec!["--format", "json"];
-    all.extend(arguments);
-    let output = doctor(directory, &all);
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    serde_json::from_slice(&output.stdout).unwrap()
+fn found(directory: &Path, arguments: &[&str]) -> Value {
+    json(&doctor(directory, &words_and("--format json", arguments)))
 }
 
 #[test]
 fn what_auto_chooses_follows_from_what_works() {
     let temp = disk_directory();
-    let found = json(temp.path(), &[]);
+    let found = found(temp.path(), &[]);
     assert_eq!(found["writable"]["status"], "works");
     assert_eq!(
         found["directory"],
@@ -47,19 +36,14 @@ fn what_auto_chooses_follows_from_what_works() {
         found["auto"]["backend"]["mode"],
         if uring { "uring" } else { "threads" }
     );
-    assert_eq!(
-        std::fs::read_dir(temp.path()).unwrap().count(),
-        0,
-        "it leaves nothing behind"
-    );
+    assert!(is_empty(temp.path()), "it leaves nothing behind");
 }
 
 #[test]
 fn text_and_json_say_the_same() {
     let temp = disk_directory();
-    let found = json(temp.path(), &[]);
-    let output = doctor(temp.path(), &[]);
-    let text = String::from_utf8(output.stdout).unwrap();
+    let found = found(temp.path(), &[]);
+    let text = stdout(&doctor(temp.path(), &[]));
     let mark_of = |label: &str| {
         let line = text.lines().find(|l| l.contains(label)).unwrap();
         line.trim_start().split(' ').next().unwrap().to_owned()
@@ -90,7 +74,7 @@ fn memory_is_called_memory() {
         eprintln!("no /dev/shm here");
         return;
     }
-    let found = json(shm, &["."]);
+    let found = found(shm, &["."]);
     if found["mount"]["file_system"] == "tmpfs" {
         assert_eq!(found["direct_io"]["status"], "fails");
         assert_eq!(found["auto"]["read"]["mode"], "dontneed");
@@ -105,7 +89,7 @@ fn memory_is_called_memory() {
 fn of_a_file_its_directory_is_meant() {
     let temp = disk_directory();
     std::fs::write(temp.path().join("nb-1-big-Data.db"), b"x").unwrap();
-    let found = json(temp.path(), &["nb-1-big-Data.db"]);
+    let found = found(temp.path(), &["nb-1-big-Data.db"]);
     assert_eq!(
         found["directory"],
         temp.path().canonicalize().unwrap().to_str().unwrap()
@@ -116,10 +100,5 @@ fn of_a_file_its_directory_is_meant() {
 fn a_missing_directory_is_named() {
     let temp = TempDir::new().unwrap();
     let output = doctor(temp.path(), &["missing"]);
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{stderr}");
-    assert!(
-        stderr.contains("missing: no such file or directory"),
-        "{stderr}"
-    );
+    assert_ends(&output, 2, "missing: no such file or directory");
 }

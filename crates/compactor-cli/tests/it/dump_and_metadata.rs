@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-use crate::support::stderr;
+use crate::support::{copy_files, json, printed as stdout, stderr, words_and};
 
 fn compactor() -> Command {
     Command::new(env!("CARGO_BIN_EXE_compactor"))
@@ -24,12 +24,6 @@ fn case(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../compactor/testdata/dump")
         .join(name)
-}
-
-fn stdout(output: &Output) -> String {
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{:?}: {stderr}", output.status);
-    String::from_utf8(output.stdout.clone()).expect("UTF-8")
 }
 
 #[test]
@@ -104,12 +98,7 @@ fn a_reader_that_goes_away_is_no_error() {
 #[test]
 fn exit_codes_tell_damage_from_wrong_usage() {
     let directory = tempfile::tempdir().expect("a directory");
-    let source = case("oa_ttl_edges");
-    for entry in std::fs::read_dir(source).expect("testdata") {
-        let path = entry.expect("an entry").path();
-        let copy = directory.path().join(path.file_name().expect("a name"));
-        std::fs::copy(&path, copy).expect("copied");
-    }
+    copy_files(&case("oa_ttl_edges"), directory.path());
     let data = directory.path().join("oa-1-big-Data.db");
     let statistics = directory.path().join("oa-1-big-Statistics.db");
     let bytes = std::fs::read(&statistics).expect("Statistics.db");
@@ -167,16 +156,8 @@ fn metadata_of_several_is_an_array() {
 fn droppable_tombstones_follow_grace_and_clock() {
     let directory = case("oa_ttl_edges");
     let droppable = |grace: &str| {
-        let args = [
-            "metadata",
-            "--format",
-            "json",
-            "--now",
-            "1700000640",
-            "--gc-grace-seconds",
-            grace,
-        ];
-        let all: Value = serde_json::from_str(&stdout(&run(&args, &[&directory]))).expect("JSON");
+        let args = "metadata --format json --now 1700000640 --gc-grace-seconds";
+        let all = json(&run(&words_and(args, &[grace]), &[&directory]));
         all[0]["estimated_droppable_tombstones"].as_f64()
     };
     assert_eq!(droppable("0"), Some(1.35));
@@ -220,11 +201,7 @@ fn a_version_that_is_not_supported_is_not_called_damaged() {
 #[test]
 fn damage_that_is_read_says_nothing_of_writing() {
     let directory = tempfile::tempdir().expect("a directory");
-    for entry in std::fs::read_dir(case("oa_ttl_edges")).expect("testdata") {
-        let path = entry.expect("an entry").path();
-        let copy = directory.path().join(path.file_name().expect("a name"));
-        std::fs::copy(&path, copy).expect("copied");
-    }
+    copy_files(&case("oa_ttl_edges"), directory.path());
     let statistics = directory.path().join("oa-1-big-Statistics.db");
     std::fs::write(&statistics, b"not statistics").expect("Statistics.db");
     for command in ["dump", "metadata"] {

@@ -1,40 +1,24 @@
 //! Ends that nobody planned: signals, limits, readers that go away.
 
-use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output};
 
 use compactor_testkit::machine::{disk_directory, has_strace};
 use tempfile::TempDir;
 
+use crate::support::at_work::AtWork;
+use crate::support::{assert_done, compactor, flip, names_in, words};
+
 const COMPACTOR: &str = env!("CARGO_BIN_EXE_compactor");
 
-fn names(directory: &Path) -> Vec<String> {
-    let entries = std::fs::read_dir(directory).unwrap();
-    entries
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect()
-}
-
-/// A demonstration that is in the middle of its work, and its messages. `hangup`: env's option for SIGHUP,
-/// whatever the tests were started with.
-fn demo_at_work(hangup: &str, directory: &Path) -> (Child, BufReader<std::process::ChildStderr>) {
-    let mut child = Command::new("env")
-        .arg(format!("{hangup}=HUP"))
-        .args([COMPACTOR, "demo", "--size", "64MiB"])
-        .current_dir(directory)
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut messages = BufReader::new(child.stderr.take().unwrap());
-    let mut line = String::new();
-    while !line.starts_with("generating") {
-        line.clear();
-        assert!(messages.read_line(&mut line).unwrap() > 0, "it ended");
-    }
-    (child, messages)
+/// A demonstration that is in the middle of its work. `hangup`: env's option for SIGHUP, whatever the tests were
+/// started with.
+fn demo_at_work(hangup: &str, directory: &Path) -> AtWork {
+    let mut command = Command::new("env");
+    command.arg(format!("{hangup}=HUP"));
+    command.args([COMPACTOR, "demo", "--size", "64MiB"]);
+    AtWork::since(command.current_dir(directory), "generating")
 }
 
 /// Runs a script, in which COMPACTOR is the command; also what it printed on stderr.
@@ -48,55 +32,40 @@ fn shell(directory: &TempDir, script: &str) -> (Output, String) {
     (output, stderr)
 }
 
-fn signal(child: &Child, name: &str) {
-    let sent = Command::new("kill")
-        .args(["-s", name, &child.id().to_string()])
-        .status();
-    assert!(sent.unwrap().success());
-}
-
 #[test]
 fn a_demo_that_is_interrupted_ends_with_130_and_leaves_nothing() {
     for name in ["INT", "TERM", "HUP"] {
         let directory = disk_directory();
-        let (mut child, mut messages) = demo_at_work("--default-signal", directory.path());
-        signal(&child, name);
+        let mut demo = demo_at_work("--default-signal", directory.path());
+        demo.signal(name);
         if name == "HUP" {
             // As shell and kernel do, one after the other.
-            signal(&child, name);
+            demo.signal(name);
         }
-        let mut rest = String::new();
-        messages.read_to_string(&mut rest).unwrap();
-        assert_eq!(child.wait().unwrap().code(), Some(130), "{name}: {rest}");
+        let rest = demo.ends_with(130);
         assert!(rest.contains("interrupted"), "{rest}");
-        assert_eq!(names(directory.path()), [""; 0], "{name}");
+        assert_eq!(names_in(directory.path()), [""; 0], "{name}");
     }
 }
 
 #[test]
 fn a_demo_under_nohup_goes_on() {
     let directory = disk_directory();
-    let (mut child, mut messages) = demo_at_work("--ignore-signal", directory.path());
-    signal(&child, "HUP");
-    let mut rest = String::new();
-    messages.read_to_string(&mut rest).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(0), "{rest}");
+    let mut demo = demo_at_work("--ignore-signal", directory.path());
+    demo.signal("HUP");
+    demo.ends_with(0);
 }
 
 #[test]
 fn what_a_killed_demo_leaves_goes_with_the_next() {
     let directory = disk_directory();
-    let (mut child, _messages) = demo_at_work("--default-signal", directory.path());
-    child.kill().unwrap();
-    assert_eq!(child.wait().unwrap().signal(), Some(9));
-    assert_eq!(names(directory.path()).len(), 1);
-    let next = Command::new(COMPACTOR)
-        .args(["demo", "--size", "1MiB"])
-        .current_dir(directory.path())
-        .output()
-        .unwrap();
-    assert!(next.status.success(), "{next:?}");
-    assert_eq!(names(directory.path()), [""; 0]);
+    let mut demo = demo_at_work("--default-signal", directory.path());
+    demo.child.kill().unwrap();
+    assert_eq!(demo.child.wait().unwrap().signal(), Some(9));
+    assert_eq!(names_in(directory.path()).len(), 1);
+    let next = compactor(directory.path(), &["demo", "--size", "1MiB"]);
+    assert_done(&next);
+    assert_eq!(names_in(directory.path()), [""; 0]);
 }
 
 #[test]
@@ -135,7 +104,7 @@ fn a_file_that_appears_where_the_output_belongs_stays() {
     assert!(stderr.contains("oa-4-big-Filter.db"), "{stderr}");
     assert!(stderr.contains("Nothing was replaced"), "{stderr}");
     let new = directory.path().join("new");
-    assert_eq!(names(&new), ["oa-4-big-Filter.db"]);
+    assert_eq!(names_in(&new), ["oa-4-big-Filter.db"]);
     let foreign = std::fs::read(new.join("oa-4-big-Filter.db")).unwrap();
     assert_eq!(foreign, b"foreign\n");
 }
@@ -145,12 +114,8 @@ fn a_file_that_appears_where_the_output_belongs_stays() {
 fn a_limit_of_file_sizes_is_an_error_like_any_other() {
     let directory = disk_directory();
     let generate = ["generate", "--output", "data", "--size", "4MiB"];
-    let made = Command::new(COMPACTOR)
-        .args(generate)
-        .current_dir(directory.path())
-        .output()
-        .unwrap();
-    assert!(made.status.success(), "{made:?}");
+    let made = compactor(directory.path(), &generate);
+    assert_done(&made);
     for arguments in [
         "demo --size 12MiB",
         "generate --output small --size 4MiB",
@@ -170,7 +135,7 @@ fn a_limit_of_file_sizes_is_an_error_like_any_other() {
             stderr.contains("Nothing was left behind") && !stderr.contains("room"),
             "{arguments}: {stderr}"
         );
-        assert_eq!(names(directory.path()), ["data"], "{arguments}");
+        assert_eq!(names_in(directory.path()), ["data"], "{arguments}");
     }
 }
 
@@ -218,12 +183,11 @@ fn a_report_on_a_full_disk_tells_that_the_outputs_are_in_place() {
 #[test]
 fn a_limit_of_open_files_leaves_nothing() {
     let directory = disk_directory();
-    let made = Command::new(COMPACTOR)
-        .args(["generate", "--output", "data", "--rows", "100"])
-        .current_dir(directory.path())
-        .output()
-        .unwrap();
-    assert!(made.status.success(), "{made:?}");
+    let made = compactor(
+        directory.path(),
+        &words("generate --output data --rows 100"),
+    );
+    assert_done(&made);
     let (mut failed, mut done) = (0, 0);
     for limit in (5..30).chain(10..16).chain(10..16) {
         let script = format!(
@@ -233,11 +197,11 @@ fn a_limit_of_open_files_leaves_nothing() {
         if output.status.success() {
             let hidden = |name: &String| name.starts_with('.');
             let merged = directory.path().join("merged/generated/kv");
-            assert!(!names(&merged).iter().any(hidden));
+            assert!(!names_in(&merged).iter().any(hidden));
             std::fs::remove_dir_all(directory.path().join("merged")).unwrap();
             done += 1;
         } else {
-            assert_eq!(names(directory.path()), ["data"], "{limit}: {stderr}");
+            assert_eq!(names_in(directory.path()), ["data"], "{limit}: {stderr}");
             failed += 1;
         }
     }
@@ -352,9 +316,7 @@ fn failures_are_json_where_json_is_asked_for() {
     let table = directory.path().join("data/generated");
     let table = std::fs::read_dir(table).unwrap().next().unwrap();
     let data = table.unwrap().path().join("oa-1-big-Data.db");
-    let mut bytes = std::fs::read(&data).unwrap();
-    bytes[100] ^= 1;
-    std::fs::write(&data, bytes).unwrap();
+    flip(&data, 100);
     let error = error("merge data/generated/kv-* --output merged");
     assert_eq!(error["kind"], "corrupt");
     assert_eq!(error["advice"].as_array().unwrap().len(), 1, "{error}");
@@ -397,7 +359,7 @@ fn a_merge_at_a_low_rate_ends_at_once_when_it_is_interrupted() {
         assert_eq!(output.status.code(), Some(130), "{command}: {stderr}");
         assert!(!stderr.contains("did not end"), "{command}: {stderr}");
         assert!(stderr.contains("interrupted"), "{command}: {stderr}");
-        assert_eq!(names(directory.path()), ["data"], "{command}");
+        assert_eq!(names_in(directory.path()), ["data"], "{command}");
     }
 }
 

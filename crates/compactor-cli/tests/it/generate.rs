@@ -1,21 +1,8 @@
 //! `compactor generate` as a person uses it.
 
-use std::path::Path;
-
-use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::support::compactor;
-
-fn json(directory: &Path, arguments: &[&str]) -> Value {
-    let output = compactor(directory, arguments);
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    serde_json::from_slice(&output.stdout).unwrap()
-}
+use crate::support::{assert_done, compactor, json, words, words_and};
 
 #[test]
 fn what_is_generated_can_be_merged() {
@@ -23,23 +10,16 @@ fn what_is_generated_can_be_merged() {
     let arguments = [
         "generate", "--output", "data", "--rows", "1000", "--format", "json",
     ];
-    let report = json(temp.path(), &arguments);
+    let report = json(&compactor(temp.path(), &arguments));
     assert_eq!(report["rows"], 3000);
     assert_eq!(report["shape"], "kv");
     assert_eq!(report["compression"]["chunk_length_bytes"], 16384);
     let directory = report["table_directory"].as_str().unwrap();
-    let arguments = [
-        "merge",
-        directory,
-        "--output",
-        "merged",
-        "--complete",
-        "--format",
-        "json",
-        "--progress",
-        "none",
-    ];
-    let merged = json(temp.path(), &arguments);
+    let arguments = words_and(
+        "merge --output merged --complete --format json --progress none",
+        &[directory],
+    );
+    let merged = json(&compactor(temp.path(), &arguments));
     assert_eq!(merged["partitions_written"], 500 + 3 * 500);
     let compression = &merged["output_compression"];
     assert_eq!(compression["compressor"], "LZ4Compressor");
@@ -51,23 +31,9 @@ fn what_is_generated_can_be_merged() {
 #[test]
 fn the_summary_names_the_directory_on_its_last_line() {
     let temp = TempDir::new().unwrap();
-    let arguments = [
-        "generate",
-        "--output",
-        "data",
-        "--shape",
-        "timeseries",
-        "--ttl",
-        "1d",
-        "--rows",
-        "2000",
-    ];
+    let arguments = words("generate --output data --shape timeseries --ttl 1d --rows 2000");
     let output = compactor(temp.path(), &arguments);
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    assert_done(&output);
     let text = String::from_utf8(output.stdout).unwrap();
     let directory = temp.path().join(text.lines().last().unwrap());
     let schema = std::fs::read_to_string(directory.join("schema.cql")).unwrap();
@@ -79,33 +45,27 @@ fn the_summary_names_the_directory_on_its_last_line() {
 fn wrong_usage_ends_with_2_and_says_what_to_do() {
     let temp = TempDir::new().unwrap();
     for (arguments, message) in [
+        ("--ttl 1d", "--ttl is for --shape timeseries, not for kv"),
         (
-            &["--ttl", "1d"][..],
-            "--ttl is for --shape timeseries, not for kv",
-        ),
-        (
-            &["--shape", "counters", "--value-length", "8"],
+            "--shape counters --value-length 8",
             "--value-length is for --shape kv, wide, tombstones, maps, collections or timeseries, not",
         ),
         (
-            &["--shape", "counters", "--updates", "0.5"],
+            "--shape counters --updates 0.5",
             "--updates is for --shape wide, tombstones, maps or collections, not for counters",
         ),
+        ("--shape timeseries --ttl 1y", "expected 1s to 7300d"),
+        ("--overlap 2", "expected 0 to 1"),
         (
-            &["--shape", "timeseries", "--ttl", "1y"],
-            "expected 1s to 7300d",
-        ),
-        (&["--overlap", "2"], "expected 0 to 1"),
-        (
-            &["--compression", "none", "--chunk-length", "4KiB"],
+            "--compression none --chunk-length 4KiB",
             "needs --compression lz4",
         ),
-        (&["--chunk-length", "5000"], "power of two"),
-        (&["--rows", "5", "--size", "1MiB"], "cannot be used with"),
-        (&["--sstable-version", "na"], "choose nb, oa, pa, da or ea"),
+        ("--chunk-length 5000", "power of two"),
+        ("--rows 5 --size 1MiB", "cannot be used with"),
+        ("--sstable-version na", "choose nb, oa, pa, da or ea"),
     ] {
         let mut all = vec!["generate", "--output", "data"];
-        all.extend(arguments);
+        all.extend(words(arguments));
         let output = compactor(temp.path(), &all);
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {stderr}");

@@ -7,38 +7,22 @@ use std::process::{Command, Output, Stdio};
 use compactor_testkit::{Need, skip};
 use tempfile::TempDir;
 
-use crate::support::{compactor, text};
-
-fn assert_done(out: &Output) {
-    assert!(out.status.success(), "{}", text(&out.stderr));
-}
+use crate::support::{
+    assert_done, assert_ends, compactor, copy_files, generated, json, text, words_and,
+};
 
 fn assert_refused(out: &Output, why: &str) {
-    let stderr = text(&out.stderr);
-    assert_eq!(out.status.code(), Some(4), "{stderr}");
-    assert!(stderr.contains(why), "{stderr}");
+    assert_ends(out, 4, why);
 }
 
 /// A generated table of a few SSTables; each seed makes another.
 fn table(directory: &Path, name: &str, seed: &str) -> PathBuf {
-    let made = compactor(
-        directory,
-        &[
-            "generate",
-            "--output",
-            name,
-            "--rows",
-            "2000",
-            "--sstables",
-            "3",
-            "--seed",
-            seed,
-        ],
+    let made = words_and(
+        "generate --rows 2000 --format json --output",
+        &[name, "--seed", seed],
     );
-    assert_done(&made);
-    let keyspace = fs::read_dir(directory.join(name)).unwrap().next().unwrap();
-    let table = fs::read_dir(keyspace.unwrap().path()).unwrap().next();
-    table.unwrap().unwrap().path()
+    let report = json(&compactor(directory, &made));
+    directory.join(report["table_directory"].as_str().unwrap())
 }
 
 /// Every file below a directory.
@@ -55,7 +39,7 @@ fn files(directory: &Path) -> Vec<PathBuf> {
     found
 }
 
-fn data_files(directory: &Path) -> Vec<PathBuf> {
+fn data_files_below(directory: &Path) -> Vec<PathBuf> {
     let mut found = files(directory);
     found.retain(|path| path.to_str().unwrap().ends_with("-Data.db"));
     found
@@ -74,7 +58,7 @@ fn yesterdays_output_is_refused_or_replaced() {
         };
         assert_done(&run(first, &[]));
         let yesterday = files(&here.join("out"));
-        let [old] = &data_files(&here.join("out"))[..] else {
+        let [old] = &data_files_below(&here.join("out"))[..] else {
             panic!("{yesterday:?}");
         };
         let old = fs::read(old).unwrap();
@@ -88,7 +72,7 @@ fn yesterdays_output_is_refused_or_replaced() {
         assert_eq!(files(&here.join("out")), yesterday);
 
         assert_done(&run(second, &["--replace-output"]));
-        let [new] = &data_files(&here.join("out"))[..] else {
+        let [new] = &data_files_below(&here.join("out"))[..] else {
             panic!("{:?}", files(&here.join("out")));
         };
         assert_ne!(fs::read(new).unwrap(), old);
@@ -108,26 +92,21 @@ fn an_output_of_nothing_replaces_too() {
     let merged = ["merge", first.to_str().unwrap(), "--output", "out"];
     assert_done(&compactor(here, &merged));
     // One SSTable: there is nothing to compact.
-    let [one] = &data_files(&here.join("out"))[..] else {
+    let [one] = &data_files_below(&here.join("out"))[..] else {
         panic!();
     };
     let apart = here.join("apart");
-    fs::create_dir(&apart).unwrap();
-    for file in files(one.parent().unwrap()) {
-        fs::copy(&file, apart.join(file.file_name().unwrap())).unwrap();
-    }
+    copy_files(one.parent().unwrap(), &apart);
     let compacted = ["compact", "apart", "--output", "out", "--replace-output"];
     assert_done(&compactor(here, &compacted));
-    assert!(data_files(&here.join("out")).len() <= 1);
-    let nothing = [
-        "compact",
-        "apart",
-        "--output",
-        one.parent().unwrap().to_str().unwrap(),
-    ];
+    assert!(data_files_below(&here.join("out")).len() <= 1);
+    let nothing = words_and(
+        "compact apart",
+        &["--output", one.parent().unwrap().to_str().unwrap()],
+    );
     let nothing = [&nothing[..], &["--replace-output"]].concat();
     assert_done(&compactor(here, &nothing));
-    assert!(data_files(&here.join("out")).is_empty());
+    assert!(data_files_below(&here.join("out")).is_empty());
 }
 
 #[test]
@@ -170,11 +149,7 @@ fn each_command_refuses_a_directory_of_other_sstables() {
 fn a_second_run_into_the_same_directory_is_refused_at_once() {
     let temp = TempDir::new().unwrap();
     let here = temp.path();
-    let made = compactor(here, &["generate", "--output", "in", "--size", "6MiB"]);
-    assert_done(&made);
-    let keyspace = fs::read_dir(here.join("in")).unwrap().next().unwrap();
-    let table = fs::read_dir(keyspace.unwrap().path()).unwrap().next();
-    let table = table.unwrap().unwrap().path();
+    let table = generated(here, &["--size", "6MiB"]);
     let mut first = Command::new(env!("CARGO_BIN_EXE_compactor"))
         .args(["merge", table.to_str().unwrap(), "--output", "out"])
         .args(["--throughput", "1MiB", "--progress", "none"])
@@ -214,7 +189,7 @@ fn a_second_run_into_the_same_directory_is_refused_at_once() {
     // What it left is cleaned up by the next.
     let again = ["merge", table.to_str().unwrap(), "--output", "out"];
     assert_done(&compactor(here, &again));
-    assert_eq!(data_files(&here.join("out")).len(), 1);
+    assert_eq!(data_files_below(&here.join("out")).len(), 1);
     let left = files(&here.join("out"));
     let is_hidden = |path: &PathBuf| {
         let path = path.strip_prefix(here).unwrap();
@@ -237,11 +212,6 @@ fn what_is_not_ours_stays() {
     for name in [".compactor-notes", ".compactor-1-2-3"] {
         assert!(here.join("out").join(name).join("mine").exists(), "{name}");
     }
-}
-
-fn json(out: &Output) -> serde_json::Value {
-    assert_done(out);
-    serde_json::from_slice(&out.stdout).unwrap()
 }
 
 #[test]
@@ -315,10 +285,7 @@ fn a_table_that_is_not_known_is_not_guessed() {
     let here = temp.path();
     let own = table(here, "own", "1");
     let apart = here.join("apart");
-    fs::create_dir(&apart).unwrap();
-    for file in files(&own) {
-        fs::copy(&file, apart.join(file.file_name().unwrap())).unwrap();
-    }
+    copy_files(&own, &apart);
     let merge = |output: &str| {
         let merge = ["merge", "apart", "--output", output, "--format", "json"];
         let report = json(&compactor(here, &merge));
@@ -380,7 +347,7 @@ fn what_root_writes_belongs_to_the_inputs_owner() {
     ] {
         let rest = [own.to_str().unwrap(), "--output", "out"];
         assert_done(&compactor(here, &[command, &rest].concat()));
-        let written = data_files(&here.join("out"));
+        let written = data_files_below(&here.join("out"));
         assert!(!written.is_empty());
         for data in &written {
             assert_eq!(
@@ -426,14 +393,7 @@ fn only_sstables_of_the_same_table_are_replaced() {
     ] {
         let before = files(&here.join(output));
         for more in [&["--dry-run"][..], &[]] {
-            let merge = [
-                "merge",
-                own,
-                "--output",
-                output,
-                "--flat",
-                "--replace-output",
-            ];
+            let merge = words_and("merge --flat --replace-output", &[own, "--output", output]);
             let refused = compactor(here, &[&merge, more].concat());
             assert_refused(&refused, &format!("{output}/{name} would be replaced"));
             assert_refused(&refused, "Choose another directory");
@@ -441,14 +401,10 @@ fn only_sstables_of_the_same_table_are_replaced() {
         }
     }
     let replace = |input: &str, output: &str| {
-        let merge = [
-            "merge",
-            input,
-            "--output",
-            output,
-            "--flat",
-            "--replace-output",
-        ];
+        let merge = words_and(
+            "merge --flat --replace-output",
+            &[input, "--output", output],
+        );
         compactor(here, &merge)
     };
     assert_done(&replace(own, "same"));

@@ -1,47 +1,28 @@
 //! `compactor lab interference` as a person uses it.
 
-use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use compactor_testkit::machine::disk_directory;
 use compactor_testkit::{Need, skip_part};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::support::{is_empty, stderr};
+use crate::support::at_work::AtWork;
+use crate::support::{
+    assert_ends, compactor, data_files, generated, is_empty, json, stderr, words, words_and,
+};
 
 /// Small enough for a test, and too short to mean anything.
-const SMALL: [&str; 22] = [
-    "--arms",
-    "idle,buffered/direct",
-    "--data-size",
-    "8MiB",
-    "--hot-set",
-    "1MiB",
-    "--rate",
-    "100",
-    "--repeat",
-    "1",
-    "--warm-up",
-    "0",
-    "--throughput",
-    "4MiB",
-    "--before",
-    "1s",
-    "--after",
-    "1s",
-    "--least-compaction",
-    "0s",
-    // Alongside other tests it might get no processor at all.
-    "--compaction-priority",
-    "normal",
-];
+const SMALL: &str = "--arms idle,buffered/direct --data-size 8MiB --hot-set 1MiB --rate 100 --repeat 1 \
+    --warm-up 0 --throughput 4MiB --before 1s --after 1s --least-compaction 0s";
+/// Alongside other tests it might get no processor at all.
+const PRIORITY: [&str; 2] = ["--compaction-priority", "normal"];
 
 fn interference(directory: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_compactor"));
     command.args(["lab", "interference", "--quick", "--directory"]);
-    command.arg(directory).args(SMALL);
+    command.arg(directory).args(words(SMALL)).args(PRIORITY);
     command
 }
 
@@ -112,22 +93,10 @@ fn cgroup_of(process: u32) -> Option<PathBuf> {
 #[test]
 fn interrupted_it_ends_with_130_and_leaves_nothing() {
     let directory = disk_directory();
-    let mut child = interference(directory.path())
-        .args(["--memory-limit", "512MiB"])
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut messages = BufReader::new(child.stderr.take().unwrap());
-    let mut line = String::new();
-    let mut is_limited = true;
-    while !line.starts_with("run 1") {
-        line.clear();
-        assert!(messages.read_line(&mut line).unwrap() > 0, "it ended");
-        is_limited &= !line.contains("there is no memory limit");
-    }
-    assert!(!is_empty(directory.path()));
-    let process = child.id();
+    let mut command = interference(directory.path());
+    let at_work = AtWork::since(command.args(["--memory-limit", "512MiB"]), "run 1");
+    let is_limited = !at_work.said.contains("there is no memory limit");
+    let process = at_work.child.id();
     assert_eq!(cgroup_of(process).is_some(), is_limited);
     if !is_limited {
         skip_part(
@@ -135,14 +104,7 @@ fn interrupted_it_ends_with_130_and_leaves_nothing() {
             "no control group with a memory limit can be created",
         );
     }
-    let sent = Command::new("kill")
-        .args(["-s", "INT", &child.id().to_string()])
-        .status();
-    assert!(sent.unwrap().success());
-    let mut rest = String::new();
-    messages.read_to_string(&mut rest).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(130), "{rest}");
-    assert!(is_empty(directory.path()), "{rest}");
+    at_work.leaves_nothing("INT", directory.path());
     assert_eq!(cgroup_of(process), None);
 }
 
@@ -150,33 +112,20 @@ fn interrupted_it_ends_with_130_and_leaves_nothing() {
 fn options_that_make_no_sense_are_refused() {
     let directory = disk_directory();
     for (options, reason) in [
-        (&["--arms", "auto/direct"][..], "name the mode"),
-        (&["--arms", "busy"], "is no arm"),
-        (&["--sweep", "rate=1,2"], "only the hot set is swept"),
-        (&["--memory-limit", "lots"], "expected"),
-        (
-            &["--backend", "uring", "--arms", "dontcache/direct"],
-            "RWF_DONTCACHE",
-        ),
-        (&["--rate", "0"], "expected"),
+        ("--arms auto/direct", "name the mode"),
+        ("--arms busy", "is no arm"),
+        ("--sweep rate=1,2", "only the hot set is swept"),
+        ("--memory-limit lots", "expected"),
+        ("--backend uring --arms dontcache/direct", "RWF_DONTCACHE"),
+        ("--rate 0", "expected"),
     ] {
         let output = Command::new(env!("CARGO_BIN_EXE_compactor"))
             .args(["lab", "interference", "--quick", "--directory"])
             .arg(directory.path())
-            .args(options)
+            .args(words(options))
             .output()
             .unwrap();
-        assert_eq!(
-            output.status.code(),
-            Some(2),
-            "{options:?}: {}",
-            stderr(&output)
-        );
-        assert!(
-            stderr(&output).contains(reason),
-            "{options:?}: {}",
-            stderr(&output)
-        );
+        assert_ends(&output, 2, reason);
     }
     assert!(is_empty(directory.path()));
 }
@@ -185,47 +134,17 @@ fn options_that_make_no_sense_are_refused() {
 #[test]
 fn a_merge_keeps_to_its_throughput() {
     let directory = disk_directory();
-    let compactor = |arguments: &[&str]| {
-        let output = Command::new(env!("CARGO_BIN_EXE_compactor"))
-            .args(arguments)
-            .current_dir(directory.path())
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "{}", stderr(&output));
-        output
-    };
-    let generate = [
-        "generate",
-        "--output",
-        "data",
-        "--size",
-        "4MiB",
-        "--sstables",
-        "1",
-    ];
-    compactor(&generate);
-    let table = std::fs::read_dir(directory.path().join("data/generated")).unwrap();
-    let table = table.map(|entry| entry.unwrap().path()).next().unwrap();
-    let stored: u64 = std::fs::read_dir(&table)
-        .unwrap()
-        .map(|entry| entry.unwrap())
-        .filter(|entry| entry.file_name().to_string_lossy().ends_with("-Data.db"))
-        .map(|entry| entry.metadata().unwrap().len())
+    let table = generated(directory.path(), &words("--size 4MiB --sstables 1"));
+    let stored: u64 = data_files(&table)
+        .iter()
+        .map(|data| data.metadata().unwrap().len())
         .sum();
-    let output = compactor(&[
-        "merge",
-        table.to_str().unwrap(),
-        "--output",
-        "merged",
-        "--throughput",
-        "1MiB",
-        // The last block is not waited for.
-        "--readahead",
-        "64KiB",
-        "--format",
-        "json",
-    ]);
-    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    // The last block is not waited for.
+    let merge = words_and(
+        "merge --output merged --throughput 1MiB --readahead 64KiB --format json",
+        &[table.to_str().unwrap()],
+    );
+    let report = json(&compactor(directory.path(), &merge));
     let report = report.get(0).unwrap_or(&report);
     let least = 0.8 * stored as f64 / f64::from(1 << 20);
     let elapsed = report["elapsed_s"].as_f64().unwrap();

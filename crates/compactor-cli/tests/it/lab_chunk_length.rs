@@ -1,45 +1,27 @@
 //! `compactor lab chunk-length` as a person uses it.
 
-use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use compactor_testkit::machine::disk_directory;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::support::{is_empty, stderr, stdout};
+use crate::support::at_work::AtWork;
+use crate::support::{assert_done, assert_ends, is_empty, stderr, stdout, words};
 
 /// Small enough for a test, and too short to mean anything.
-const SMALL: [&str; 18] = [
-    "--chunk-lengths",
-    "4KiB,64KiB",
-    "--compressors",
-    "lz4",
-    "--data-size",
-    "8MiB",
-    "--hot-set",
-    "1MiB",
-    "--reader-threads",
-    "2",
-    "--repeat",
-    "1",
-    "--warm",
-    "0s",
-    "--measure",
-    "1s",
-    "--memory-limit",
-    "none",
-];
+const SMALL: &str = "--chunk-lengths 4KiB,64KiB --compressors lz4 --data-size 8MiB --hot-set 1MiB \
+    --reader-threads 2 --repeat 1 --warm 0s --measure 1s --memory-limit none";
 
-fn compactor() -> Command {
+fn command() -> Command {
     Command::new(env!("CARGO_BIN_EXE_compactor"))
 }
 
 fn chunk_length(directory: &Path) -> Command {
-    let mut command = compactor();
+    let mut command = command();
     command.args(["lab", "chunk-length", "--quick", "--directory"]);
-    command.arg(directory).args(SMALL);
+    command.arg(directory).args(words(SMALL));
     command
 }
 
@@ -107,12 +89,12 @@ fn a_comparison_ends_with_a_table_the_json_and_a_page_and_is_shown_again() {
     assert!(page.starts_with("<!DOCTYPE html>") && page.contains("lz4 64 KiB"));
 
     let report = |arguments: &[&str]| {
-        let mut command = compactor();
+        let mut command = command();
         command.args(["lab", "report"]).arg(&json).args(arguments);
         command.output().unwrap()
     };
     let again = report(&["--html", html.to_str().unwrap()]);
-    assert!(again.status.success(), "{}", stderr(&again));
+    assert_done(&again);
     // But for its name, the same.
     let after_name = |text: &str| text.split_once('\n').unwrap().1.to_owned();
     assert_eq!(after_name(&stdout(&again)), after_name(&text));
@@ -132,12 +114,7 @@ fn a_comparison_ends_with_a_table_the_json_and_a_page_and_is_shown_again() {
         "/../compactor-lab/tests/data/outcome.json"
     );
     let both = report(&[other]);
-    assert_eq!(both.status.code(), Some(2));
-    assert!(
-        stderr(&both).contains("two experiments"),
-        "{}",
-        stderr(&both)
-    );
+    assert_ends(&both, 2, "two experiments");
 }
 
 #[test]
@@ -145,27 +122,9 @@ fn interrupted_it_ends_with_130_and_leaves_nothing() {
     // While it writes, and while it reads during a compaction.
     for (beginning, repeats) in [("at most", "1"), ("run 2", "50")] {
         let directory = disk_directory();
-        let mut child = chunk_length(directory.path())
-            .args(["--warm-up", repeats])
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut messages = BufReader::new(child.stderr.take().unwrap());
-        let mut line = String::new();
-        while !line.starts_with(beginning) {
-            line.clear();
-            assert!(messages.read_line(&mut line).unwrap() > 0, "it ended");
-        }
-        assert!(!is_empty(directory.path()));
-        let sent = Command::new("kill")
-            .args(["-s", "INT", &child.id().to_string()])
-            .status();
-        assert!(sent.unwrap().success());
-        let mut rest = String::new();
-        messages.read_to_string(&mut rest).unwrap();
-        assert_eq!(child.wait().unwrap().code(), Some(130), "{rest}");
-        assert!(is_empty(directory.path()), "{rest}");
+        let mut command = chunk_length(directory.path());
+        command.args(["--warm-up", repeats]);
+        AtWork::since(&mut command, beginning).leaves_nothing("INT", directory.path());
     }
 }
 
@@ -173,26 +132,24 @@ fn interrupted_it_ends_with_130_and_leaves_nothing() {
 fn options_that_make_no_sense_are_refused() {
     let directory = disk_directory();
     for (options, reason) in [
-        (&["--chunk-lengths", "5000"][..], "powers of two"),
-        (&["--chunk-lengths", "128MiB"], "expected"),
-        (&["--compressors", "gzip"], "is no compressor"),
-        (&["--compressors", "lz4,lz4"], "named twice"),
-        (&["--compaction", "auto/direct"], "name the mode"),
-        (&["--warm-up", "0"], "--rate"),
+        ("--chunk-lengths 5000", "powers of two"),
+        ("--chunk-lengths 128MiB", "expected"),
+        ("--compressors gzip", "is no compressor"),
+        ("--compressors lz4,lz4", "named twice"),
+        ("--compaction auto/direct", "name the mode"),
+        ("--warm-up 0", "--rate"),
         (
-            &["--backend", "uring", "--compaction", "dontcache/direct"],
+            "--backend uring --compaction dontcache/direct",
             "RWF_DONTCACHE",
         ),
     ] {
-        let output = compactor()
+        let output = command()
             .args(["lab", "chunk-length", "--quick", "--directory"])
             .arg(directory.path())
-            .args(options)
+            .args(words(options))
             .output()
             .unwrap();
-        let message = stderr(&output);
-        assert_eq!(output.status.code(), Some(2), "{options:?}: {message}");
-        assert!(message.contains(reason), "{options:?}: {message}");
+        assert_ends(&output, 2, reason);
     }
     assert!(is_empty(directory.path()));
 }

@@ -1,16 +1,15 @@
 //! `compactor lab fan-out` as a person uses it.
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::support::{is_empty, stderr, stdout};
+use crate::support::{assert_done, assert_ends, compactor, is_empty, stdout, words_and};
 
 fn lab(words: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_compactor"));
-    command.arg("lab").args(words).output().unwrap()
+    compactor(Path::new("."), &words_and("lab", words))
 }
 
 fn fan_out(directory: &Path, words: &[&str]) -> Output {
@@ -31,7 +30,7 @@ fn a_comparison_ends_with_tables_the_json_and_a_page_and_is_shown_again() {
         directory.path(),
         &[&small[..], &["--json", &json, "--html", &html]].concat(),
     );
-    assert!(output.status.success(), "{}", stderr(&output));
+    assert_done(&output);
     assert!(is_empty(directory.path()));
     let text = stdout(&output);
     for word in [
@@ -75,8 +74,7 @@ fn wrong_options_are_refused_by_name() {
         (["--seed", "-1"], "--seed"),
     ] {
         let output = fan_out(directory.path(), &words);
-        assert_eq!(output.status.code(), Some(2), "{words:?}");
-        assert!(stderr(&output).contains(name), "{}", stderr(&output));
+        assert_ends(&output, 2, name);
     }
     assert!(is_empty(directory.path()));
 }

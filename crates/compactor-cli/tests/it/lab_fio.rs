@@ -1,12 +1,14 @@
 //! `compactor lab fio`, with and without a fio to run.
 
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use compactor_testkit::machine::has_fio;
 use serde_json::Value;
 use tempfile::TempDir;
+
+use crate::support::{assert_ends, printed, words};
 
 const EXAMPLE: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
@@ -26,20 +28,11 @@ fn left(directory: &Path) -> usize {
     std::fs::read_dir(directory).unwrap().count()
 }
 
-fn message(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
 #[test]
 fn without_fio_it_says_what_to_install() {
     let temp = TempDir::new().unwrap();
     let output = command(temp.path(), &[]).env("PATH", "").output().unwrap();
-    assert_eq!(output.status.code(), Some(1));
-    assert!(
-        message(&output).contains("apt-get install fio"),
-        "{}",
-        message(&output)
-    );
+    assert_ends(&output, 1, "apt-get install fio");
     assert_eq!(left(temp.path()), 0);
 }
 
@@ -47,26 +40,16 @@ fn without_fio_it_says_what_to_install() {
 fn what_makes_no_sense_is_refused() {
     let temp = TempDir::new().unwrap();
     for (arguments, reason) in [
-        (&["mix-magic"][..], "there are foreground, mix-buffered"),
-        (&["--rate", "0"], "1MiB/s to 1TiB/s"),
-        (&["--runtime", "-1"], "1 to 86400"),
+        ("mix-magic", "there are foreground, mix-buffered"),
+        ("--rate 0", "1MiB/s to 1TiB/s"),
+        ("--runtime -1", "1 to 86400"),
     ] {
-        let output = command(temp.path(), arguments).output().unwrap();
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
-        assert!(message(&output).contains(reason), "{}", message(&output));
+        let output = command(temp.path(), &words(arguments)).output().unwrap();
+        assert_ends(&output, 2, reason);
     }
 }
 
-const SMALL: [&str; 8] = [
-    "--hot-size",
-    "4MiB",
-    "--rate",
-    "4MiB",
-    "--reads-per-thread",
-    "50",
-    "--runtime",
-    "1",
-];
+const SMALL: &str = "--hot-size 4MiB --rate 4MiB --reads-per-thread 50";
 
 #[test]
 fn profiles_are_compared_with_an_experiment() {
@@ -79,11 +62,11 @@ fn profiles_are_compared_with_an_experiment() {
         &["foreground", "mix-buffered", "--outcome", EXAMPLE],
     )
     .args(["--json", "fio.json"])
-    .args(SMALL)
+    .args(words(SMALL))
+    .args(["--runtime", "1"])
     .output()
     .unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}", message(&output));
-    let text = String::from_utf8(output.stdout).unwrap();
+    let text = printed(&output);
     assert!(
         text.contains("The same with SSTables and with fio"),
         "{text}"
@@ -103,7 +86,7 @@ fn an_interrupt_leaves_nothing() {
     }
     let temp = TempDir::new().unwrap();
     let child = command(temp.path(), &["foreground"])
-        .args(&SMALL[..6])
+        .args(words(SMALL))
         .args(["--runtime", "600", "--format", "json"])
         .stdout(Stdio::piped())
         .stderr(Stdio::null())

@@ -1,10 +1,12 @@
 //! `compactor lab report` of saved results.
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 use serde_json::Value;
 use tempfile::TempDir;
+
+use crate::support::{assert_ends, compactor, printed, words_and};
 
 const EXAMPLE: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
@@ -17,35 +19,24 @@ const CHUNK_LENGTH: &str = concat!(
 );
 
 fn report(directory: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_compactor"))
-        .args(["lab", "report"])
-        .args(arguments)
-        .current_dir(directory)
-        .output()
-        .unwrap()
-}
-
-fn stdout(output: &Output) -> String {
-    let message = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{message}");
-    String::from_utf8(output.stdout.clone()).unwrap()
+    compactor(directory, &words_and("lab report", arguments))
 }
 
 #[test]
 fn the_same_figures_in_every_form() {
     let temp = TempDir::new().unwrap();
-    let text = stdout(&report(temp.path(), &[EXAMPLE, "--html", "report.html"]));
+    let text = printed(&report(temp.path(), &[EXAMPLE, "--html", "report.html"]));
     // p99 of the two runs that count, of three, in ms.
     assert!(text.contains("2 of 3"), "{text}");
     assert!(text.contains("0.425–0.446"), "{text}");
     let html = std::fs::read_to_string(temp.path().join("report.html")).unwrap();
     assert!(html.starts_with("<!DOCTYPE html>") && html.contains("0.425–0.446"));
-    let markdown = stdout(&report(temp.path(), &[EXAMPLE, "--format", "markdown"]));
+    let markdown = printed(&report(temp.path(), &[EXAMPLE, "--format", "markdown"]));
     assert!(
         markdown.contains("| direct/direct | 2 of 3 |"),
         "{markdown}"
     );
-    let json = stdout(&report(
+    let json = printed(&report(
         temp.path(),
         &[EXAMPLE, EXAMPLE, "--format", "json"],
     ));
@@ -66,7 +57,7 @@ fn the_same_figures_in_every_form() {
 #[test]
 fn a_picture_has_all_arms_over_time() {
     let temp = TempDir::new().unwrap();
-    stdout(&report(temp.path(), &[EXAMPLE, "--svg", "p99.svg"]));
+    printed(&report(temp.path(), &[EXAMPLE, "--svg", "p99.svg"]));
     let svg = std::fs::read_to_string(temp.path().join("p99.svg")).unwrap();
     assert!(svg.starts_with("<svg xmlns=") && svg.contains("prefers-color-scheme:dark"));
     for arm in ["idle", "buffered/buffered", "direct/direct"] {
@@ -75,8 +66,7 @@ fn a_picture_has_all_arms_over_time() {
     for other in [&[EXAMPLE, EXAMPLE][..], &[CHUNK_LENGTH]] {
         let arguments = [other, &["--svg", "none.svg"]].concat();
         let output = report(temp.path(), &arguments);
-        assert_eq!(output.status.code(), Some(2));
-        assert!(String::from_utf8_lossy(&output.stderr).contains("--svg needs a single result"));
+        assert_ends(&output, 2, "--svg needs a single result");
         assert!(!temp.path().join("none.svg").exists());
     }
 }
@@ -107,9 +97,7 @@ fn what_is_no_result_is_refused() {
         ("missing.json", "missing.json: no such file"),
     ] {
         let output = report(temp.path(), &[file, "--html", "x.html"]);
-        let message = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{message}");
-        assert!(message.contains(reason), "{message}");
+        assert_ends(&output, 2, reason);
         assert!(!temp.path().join("x.html").exists());
     }
 }
@@ -130,13 +118,13 @@ fn ceilings_of_the_device_stand_in_the_report() {
     let temp = TempDir::new().unwrap();
     std::fs::write(temp.path().join("fio.json"), FIO).unwrap();
     let arguments = [EXAMPLE, "--ceilings", "fio.json", "--html", "report.html"];
-    let text = stdout(&report(temp.path(), &arguments));
+    let text = printed(&report(temp.path(), &arguments));
     // 64 MiB/s of 640.
     let row = |line: &&str| line.contains("direct/direct") && line.contains("10.0%");
     assert!(text.lines().any(|line| row(&line)), "{text}");
     let html = std::fs::read_to_string(temp.path().join("report.html")).unwrap();
     assert!(html.contains("The device by itself"));
-    let markdown = stdout(&report(
+    let markdown = printed(&report(
         temp.path(),
         &[EXAMPLE, "--ceilings", "fio.json", "--format", "markdown"],
     ));

@@ -7,42 +7,23 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use compactor_testkit::{Need, skip};
-use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::support::node::Node;
-use crate::support::stderr;
+use crate::support::{assert_done, assert_ends, compactor, generated, names_in, stderr, words};
 
-fn compactor(directory: &Path, arguments: &[&str]) -> Command {
+fn command(directory: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_compactor"));
     command.args(arguments).current_dir(directory);
     command
 }
 
-/// Generates SSTables, some megabytes in all; returns their directory.
-fn generated(directory: &Path) -> PathBuf {
-    let made = compactor(
+/// SSTables, some megabytes in all.
+fn some_megabytes(directory: &Path) -> PathBuf {
+    generated(
         directory,
-        &[
-            "generate",
-            "--shape",
-            "kv",
-            "--size",
-            "3MiB",
-            "--sstables",
-            "2",
-            "--compression",
-            "none",
-            "--output",
-            "data",
-            "--format",
-            "json",
-        ],
-    );
-    let out = { made }.output().unwrap();
-    assert!(out.status.success(), "{}", stderr(&out));
-    let report: Value = serde_json::from_slice(&out.stdout).unwrap();
-    directory.join(report["table_directory"].as_str().unwrap())
+        &words("--size 3MiB --sstables 2 --compression none"),
+    )
 }
 
 fn snapshot(table: &Path) -> PathBuf {
@@ -60,14 +41,14 @@ fn snapshot(table: &Path) -> PathBuf {
 #[test]
 fn nothing_is_purged_in_a_directory_that_a_node_has_open() {
     let temp = TempDir::new().unwrap();
-    let table = generated(temp.path());
+    let table = some_megabytes(temp.path());
     let snapshot = snapshot(&table);
     let node = Node::with(&table.join("oa-1-big-Data.db"));
     let (table, snapshot) = (table.to_str().unwrap(), snapshot.to_str().unwrap());
     let first = format!("{table}/oa-1-big-Data.db");
     let run = |arguments: &[&str], output: &str| {
         let arguments = [arguments, &["--output", output]].concat();
-        compactor(temp.path(), &arguments).output().unwrap()
+        compactor(temp.path(), &arguments)
     };
     for arguments in [
         &["merge", table, "--complete"][..],
@@ -76,8 +57,7 @@ fn nothing_is_purged_in_a_directory_that_a_node_has_open() {
         &["merge", table, "--complete", "--dry-run"],
     ] {
         let out = run(arguments, "refused");
-        assert_eq!(out.status.code(), Some(4), "{}", stderr(&out));
-        assert!(stderr(&out).contains("(sleep) has "), "{}", stderr(&out));
+        assert_ends(&out, 4, "(sleep) has ");
         assert!(
             stderr(&out).contains("nodetool snapshot"),
             "{}",
@@ -96,11 +76,11 @@ fn nothing_is_purged_in_a_directory_that_a_node_has_open() {
     .enumerate()
     {
         let out = run(arguments, &format!("out-{number}"));
-        assert!(out.status.success(), "{}", stderr(&out));
+        assert_done(&out);
     }
     drop(node);
     let out = run(&["merge", table, "--complete"], "stopped");
-    assert!(out.status.success(), "{}", stderr(&out));
+    assert_done(&out);
 }
 
 /// Whether there is a `Data.db` below a directory, in its staging directories.
@@ -114,14 +94,14 @@ fn has_data(directory: &Path) -> bool {
 /// Starts a run that takes seconds, and changes the inputs' directory while it is at work.
 fn changed_meanwhile(arguments: &[&str], change: impl Fn(&Path)) -> (TempDir, Output) {
     let temp = TempDir::new().unwrap();
-    let table = generated(temp.path());
+    let table = some_megabytes(temp.path());
     let arguments = [
         &[arguments[0], table.to_str().unwrap()],
         &arguments[1..],
         &["--output", "out", "--throughput", "2MiB"],
     ]
     .concat();
-    let mut child = compactor(temp.path(), &arguments)
+    let mut child = command(temp.path(), &arguments)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -142,24 +122,16 @@ fn changed_meanwhile(arguments: &[&str], change: impl Fn(&Path)) -> (TempDir, Ou
 }
 
 fn published(temp: &TempDir) -> Vec<String> {
-    let output = temp.path().join("out");
-    let entries = fs::read_dir(output).into_iter().flatten();
-    entries
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect()
+    match temp.path().join("out") {
+        output if output.exists() => names_in(&output),
+        _ => Vec::new(),
+    }
 }
 
 fn remove_second(table: &Path) {
-    for entry in fs::read_dir(table).unwrap() {
-        let path = entry.unwrap().path();
-        if path
-            .file_name()
-            .unwrap()
-            .to_str()
-            .unwrap()
-            .starts_with("oa-2-")
-        {
-            fs::remove_file(path).unwrap();
+    for name in names_in(table) {
+        if name.starts_with("oa-2-") {
+            fs::remove_file(table.join(name)).unwrap();
         }
     }
 }
@@ -189,16 +161,11 @@ fn a_flush_meanwhile_matters_where_tombstones_were_purged() {
         &["compact", "--major", "--complete"],
     ] {
         let (temp, out) = changed_meanwhile(arguments, add_third);
-        assert_eq!(out.status.code(), Some(4), "{}", stderr(&out));
-        assert!(
-            stderr(&out).contains("oa-3-big-Data.db has appeared"),
-            "{}",
-            stderr(&out)
-        );
+        assert_ends(&out, 4, "oa-3-big-Data.db has appeared");
         assert_eq!(published(&temp), [""; 0]);
     }
     let (temp, out) = changed_meanwhile(&["merge"], add_third);
-    assert!(out.status.success(), "{}", stderr(&out));
+    assert_done(&out);
     assert!(!published(&temp).is_empty());
 }
 
@@ -207,12 +174,7 @@ fn a_transaction_that_began_meanwhile_is_refused() {
     let name = "oa_txn_compaction_7cc16910-c6a1-11e6-9d2c-b5d4e8a16a52.log";
     let begin = |table: &Path| fs::write(table.join(name), "").unwrap();
     let (temp, out) = changed_meanwhile(&["merge"], begin);
-    assert_eq!(out.status.code(), Some(4), "{}", stderr(&out));
-    assert!(
-        stderr(&out).contains("a transaction is in progress"),
-        "{}",
-        stderr(&out)
-    );
+    assert_ends(&out, 4, "a transaction is in progress");
     assert_eq!(published(&temp), [""; 0]);
 }
 
@@ -228,7 +190,7 @@ fn nothing_is_purged_where_a_node_may_be_at_work() {
         skip(Need::Root, "only root runs programs as others");
         return;
     }
-    let table = generated(temp.path());
+    let table = some_megabytes(temp.path());
     let snapshot = snapshot(&table);
     // The target directory may be another user's.
     let program = temp.path().join("compactor");
@@ -269,6 +231,6 @@ fn nothing_is_purged_where_a_node_may_be_at_work() {
         }
     }
     for out in &outcomes[3..] {
-        assert!(out.status.success(), "{}", stderr(out));
+        assert_done(out);
     }
 }

@@ -3,11 +3,14 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 
 use compactor_testkit::campaign;
 
-use crate::support::text;
+use crate::support::{
+    assert_done, assert_ends, compactor, copy_files, data_files, generated, names_in, paths_in,
+    text, words, words_and,
+};
 
 const TESTDATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../compactor-sstable/testdata");
 /// The option that a schema makes unnecessary.
@@ -36,28 +39,15 @@ impl Dir {
             .join("inputs")
             .join(number.to_string());
         let to = self.path(&number.to_string());
-        fs::create_dir_all(&to).unwrap();
-        let mut data = None;
-        for entry in fs::read_dir(from).unwrap() {
-            let entry = entry.unwrap().path();
-            let target = to.join(entry.file_name().unwrap());
-            fs::copy(&entry, &target).unwrap();
-            if target.to_str().unwrap().ends_with("-Data.db") {
-                data = Some(target);
-            }
-        }
-        data.unwrap()
+        copy_files(&from, &to);
+        data_files(&to).remove(0)
     }
 
     fn names(&self, directory: &str) -> Vec<String> {
-        let mut names: Vec<String> = match fs::read_dir(self.path(directory)) {
-            Err(_) => return Vec::new(),
-            Ok(entries) => entries
-                .map(|e| e.unwrap().file_name().into_string().unwrap())
-                .collect(),
-        };
-        names.sort();
-        names
+        match self.path(directory) {
+            directory if directory.exists() => names_in(&directory),
+            _ => Vec::new(),
+        }
     }
 
     /// Files that were written, by name, without the record of the run.
@@ -79,7 +69,7 @@ impl Dir {
             &self.path("out"),
             &["--complete", "--gc-before", "0"],
         );
-        assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
+        assert_done(&out);
         let files = self.outputs();
         fs::remove_dir_all(self.path("out")).unwrap();
         files
@@ -88,30 +78,15 @@ impl Dir {
 
 type Files = BTreeMap<String, Vec<u8>>;
 
-fn compactor(args: &[&dyn AsRef<std::ffi::OsStr>]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_compactor"));
-    for arg in args {
-        command.arg(arg.as_ref());
-    }
-    command.output().unwrap()
-}
-
 fn merge(inputs: &[&Path], output: &Path, more: &[&str]) -> Output {
-    let mut args: Vec<&dyn AsRef<std::ffi::OsStr>> = vec![&"merge"];
-    args.extend(inputs.iter().map(|p| p as &dyn AsRef<std::ffi::OsStr>));
-    args.push(&"--output");
-    args.push(&output);
-    args.extend(more.iter().map(|a| a as &dyn AsRef<std::ffi::OsStr>));
-    compactor(&args)
+    let mut arguments = words_and("merge --output", &[output.to_str().unwrap()]);
+    arguments.extend(more);
+    arguments.extend(inputs.iter().map(|path| path.to_str().unwrap()));
+    compactor(Path::new("."), &arguments)
 }
 
 fn sstable_files(data: &Path) -> Vec<PathBuf> {
-    let mut files: Vec<PathBuf> = fs::read_dir(data.parent().unwrap())
-        .unwrap()
-        .map(|e| e.unwrap().path())
-        .collect();
-    files.sort();
-    files
+    paths_in(data.parent().unwrap())
 }
 
 #[test]
@@ -124,7 +99,7 @@ fn merges_and_reports() {
         &dir.path("out"),
         &["--complete", "--gc-before", "0", "--verify"],
     );
-    assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
+    assert_done(&out);
     let summary = text(&out.stdout);
     assert!(summary.starts_with("merged 3 SSTables into "), "{summary}");
     // The components, and the record of the run.
@@ -135,17 +110,10 @@ fn merges_and_reports() {
     let json = merge(
         &inputs,
         &dir.path("out"),
-        &[
-            "--complete",
-            GRACE,
-            "--replace-output",
-            "--format",
-            "json",
-            "--progress",
-            "none",
-            "--sstable-version",
-            "nb",
-        ],
+        &words_and(
+            "--complete --replace-output --format json --progress none --sstable-version nb",
+            &[GRACE],
+        ),
     );
     // The directories' names do not contain a table.
     let notes = text(&json.stderr);
@@ -300,8 +268,8 @@ fn truncated_missing_and_swapped_files() {
     }
 }
 
-/// Name, inputs, options, exit code, and part of the message.
-type Case<'a> = (&'a str, Vec<&'a Path>, &'a [&'a str], i32, &'a str);
+/// Inputs, options, and part of the message.
+type Case<'a> = (Vec<&'a Path>, &'a str, &'a str);
 
 #[test]
 fn requests_that_make_no_sense() {
@@ -322,64 +290,36 @@ fn requests_that_make_no_sense() {
     let (out, empty, nowhere) = (dir.path("out"), dir.path("empty"), dir.path("nowhere"));
     let below = dir.path("ks");
     let cases: [Case<'_>; 9] = [
-        ("no SSTables", vec![&empty], &[], 2, "no SSTables here"),
+        (vec![&empty], "", "no SSTables here"),
         (
-            "some below",
             vec![&below],
-            &[],
-            2,
+            "",
             "/ks/a-1c6ace40fad111e7b9cf000000000002 has some",
         ),
-        ("no such path", vec![&nowhere], &[], 2, "nowhere"),
+        (vec![&nowhere], "", "nowhere"),
+        (vec![&first, &first], "", "named twice"),
+        (vec![&one_table, &other_table], "", "not of one table"),
+        (vec![&first], "--chunk-length 3000", "power of two"),
         (
-            "the same twice",
-            vec![&first, &first],
-            &[],
-            2,
-            "named twice",
-        ),
-        (
-            "two tables",
-            vec![&one_table, &other_table],
-            &[],
-            2,
-            "not of one table",
-        ),
-        (
-            "bad chunk length",
             vec![&first],
-            &["--chunk-length", "3000"],
-            2,
-            "power of two",
-        ),
-        (
-            "bad version",
-            vec![&first],
-            &["--sstable-version", "zz"],
-            2,
+            "--sstable-version zz",
             "unknown SSTable version",
         ),
         (
-            "old version",
             vec![&first],
-            &["--sstable-version", "na"],
-            2,
+            "--sstable-version na",
             "choose nb, oa, pa, da or ea",
         ),
         (
-            "version of another format",
             vec![&first],
-            &["--sstable-version", "oa", "--sstable-format", "bti"],
-            2,
+            "--sstable-version oa --sstable-format bti",
             "one of format big, not bti",
         ),
     ];
-    for (what, inputs, options, code, message) in cases {
-        let result = merge(&inputs, &out, options);
-        let stderr = text(&result.stderr);
-        assert_eq!(result.status.code(), Some(code), "{what}: {stderr}");
-        assert!(stderr.contains(message), "{what}: {stderr}");
-        assert!(!out.exists(), "{what}");
+    for (inputs, options, message) in cases {
+        let result = merge(&inputs, &out, &words(options));
+        assert_ends(&result, 2, message);
+        assert!(!out.exists(), "{message}");
     }
     // An input's directory is no place for the output.
     let beside = merge(&[&first], first.parent().unwrap(), &[]);
@@ -394,9 +334,7 @@ fn versions_that_are_not_supported_are_named() {
         let renamed = data.with_file_name(format!("{version}-1-big-Data.db"));
         fs::copy(&data, &renamed).unwrap();
         let out = merge(&[&renamed], &dir.path("out"), &[]);
-        let stderr = text(&out.stderr);
-        assert_eq!(out.status.code(), Some(2), "{stderr}");
-        assert!(stderr.contains(version), "{stderr}");
+        assert_ends(&out, 2, version);
         fs::remove_file(renamed).unwrap();
     }
 }
@@ -407,11 +345,7 @@ fn overlapping_is_of_the_same_table() {
     let dir = Dir::new();
     let first = dir.input("oa-range_nested", 1);
     let foreign = dir.path("foreign");
-    fs::create_dir(&foreign).unwrap();
-    for entry in fs::read_dir(Path::new(TESTDATA).join("nb-statics/inputs/1")).unwrap() {
-        let entry = entry.unwrap().path();
-        fs::copy(&entry, foreign.join(entry.file_name().unwrap())).unwrap();
-    }
+    copy_files(&Path::new(TESTDATA).join("nb-statics/inputs/1"), &foreign);
     let overlapping = ["--overlapping", foreign.to_str().unwrap(), GRACE];
     let refused = merge(&[&first], &dir.path("out"), &overlapping);
     let message = text(&refused.stderr);
@@ -440,35 +374,31 @@ fn complete_is_refused_beside_other_sstables() {
     let dir = Dir::new();
     let first = dir.input("oa-range_nested", 1);
     let second = dir.input("oa-range_nested", 2);
-    for file in sstable_files(&second) {
-        fs::copy(&file, first.with_file_name(file.file_name().unwrap())).unwrap();
-    }
+    copy_files(second.parent().unwrap(), first.parent().unwrap());
     let refused = merge(&[&first], &dir.path("out"), &["--complete", GRACE]);
-    assert_eq!(refused.status.code(), Some(4), "{}", text(&refused.stderr));
-    assert!(text(&refused.stderr).contains("oa-2-big-Data.db"));
+    assert_ends(&refused, 4, "oa-2-big-Data.db");
     let directory = first.parent().unwrap();
     let all = merge(&[directory], &dir.path("out"), &["--complete", GRACE]);
-    assert_eq!(all.status.code(), Some(0), "{}", text(&all.stderr));
+    assert_done(&all);
     let overlapping = directory.to_str().unwrap();
     let one = merge(
         &[&first],
         &dir.path("one"),
         &["--overlapping", overlapping, GRACE],
     );
-    assert_eq!(one.status.code(), Some(0), "{}", text(&one.stderr));
+    assert_done(&one);
     // A Data.db that is gone is not passed over because its directory was named.
     let second = first.with_file_name("oa-2-big-Data.db");
     let data = fs::read(&second).unwrap();
     fs::remove_file(&second).unwrap();
     let gone = merge(&[directory], &dir.path("gone"), &["--complete", GRACE]);
-    assert_eq!(gone.status.code(), Some(3), "{}", text(&gone.stderr));
-    assert!(text(&gone.stderr).contains("oa-2-big-Data.db"));
+    assert_ends(&gone, 3, "oa-2-big-Data.db");
     fs::write(&second, data).unwrap();
     // A transaction of a node is no place to read from, but once committed, with nothing to delete.
     let log = directory.join("oa_txn_compaction_7cc16910-c6a1-11e6-9d2c-b5d4e8a16a52.log");
     fs::write(&log, "COMMIT:[,0,0][2613697770]\n").unwrap();
     let over = merge(&[directory], &dir.path("over"), &["--complete", GRACE]);
-    assert_eq!(over.status.code(), Some(0), "{}", text(&over.stderr));
+    assert_done(&over);
     fs::write(&log, "").unwrap();
     let live = merge(&[directory], &dir.path("out"), &["--complete", GRACE]);
     assert_eq!(live.status.code(), Some(4), "{}", text(&live.stderr));
@@ -490,19 +420,14 @@ fn output_where_a_node_would_load_it_is_refused() {
     for below in ["snapshots/nightly", "backups"] {
         let table = dir.path(&below.replace('/', "-"));
         let held = table.join(below);
-        fs::create_dir_all(&held).unwrap();
-        for file in sstable_files(&data) {
-            fs::copy(&file, held.join(file.file_name().unwrap())).unwrap();
-        }
+        copy_files(data.parent().unwrap(), &held);
         for output in [&held, &table] {
             let refused = merge(&[&held], output, &[]);
-            let stderr = text(&refused.stderr);
-            assert_eq!(refused.status.code(), Some(4), "{stderr}");
-            assert!(stderr.contains("--output"), "{stderr}");
+            assert_ends(&refused, 4, "--output");
         }
         let elsewhere = dir.path(&format!("elsewhere-{}", below.len()));
         let merged = merge(&[&held], &elsewhere, &[]);
-        assert_eq!(merged.status.code(), Some(0), "{}", text(&merged.stderr));
+        assert_done(&merged);
     }
 }
 
@@ -510,29 +435,8 @@ fn output_where_a_node_would_load_it_is_refused() {
 #[test]
 fn expirations_that_the_output_cannot_hold_are_refused() {
     let dir = Dir::new();
-    let generated = compactor(&[
-        &"generate",
-        &"--shape",
-        &"timeseries",
-        &"--size",
-        &"64KiB",
-        &"--sstables",
-        &"1",
-        &"--now",
-        &"2200000000",
-        &"--output",
-        &dir.path("in"),
-    ]);
-    let stderr = text(&generated.stderr);
-    assert_eq!(generated.status.code(), Some(0), "{stderr}");
-    let mut table = dir.path("in");
-    while let Some(inner) = fs::read_dir(&table)
-        .unwrap()
-        .map(|e| e.unwrap().path())
-        .find(|p| p.is_dir())
-    {
-        table = inner;
-    }
+    let options = "--shape timeseries --size 64KiB --sstables 1 --now 2200000000";
+    let table = generated(dir.temp.path(), &words(options));
     for (version, code) in [("nb", 2), ("oa", 0)] {
         let out = merge(
             &[&table],
@@ -550,11 +454,7 @@ fn expirations_that_the_output_cannot_hold_are_refused() {
 #[test]
 fn an_error_tells_which_file_is_at_fault() {
     let dir = Dir::new();
-    let made = dir.path("made");
-    let generated = compactor(&[&"generate", &"--rows", &"200", &"--output", &made]);
-    assert!(generated.status.success(), "{}", text(&generated.stderr));
-    let table = fs::read_dir(made.join("generated")).unwrap().next();
-    let table = table.unwrap().unwrap().path();
+    let table = generated(dir.temp.path(), &["--rows", "200"]);
     let file = |suffix: &str| table.join(format!("oa-1-big-{suffix}"));
     let merge_says = || {
         let out = merge(&[table.as_path()], &dir.path("out"), &["--complete"]);

@@ -2,7 +2,7 @@
 
 use tempfile::TempDir;
 
-use crate::support::compactor;
+use crate::support::{compactor, words};
 
 const DATA: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
@@ -103,15 +103,7 @@ fn numbers_at_the_ends_of_their_ranges_are_accepted() {
         &["--now", "0", "--gc-grace-seconds", "2147483647"],
         &["--now", "4294967293", "--gc-grace-seconds", "0"],
         &["--no-purge", "--threads", "1024"],
-        &[
-            "--no-purge",
-            "--threads",
-            "1",
-            "--memory",
-            "1MiB",
-            "--readahead",
-            "4KiB",
-        ],
+        &words("--no-purge --threads 1 --memory 1MiB --readahead 4KiB"),
         &["--no-purge", "--memory", "1TiB", "--readahead", "1GiB"],
     ]
     .into_iter()

@@ -4,65 +4,34 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::support::compactor;
+use crate::support::{
+    assert_done, assert_ends, compactor, data_files, generated, json, stderr, words_and,
+};
 
-/// Generates two SSTables with deletions; returns their directory.
-fn generated(directory: &Path, version: &str) -> PathBuf {
-    let arguments = [
-        "generate",
-        "--shape",
-        "wide",
-        "--size",
-        "100KiB",
-        "--sstables",
-        "2",
-        "--sstable-version",
-        version,
-        "--output",
-        version,
-        "--format",
-        "json",
-    ];
-    let out = compactor(directory, &arguments);
-    let report: Value = serde_json::from_slice(&out.stdout).unwrap();
-    directory.join(report["table_directory"].as_str().unwrap())
+/// Two SSTables with deletions.
+fn table(directory: &Path, version: &str) -> PathBuf {
+    let directory = directory.join(version);
+    fs::create_dir(&directory).unwrap();
+    let two = "--shape wide --size 100KiB --sstables 2 --sstable-version";
+    generated(&directory, &words_and(two, &[version]))
 }
 
 /// Merges the second SSTable with the first as an overlapping SSTable.
 fn merge(table: &Path, output: &str) -> Output {
-    let data = |id: u32| -> String {
-        let mut found = fs::read_dir(table).unwrap().map(|e| e.unwrap().path());
-        let path = found.find(|p| {
-            let name = p.file_name().unwrap().to_str().unwrap();
-            name.ends_with("-Data.db") && name.contains(&format!("-{id}-"))
-        });
-        path.unwrap().to_str().unwrap().to_owned()
-    };
-    let (one, two) = (data(1), data(2));
-    let arguments = [
-        "merge",
-        &two,
-        "--overlapping",
-        &one,
-        "--output",
-        output,
-        "--gc-grace-seconds",
-        "0",
-    ];
-    compactor(table, &arguments)
+    let data = data_files(table);
+    let (one, two) = (data[0].to_str().unwrap(), data[1].to_str().unwrap());
+    let arguments = [two, "--overlapping", one, "--output", output];
+    compactor(table, &words_and("merge --gc-grace-seconds 0", &arguments))
 }
 
 #[test]
 fn a_damaged_overlapping_sstable_is_not_trusted() {
     let temp = TempDir::new().unwrap();
     for version in ["nb", "pa", "ea"] {
-        let table = generated(temp.path(), version);
-        let sound = merge(&table, "sound");
-        let stderr = String::from_utf8_lossy(&sound.stderr).into_owned();
-        assert_eq!(sound.status.code(), Some(0), "{stderr}");
+        let table = table(temp.path(), version);
+        assert_done(&merge(&table, "sound"));
         let mut tried = 0;
         for entry in fs::read_dir(&table).unwrap() {
             let path = entry.unwrap().path();
@@ -79,7 +48,7 @@ fn a_damaged_overlapping_sstable_is_not_trusted() {
                 bad[at] ^= 1;
                 fs::write(&path, bad).unwrap();
                 let refused = merge(&table, "refused");
-                let stderr = String::from_utf8_lossy(&refused.stderr).into_owned();
+                let stderr = stderr(&refused);
                 assert_eq!(refused.status.code(), Some(3), "{name} {at}: {stderr}");
                 assert!(!table.join("refused").exists(), "{name} {at}");
                 tried += 1;
@@ -94,7 +63,7 @@ fn a_damaged_overlapping_sstable_is_not_trusted() {
 #[test]
 fn the_check_ends_with_the_first_damage() {
     let temp = TempDir::new().unwrap();
-    let table = generated(temp.path(), "nb");
+    let table = table(temp.path(), "nb");
     let index = fs::OpenOptions::new()
         .write(true)
         .open(table.join("nb-1-big-Index.db"))
@@ -108,27 +77,17 @@ fn the_check_ends_with_the_first_damage() {
 
 /// Merges the first SSTable with the second as an overlapping SSTable, whose data is newer; nothing is purged.
 fn merge_beside_newer(table: &Path, output: &str, options: &[&str]) -> Output {
-    let mut arguments = vec![
-        "merge",
-        "pa-1-big-Data.db",
-        "--overlapping",
-        "pa-2-big-Data.db",
-        "--output",
-        output,
-        "--no-purge",
-        "--verify",
-        "--format",
-        "json",
-    ];
+    let mut arguments = words_and(
+        "merge pa-1-big-Data.db --overlapping pa-2-big-Data.db --no-purge --verify --format json",
+        &["--output", output],
+    );
     arguments.extend(options);
     compactor(table, &arguments)
 }
 
 /// Rows written, and what was shadowed.
 fn left(out: &Output) -> (u64, u64) {
-    let stderr = String::from_utf8_lossy(&out.stderr).into_owned();
-    assert!(out.status.success(), "{stderr}");
-    let report: Value = serde_json::from_slice(&out.stdout).unwrap();
+    let report = json(out);
     let shadowed = report["purged"]["shadowed"].as_u64().unwrap();
     (report["rows_written"].as_u64().unwrap(), shadowed)
 }
@@ -138,7 +97,7 @@ const PROVIDE: &str = "--provide-overlapping-tombstones";
 #[test]
 fn overlapping_sstables_remove_what_they_shadow() {
     let temp = TempDir::new().unwrap();
-    let table = generated(temp.path(), "pa");
+    let table = table(temp.path(), "pa");
     let merged = |name: &str, options: &[&str]| left(&merge_beside_newer(&table, name, options));
     let none = merged("none", &[]);
     let row = merged("row", &[PROVIDE, "row"]);
@@ -171,9 +130,7 @@ fn overlapping_sstables_remove_what_they_shadow() {
         arguments.extend(nobody);
         arguments.extend((nobody[0] == ".").then_some("--complete"));
         let refused = compactor(&table, &arguments);
-        let stderr = String::from_utf8_lossy(&refused.stderr).into_owned();
-        assert_eq!(refused.status.code(), Some(2), "{stderr}");
-        assert!(stderr.contains("needs --overlapping"), "{stderr}");
+        assert_ends(&refused, 2, "needs --overlapping");
     }
 }
 
@@ -181,7 +138,7 @@ fn overlapping_sstables_remove_what_they_shadow() {
 #[test]
 fn damage_in_what_shadows_is_an_error() {
     let temp = TempDir::new().unwrap();
-    let table = generated(temp.path(), "pa");
+    let table = table(temp.path(), "pa");
     let data = table.join("pa-2-big-Data.db");
     let good = fs::read(&data).unwrap();
     for at in [5, good.len() / 2, good.len() - 9] {
@@ -191,7 +148,7 @@ fn damage_in_what_shadows_is_an_error() {
         let believed = merge_beside_newer(&table, &format!("{at}"), &[]);
         assert_eq!(left(&believed).1, 0);
         let refused = merge_beside_newer(&table, "refused", &[PROVIDE, "cell"]);
-        let stderr = String::from_utf8_lossy(&refused.stderr).into_owned();
+        let stderr = stderr(&refused);
         assert_eq!(refused.status.code(), Some(3), "{at}: {stderr}");
         assert!(stderr.contains("pa-2-big-Data.db"), "{at}: {stderr}");
         assert!(stderr.contains("at offset"), "{at}: {stderr}");

@@ -4,11 +4,12 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::support::{json, paths_in, words, words_and};
+
 /// Runs the command with a limit of open files.
-fn compactor(directory: &Path, limit: u32, arguments: &[&str]) -> Output {
+fn limited(directory: &Path, limit: u32, arguments: &[&str]) -> Output {
     Command::new("sh")
         .args(["-c", &format!("ulimit -n {limit} && exec \"$@\""), "sh"])
         .arg(env!("CARGO_BIN_EXE_compactor"))
@@ -18,50 +19,23 @@ fn compactor(directory: &Path, limit: u32, arguments: &[&str]) -> Output {
         .unwrap()
 }
 
-fn json(out: &Output) -> Value {
-    assert!(
-        out.status.success(),
-        "{}",
-        String::from_utf8_lossy(&out.stderr)
-    );
-    serde_json::from_slice(&out.stdout).unwrap()
-}
-
 #[test]
 fn few_descriptors_are_enough_for_many_sstables() {
     let temp = TempDir::new().unwrap();
-    let arguments = [
-        "generate",
-        "--shape",
-        "wide",
-        "--size",
-        "8KiB",
-        "--sstables",
-        "150",
-        "--rows-per-partition",
-        "20",
-        "--output",
-        "data",
-        "--format",
-        "json",
-    ];
-    let report = json(&compactor(temp.path(), 1024, &arguments));
+    let arguments = words(
+        "generate --shape wide --size 8KiB --sstables 150 --rows-per-partition 20 \
+         --output data --format json",
+    );
+    let report = json(&limited(temp.path(), 1024, &arguments));
     let table = report["table_directory"].as_str().unwrap();
     let mut bytes = Vec::new();
     // In the last there are more intermediate SSTables at a time than descriptors.
     for (output, limit, passes) in [("one", 1024, 1), ("several", 160, 2), ("many", 64, 7)] {
-        let arguments = [
-            "merge",
-            "--flat",
-            table,
-            "--output",
-            output,
-            "--complete",
-            "--now=2000000000",
-            "--format",
-            "json",
-        ];
-        let report = json(&compactor(temp.path(), limit, &arguments));
+        let arguments = words_and(
+            "merge --flat --complete --now=2000000000 --format json",
+            &[table, "--output", output],
+        );
+        let report = json(&limited(temp.path(), limit, &arguments));
         assert!(
             report["passes"].as_u64().unwrap() >= passes,
             "{}",
@@ -69,13 +43,9 @@ fn few_descriptors_are_enough_for_many_sstables() {
         );
         assert_eq!(report["passes"] == 1, passes == 1, "{}", report["passes"]);
         let directory = temp.path().join(output);
-        let mut names: Vec<_> = fs::read_dir(&directory)
-            .unwrap()
-            .map(|e| e.unwrap().path())
-            // It contains the time of writing.
-            .filter(|path| !path.ends_with("compactor-run.json"))
-            .collect();
-        names.sort();
+        let mut names = paths_in(&directory);
+        // It contains the time of writing.
+        names.retain(|path| !path.ends_with("compactor-run.json"));
         assert!(
             names
                 .iter()
@@ -89,18 +59,11 @@ fn few_descriptors_are_enough_for_many_sstables() {
         );
     }
     assert!(bytes[0] == bytes[1] && bytes[0] == bytes[2]);
-    let arguments = [
-        "compact",
-        table,
-        "--output",
-        "major",
-        "--major",
-        "--complete",
-        "--now=2000000000",
-        "--format",
-        "json",
-    ];
-    let report = json(&compactor(temp.path(), 160, &arguments));
+    let arguments = words_and(
+        "compact --output major --major --complete --now=2000000000 --format json",
+        &[table],
+    );
+    let report = json(&limited(temp.path(), 160, &arguments));
     assert!(
         report["passes"].as_u64().unwrap() > 1,
         "{}",
@@ -111,22 +74,11 @@ fn few_descriptors_are_enough_for_many_sstables() {
     // Compactions at once share them: one has to do, and some five.
     for limit in [128, 306] {
         let output = format!("tiered{limit}");
-        let arguments = [
-            "compact",
-            table,
-            "--output",
-            &output,
-            "--max-threshold",
-            "4",
-            "--threads",
-            "32",
-            "--verify",
-            "--complete",
-            "--now=2000000000",
-            "--format",
-            "json",
-        ];
-        let report = json(&compactor(temp.path(), limit, &arguments));
+        let arguments = words_and(
+            "compact --max-threshold 4 --threads 32 --verify --complete --now=2000000000 --format json",
+            &[table, "--output", &output],
+        );
+        let report = json(&limited(temp.path(), limit, &arguments));
         assert!(report["compactions"].as_u64().unwrap() > 37, "{report}");
     }
 }

@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
-use crate::support::text;
+use crate::support::{assert_done, assert_ends, compactor, text, words, words_and};
 
 const INPUTS: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
@@ -17,12 +17,7 @@ const INPUTS: &str = concat!(
 );
 
 fn merge(directory: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_compactor"))
-        .arg("merge")
-        .args(arguments)
-        .current_dir(directory)
-        .output()
-        .unwrap()
+    compactor(directory, &words_and("merge", arguments))
 }
 
 /// Gives the files of SSTables other names in another directory; returns those of their `Data.db`.
@@ -63,9 +58,7 @@ fn table(directory: &Path, name: &str) -> Vec<PathBuf> {
 }
 
 fn assert_refused(out: &Output, why: &str) {
-    let stderr = text(&out.stderr);
-    assert_eq!(out.status.code(), Some(4), "{stderr}");
-    assert!(stderr.contains(why), "{stderr}");
+    assert_ends(out, 4, why);
 }
 
 #[test]
@@ -84,7 +77,7 @@ fn an_output_beside_symbolic_links_to_its_inputs_is_refused() {
     let out = merge(here, &["sy", "--output", "other"]);
     assert_refused(&out, "is where the inputs are");
     let out = merge(here, &["sy", "--output", "out"]);
-    assert!(out.status.success(), "{}", text(&out.stderr));
+    assert_done(&out);
 }
 
 /// Making the directories of such a path ends where the inputs lie.
@@ -107,7 +100,7 @@ fn an_output_that_leads_back_through_what_does_not_exist_is_refused() {
     let out = merge(here, &["real", "--output", "real/old/.."]);
     assert_refused(&out, "is where the inputs are");
     let out = merge(here, &["real", "--output", "real/../out"]);
-    assert!(out.status.success(), "{}", text(&out.stderr));
+    assert_done(&out);
 }
 
 /// JSON has no bytes that are not UTF-8; a report must not fail for them when the work is done.
@@ -119,32 +112,15 @@ fn names_of_any_bytes_are_reported_as_json() {
     let odd = OsStr::from_bytes(b"odd-\xff");
     fs::rename(here.join("plain"), here.join(odd)).unwrap();
     let made = OsStr::from_bytes(b"made-\xff");
-    let commands: [Vec<&OsStr>; 4] = [
-        vec!["doctor".as_ref(), odd],
-        vec![
-            "generate".as_ref(),
-            "--rows".as_ref(),
-            "5".as_ref(),
-            "--output".as_ref(),
-            made,
-        ],
-        vec![
-            "scrub".as_ref(),
-            odd,
-            "--output".as_ref(),
-            "scrubbed".as_ref(),
-        ],
-        vec![
-            "merge".as_ref(),
-            odd,
-            "--output".as_ref(),
-            "merged".as_ref(),
-        ],
-    ];
-    for arguments in commands {
+    for (arguments, directory) in [
+        ("doctor --format json", odd),
+        ("generate --format json --rows 5 --output", made),
+        ("scrub --format json --output scrubbed", odd),
+        ("merge --format json --output merged", odd),
+    ] {
         let out = Command::new(env!("CARGO_BIN_EXE_compactor"))
-            .args(&arguments)
-            .args(["--format", "json"])
+            .args(words(arguments))
+            .arg(directory)
             .current_dir(here)
             .output()
             .unwrap();
@@ -169,7 +145,7 @@ fn an_output_beside_hard_links_of_its_inputs_is_refused() {
     let out = merge(here, &["real", "--output", "copies"]);
     assert_refused(&out, "holds SSTables already");
     let out = merge(here, &["real", "--output", "copies", "--replace-output"]);
-    assert!(out.status.success(), "{}", text(&out.stderr));
+    assert_done(&out);
 }
 
 #[test]
@@ -200,7 +176,7 @@ fn what_lies_beside_the_target_of_a_symbolic_link_belongs_to_the_table() {
     }
     let complete = ["--complete", "--gc-grace-seconds=864000"];
     let out = merge(here, &[&["sy", "--output", "out"], &complete[..]].concat());
-    assert!(out.status.success(), "{}", text(&out.stderr));
+    assert_done(&out);
 }
 
 #[test]
@@ -214,17 +190,12 @@ fn a_complete_snapshot_is_not_the_complete_table() {
         let snapshot = table.join(place);
         link_all(&table, &snapshot, |from, to| fs::hard_link(from, to));
         let output = format!("out{number}");
-        let arguments = [
-            snapshot.to_str().unwrap(),
-            "--output",
-            &output,
-            "--complete",
-            "--gc-grace-seconds=864000",
-            "--format",
-            "json",
-        ];
+        let arguments = words_and(
+            "--complete --gc-grace-seconds=864000 --format json",
+            &[snapshot.to_str().unwrap(), "--output", &output],
+        );
         let out = merge(here, &arguments);
-        assert!(out.status.success(), "{}", text(&out.stderr));
+        assert_done(&out);
         assert!(!text(&out.stdout).contains("not in it"), "{place}");
     }
     // Flushed after the snapshot was taken.
@@ -235,16 +206,12 @@ fn a_complete_snapshot_is_not_the_complete_table() {
     }
     for place in ["snapshots/before", "backups"] {
         let snapshot = table.join(place);
-        let arguments = [
-            snapshot.to_str().unwrap(),
-            "--output",
-            "later",
-            "--replace-output",
-            "--complete",
-            "--gc-grace-seconds=864000",
-        ];
+        let arguments = words_and(
+            "--output later --replace-output --complete --gc-grace-seconds=864000",
+            &[snapshot.to_str().unwrap()],
+        );
         let out = merge(here, &arguments);
-        assert!(out.status.success(), "{}", text(&out.stderr));
+        assert_done(&out);
         let printed = text(&out.stdout);
         assert!(
             printed.contains("holds 1 SSTable that is not in it"),
@@ -299,11 +266,7 @@ fn a_component_that_is_a_dangling_link_is_missing_to_all_commands() {
             &["verify", data],
             &["merge", data, "--output", "out"],
         ] {
-            let out = Command::new(env!("CARGO_BIN_EXE_compactor"))
-                .args(arguments)
-                .current_dir(here)
-                .output()
-                .unwrap();
+            let out = compactor(here, arguments);
             let (stdout, stderr) = (text(&out.stdout), text(&out.stderr));
             assert_eq!(out.status.code(), Some(3), "{arguments:?}: {stderr}");
             assert!(

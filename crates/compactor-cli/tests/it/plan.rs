@@ -1,45 +1,27 @@
 //! `compactor plan` as a person uses it.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::support::{compactor, text};
+use crate::support::{assert_ends, compactor, generated, json, text, words, words_and};
 
-/// Generates SSTables of like size; returns their directory.
-fn generated(directory: &Path, sstables: &str) -> PathBuf {
-    let arguments = [
-        "generate",
-        "--size",
-        "20KiB",
-        "--sstables",
-        sstables,
-        "--output",
-        "data",
-        "--format",
-        "json",
-    ];
-    let out = compactor(directory, &arguments);
-    assert!(out.status.success(), "{}", text(&out.stderr));
-    let report: Value = serde_json::from_slice(&out.stdout).unwrap();
-    directory.join(report["table_directory"].as_str().unwrap())
-}
+/// SSTables of like size.
+const ALIKE: &str = "--size 20KiB --sstables";
 
 fn plan(table: &Path, options: &[&str]) -> Value {
-    let out = compactor(
+    json(&compactor(
         table,
-        &[&["plan", ".", "--format", "json"], options].concat(),
-    );
-    assert!(out.status.success(), "{}", text(&out.stderr));
-    serde_json::from_slice(&out.stdout).unwrap()
+        &words_and("plan . --format json", options),
+    ))
 }
 
 #[test]
 fn each_strategy_has_its_own_plan() {
     let temp = TempDir::new().unwrap();
-    let table = generated(temp.path(), "5");
+    let table = generated(temp.path(), &words_and(ALIKE, &["5"]));
     let inputs = |plan: &Value| plan["tasks"][0]["inputs"].as_array().map_or(0, Vec::len);
 
     let size_tiered = plan(&table, &[]);
@@ -53,12 +35,7 @@ fn each_strategy_has_its_own_plan() {
 
     let leveled = plan(
         &table,
-        &[
-            "--strategy",
-            "LeveledCompactionStrategy",
-            "--release",
-            "5.0",
-        ],
+        &words("--strategy LeveledCompactionStrategy --release 5.0"),
     );
     assert_eq!(inputs(&leveled), 5);
     assert_eq!(leveled["release"], "5.0");
@@ -67,12 +44,7 @@ fn each_strategy_has_its_own_plan() {
 
     let unified = plan(
         &table,
-        &[
-            "--strategy",
-            "UnifiedCompactionStrategy",
-            "--strategy-option",
-            "scaling_parameters=T4",
-        ],
+        &words("--strategy UnifiedCompactionStrategy --strategy-option scaling_parameters=T4"),
     );
     assert_eq!(inputs(&unified), 5);
     let shown = compactor(&table, &["plan", "."]);
@@ -84,35 +56,25 @@ fn each_strategy_has_its_own_plan() {
 #[test]
 fn options_are_refused_as_by_cassandra() {
     let temp = TempDir::new().unwrap();
-    let table = generated(temp.path(), "2");
+    let table = generated(temp.path(), &words_and(ALIKE, &["2"]));
     for (arguments, expected) in [
         (
-            &["--strategy", "LevelledCompactionStrategy"][..],
+            "--strategy LevelledCompactionStrategy",
             "LevelledCompactionStrategy",
         ),
         (
-            &[
-                "--strategy",
-                "LeveledCompactionStrategy",
-                "--strategy-option",
-                "fanout_size=0",
-            ][..],
+            "--strategy LeveledCompactionStrategy --strategy-option fanout_size=0",
             "fanout_size",
         ),
-        (&["--strategy-option", "min_treshold=4"][..], "min_treshold"),
-        (&["--strategy-option", "min_threshold"][..], "NAME=VALUE"),
+        ("--strategy-option min_treshold=4", "min_treshold"),
+        ("--strategy-option min_threshold", "NAME=VALUE"),
         (
-            &[
-                "--strategy-option",
-                "min_threshold=4",
-                "--min-threshold",
-                "2",
-            ],
+            "--strategy-option min_threshold=4 --min-threshold 2",
             "min_threshold is set twice",
         ),
-        (&["."], "named twice"),
+        (".", "named twice"),
     ] {
-        let out = compactor(&table, &[&["plan", "."], arguments].concat());
+        let out = compactor(&table, &words_and("plan .", &words(arguments)));
         assert_eq!(out.status.code(), Some(2), "{}", text(&out.stderr));
         let stderr = text(&out.stderr);
         assert!(stderr.contains(expected), "{arguments:?}: {stderr}");
@@ -123,7 +85,7 @@ fn options_are_refused_as_by_cassandra() {
 #[test]
 fn a_contradiction_is_refused_before_anything_is_compacted() {
     let temp = TempDir::new().unwrap();
-    let table = generated(temp.path(), "2");
+    let table = generated(temp.path(), &words_and(ALIKE, &["2"]));
     for (options, words) in [
         (
             &["--sstable-version", "ea", "--sstable-format", "big"],
@@ -136,8 +98,7 @@ fn a_contradiction_is_refused_before_anything_is_compacted() {
     ] {
         let arguments = [&["compact", ".", "--output", "../out"][..], options].concat();
         let out = compactor(&table, &arguments);
-        assert_eq!(out.status.code(), Some(2), "{}", text(&out.stderr));
-        assert!(text(&out.stderr).contains(words), "{}", text(&out.stderr));
+        assert_ends(&out, 2, words);
         assert!(out.stdout.is_empty(), "{}", text(&out.stdout));
     }
 }
@@ -145,7 +106,7 @@ fn a_contradiction_is_refused_before_anything_is_compacted() {
 #[test]
 fn a_damaged_sstable_is_left_out_and_named() {
     let temp = TempDir::new().unwrap();
-    let table = generated(temp.path(), "5");
+    let table = generated(temp.path(), &words_and(ALIKE, &["5"]));
     let statistics = fs::read_dir(&table)
         .unwrap()
         .map(|entry| entry.unwrap().path())

@@ -2,60 +2,40 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::path::Path;
 
-fn compactor(args: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_compactor"));
-    command.args(args).output().unwrap()
-}
+use crate::support::{compactor, generated, json, names_in, words};
 
-fn files(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let entries = fs::read_dir(directory).unwrap();
-    entries
-        .map(|entry| entry.unwrap().path())
-        // It contains the time of writing.
-        .filter(|path| !path.ends_with("compactor-run.json"))
-        .map(|path| {
-            let name = PathBuf::from(path.file_name().unwrap());
-            (name, fs::read(&path).unwrap())
-        })
-        .collect()
+fn files(directory: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut names = names_in(directory);
+    // It contains the time of writing.
+    names.retain(|name| name != "compactor-run.json");
+    let file = |name: String| {
+        let bytes = fs::read(directory.join(&name)).unwrap();
+        (name, bytes)
+    };
+    names.into_iter().map(file).collect()
 }
 
 #[test]
 fn one_output_or_one_for_each_range() {
     let temp = tempfile::tempdir().unwrap();
     let path = |name: &str| temp.path().join(name).to_str().unwrap().to_owned();
-    let generated = compactor(&[
-        "generate",
-        "--output",
-        &path("data"),
-        "--sstables",
-        "2",
-        "--size",
-        "3MiB",
-        "--format",
-        "json",
-    ]);
-    assert!(generated.status.success(), "{generated:?}");
-    let generated: serde_json::Value = serde_json::from_slice(&generated.stdout).unwrap();
-    let data = generated["sstables"][0]["data_path"].as_str().unwrap();
-    let table = Path::new(data).parent().unwrap().to_str().unwrap();
+    let table = generated(temp.path(), &words("--sstables 2 --size 3MiB"));
+    let table = table.to_str().unwrap();
     let merge = |output: &str, more: &[&str]| {
         let output = path(output);
         let mut args = vec![
             "merge", table, "--flat", "--output", &output, "--memory", "4MiB",
         ];
         args.extend(more);
-        compactor(&args)
+        compactor(temp.path(), &args)
     };
     let whole = merge("whole", &["--threads", "1"]);
     let text = String::from_utf8(whole.stdout).unwrap();
     assert!(whole.status.success() && !text.contains("ranges"), "{text}");
     let cut = merge("cut", &["--threads", "3", "--format", "json"]);
-    assert!(cut.status.success(), "{cut:?}");
-    let report: serde_json::Value = serde_json::from_slice(&cut.stdout).unwrap();
+    let report = json(&cut);
     assert!(report["ranges"].as_u64().unwrap() > 2, "{report}");
     let warnings = report["warnings"].to_string();
     assert!(!warnings.contains("split"), "{report}");

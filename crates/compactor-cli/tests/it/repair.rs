@@ -2,36 +2,17 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 
 use compactor_sstable::Component;
 use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::statistics::Statistics;
-use serde_json::Value;
 
-fn compactor(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_compactor"))
-        .args(args)
-        .output()
-        .unwrap()
-}
+use crate::support::{compactor, data_files, flip_middle, generated, json, stdout, words_and};
 
 /// Three generated SSTables, of which the second is repaired.
 fn generate(place: &Path) -> Vec<PathBuf> {
-    let output = place.join("generated");
-    let output = output.to_str().unwrap();
-    let made = compactor(&[
-        "generate", "--output", output, "--rows", "300", "--format", "json",
-    ]);
-    assert!(made.status.success(), "{made:?}");
-    let report: Value = serde_json::from_slice(&made.stdout).unwrap();
-    let directory = Path::new(report["table_directory"].as_str().unwrap());
-    let mut inputs: Vec<PathBuf> = fs::read_dir(directory)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| path.to_str().unwrap().ends_with("-Data.db"))
-        .collect();
-    inputs.sort();
+    let inputs = data_files(&generated(place, &["--rows", "300"]));
     assert_eq!(inputs.len(), 3);
     let descriptor = Descriptor::parse(&inputs[1]).unwrap().descriptor;
     let path = descriptor.path(Component::Statistics);
@@ -44,12 +25,9 @@ fn generate(place: &Path) -> Vec<PathBuf> {
 }
 
 fn merge(place: &Path, inputs: &[PathBuf], more: &[&str]) -> Output {
-    let out = place.join("out");
-    let mut args = vec!["merge", "--complete", "--progress", "none", "--output"];
-    args.push(out.to_str().unwrap());
+    let mut args = words_and("merge --complete --progress none --output out", more);
     args.extend(inputs.iter().map(|input| input.to_str().unwrap()));
-    args.extend(more);
-    compactor(&args)
+    compactor(place, &args)
 }
 
 #[test]
@@ -57,14 +35,12 @@ fn an_output_for_each_state() {
     let temp = tempfile::tempdir().unwrap();
     let inputs = generate(temp.path());
     let plan = merge(temp.path(), &inputs, &["--dry-run", "--format", "json"]);
-    assert!(plan.status.success(), "{plan:?}");
-    let plan: Value = serde_json::from_slice(&plan.stdout).unwrap();
+    let plan = json(&plan);
     assert_eq!(plan["groups"][0]["repair"], "unrepaired");
     assert_eq!(plan["groups"][1]["repair"], "repaired");
 
     let merged = merge(temp.path(), &inputs, &["--verify", "--format", "json"]);
-    assert!(merged.status.success(), "{merged:?}");
-    let report: Value = serde_json::from_slice(&merged.stdout).unwrap();
+    let report = json(&merged);
     let groups = report["groups"].as_array().unwrap();
     assert_eq!(groups.len(), 2);
     let mut outputs = Vec::new();
@@ -78,7 +54,8 @@ fn an_output_for_each_state() {
             group["repair"]["repaired_at_ms"].as_i64().unwrap_or(0),
             repaired_at
         );
-        let data = PathBuf::from(group["outputs"][0]["data_path"].as_str().unwrap());
+        let data = group["outputs"][0]["data_path"].as_str().unwrap();
+        let data = temp.path().join(data);
         let descriptor = Descriptor::parse(&data).unwrap().descriptor;
         let bytes = fs::read(descriptor.path(Component::Statistics)).unwrap();
         let statistics = Statistics::parse(&bytes, descriptor.version).unwrap();
@@ -97,7 +74,7 @@ fn the_text_has_a_part_for_each() {
     let temp = tempfile::tempdir().unwrap();
     let inputs = generate(temp.path());
     let merged = merge(temp.path(), &inputs, &[]);
-    let text = String::from_utf8(merged.stdout).unwrap();
+    let text = stdout(&merged);
     assert!(
         text.starts_with("unrepaired:\nmerged 2 SSTables into "),
         "{text}"
@@ -114,10 +91,7 @@ fn the_text_has_a_part_for_each() {
 fn damage_in_one_state_leaves_no_output_of_any() {
     let temp = tempfile::tempdir().unwrap();
     let inputs = generate(temp.path());
-    let mut bytes = fs::read(&inputs[1]).unwrap();
-    let middle = bytes.len() / 2;
-    bytes[middle] ^= 1;
-    fs::write(&inputs[1], bytes).unwrap();
+    flip_middle(&inputs[1]);
     let merged = merge(temp.path(), &inputs, &[]);
     assert_eq!(merged.status.code(), Some(3), "{merged:?}");
     assert!(!temp.path().join("out").exists());

@@ -4,6 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use crate::support::{assert_done, assert_ends, compactor, generated, json, words, words_and};
+
 /// Two SSTables of `(key bigint PRIMARY KEY, value blob)` and their schema.cql.
 struct Table {
     temp: tempfile::TempDir,
@@ -11,31 +13,10 @@ struct Table {
     schema: String,
 }
 
-fn compactor(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_compactor"))
-        .args(args)
-        .output()
-        .unwrap()
-}
-
 impl Table {
     fn generate() -> Table {
         let temp = tempfile::tempdir().unwrap();
-        let output = temp.path().join("generated");
-        let made = compactor(&[
-            "generate",
-            "--output",
-            output.to_str().unwrap(),
-            "--rows",
-            "200",
-            "--sstables",
-            "2",
-            "--format",
-            "json",
-        ]);
-        assert!(made.status.success(), "{made:?}");
-        let report: serde_json::Value = serde_json::from_slice(&made.stdout).unwrap();
-        let directory = PathBuf::from(report["table_directory"].as_str().unwrap());
+        let directory = generated(temp.path(), &words("--rows 200 --sstables 2"));
         let schema = fs::read_to_string(directory.join("schema.cql")).unwrap();
         Table {
             temp,
@@ -49,13 +30,10 @@ impl Table {
     }
 
     fn merge(&self, more: &[&str]) -> Output {
-        let out = self.path("out");
-        let _ = fs::remove_dir_all(&out);
-        let mut args = vec!["merge", self.directory.to_str().unwrap(), "--output"];
-        args.push(out.to_str().unwrap());
-        args.extend(["--complete", "--format", "json"]);
-        args.extend(more);
-        compactor(&args)
+        let _ = fs::remove_dir_all(self.path("out"));
+        let mut args = words_and("merge --complete --output out --format json", more);
+        args.push(self.directory.to_str().unwrap());
+        compactor(self.temp.path(), &args)
     }
 
     fn with_schema(&self, text: &str) -> Output {
@@ -63,11 +41,6 @@ impl Table {
         fs::write(&path, text).unwrap();
         self.merge(&["--schema", path.to_str().unwrap()])
     }
-}
-
-fn report(output: &Output) -> serde_json::Value {
-    assert!(output.status.success(), "{output:?}");
-    serde_json::from_slice(&output.stdout).unwrap()
 }
 
 /// The names between `(` and the end of the columns, without the key.
@@ -80,7 +53,7 @@ fn columns(schema: &str) -> Vec<String> {
 #[test]
 fn dropped_columns_go() {
     let table = Table::generate();
-    let before = report(&table.merge(&[]));
+    let before = json(&table.merge(&[]));
     assert_eq!(before["purged"]["of_dropped_columns"], 0);
     let parsed = compactor_sstable::schema::Schema::parse(&table.schema).unwrap();
     let parsed = parsed.only_table().unwrap();
@@ -93,7 +66,7 @@ fn dropped_columns_go() {
         );
         dropping.push_str(&drop);
     }
-    let after = report(&table.with_schema(&dropping));
+    let after = json(&table.with_schema(&dropping));
     assert_eq!(after["rows_read"], before["rows_read"]);
     let dropped = after["purged"]["of_dropped_columns"].as_u64().unwrap();
     assert!(dropped >= after["rows_read"].as_u64().unwrap(), "{after}");
@@ -121,9 +94,7 @@ fn a_schema_of_another_table_is_refused() {
         ("-- nothing".to_owned(), "one CREATE TABLE"),
     ] {
         let output = table.with_schema(&schema);
-        let message = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(2), "{message}");
-        assert!(message.contains(expected), "{message}");
+        assert_ends(&output, 2, expected);
         assert!(!table.path("out").exists());
     }
 }
@@ -140,7 +111,7 @@ fn one_table_of_many() {
         "CREATE TABLE other.one (k int PRIMARY KEY);\n{}",
         table.schema
     );
-    report(&table.with_schema(&many));
+    json(&table.with_schema(&many));
 }
 
 #[test]
@@ -164,14 +135,14 @@ fn schemas_that_differ_are_not_chosen_between() {
         args.extend(more);
         table.merge(&args)
     };
-    report(&both(&[]));
+    json(&both(&[]));
     let column = &columns(&table.schema)[0];
     let changed = table.schema.replacen(column, "renamed", 1);
     fs::write(copy.join("schema.cql"), changed).unwrap();
     let refused = both(&[]);
     assert_eq!(refused.status.code(), Some(4), "{refused:?}");
     let right: &Path = &table.directory.join("schema.cql");
-    report(&both(&["--schema", right.to_str().unwrap()]));
+    json(&both(&["--schema", right.to_str().unwrap()]));
 }
 
 fn is_of_second(name: &str) -> bool {
@@ -193,9 +164,7 @@ fn a_schema_that_is_a_pipe_is_refused() {
         .arg(&table.directory)
         .output()
         .unwrap();
-    let stderr = String::from_utf8_lossy(&merged.stderr);
-    assert_eq!(merged.status.code(), Some(2), "{stderr}");
-    assert!(stderr.contains("it is not a file"), "{stderr}");
+    assert_ends(&merged, 2, "it is not a file");
 }
 
 /// Tombstones are purged by the table's own grace or not at all.
@@ -216,7 +185,7 @@ fn a_grace_that_is_not_known_is_not_guessed() {
     fs::create_dir(&scratch).unwrap();
     let run = |arguments: &[&str], more: &[&str]| {
         let output = ["--output", out.to_str().unwrap()];
-        compactor(&[arguments, &output, more].concat())
+        compactor(&scratch, &[arguments, &output, more].concat())
     };
     for arguments in [
         &["merge", directory, "--complete"][..],
@@ -256,7 +225,7 @@ fn a_grace_that_is_not_known_is_not_guessed() {
         &["compact", directory, "--major"],
     ] {
         let done = run(arguments, &[]);
-        assert!(done.status.success(), "{done:?}");
+        assert_done(&done);
         fs::remove_dir_all(&out).unwrap();
     }
 }
@@ -265,7 +234,5 @@ fn a_grace_that_is_not_known_is_not_guessed() {
 fn a_schema_that_is_not_there_is_a_wrong_path() {
     let table = Table::generate();
     let missing = table.merge(&["--schema", "/nix"]);
-    let stderr = String::from_utf8_lossy(&missing.stderr);
-    assert_eq!(missing.status.code(), Some(2), "{stderr}");
-    assert!(stderr.contains("/nix: no such file"), "{stderr}");
+    assert_ends(&missing, 2, "/nix: no such file");
 }

@@ -6,49 +6,19 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::support::{compactor, text};
+use crate::support::{
+    assert_done, compactor, data_files, flip, generated, json, rows, text, words, words_and,
+};
 
-fn json(directory: &Path, arguments: &[&str]) -> Value {
-    let with_format: Vec<&str> = arguments
-        .iter()
-        .copied()
-        .chain(["--format", "json"])
-        .collect();
-    let out = compactor(directory, &with_format);
-    assert!(out.status.success(), "{}", text(&out.stderr));
-    serde_json::from_slice(&out.stdout).unwrap()
+fn report(directory: &Path, arguments: &[&str]) -> Value {
+    json(&compactor(
+        directory,
+        &[arguments, &["--format", "json"]].concat(),
+    ))
 }
 
-/// Generates three SSTables of wide partitions; returns their directory.
-fn generated(directory: &Path) -> PathBuf {
-    let arguments = [
-        "generate", "--shape", "wide", "--size", "600KiB", "--output", "data",
-    ];
-    let report = json(directory, &arguments);
-    directory.join(report["table_directory"].as_str().unwrap())
-}
-
-fn data_files(directory: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = fs::read_dir(directory) else {
-        return Vec::new();
-    };
-    let mut files: Vec<PathBuf> = entries
-        .map(|e| e.unwrap().path())
-        .filter(|p| p.to_str().unwrap().ends_with("-Data.db"))
-        .collect();
-    files.sort();
-    files
-}
-
-fn dump(data: &Path) -> String {
-    let out = compactor(data.parent().unwrap(), &["dump", data.to_str().unwrap()]);
-    assert!(out.status.success(), "{}", text(&out.stderr));
-    // Positions begin anew in each output.
-    text(&out.stdout)
-        .split("\"position\":")
-        .map(|part| part.trim_start_matches(|c: char| c.is_ascii_digit()))
-        .collect()
-}
+/// Three SSTables of wide partitions.
+const WIDE: [&str; 4] = ["--shape", "wide", "--size", "600KiB"];
 
 fn paths(reports: &Value) -> Vec<PathBuf> {
     let reports = reports.as_array().unwrap().iter();
@@ -60,28 +30,21 @@ fn paths(reports: &Value) -> Vec<PathBuf> {
 #[test]
 fn each_sstable_becomes_several_with_its_rows() {
     let temp = TempDir::new().unwrap();
-    let table = generated(temp.path());
+    let table = generated(temp.path(), &WIDE);
     let all = table.to_str().unwrap();
     let size = 64 << 10;
     for (output, options) in [
-        ("as-they-are", &["--verify"][..]),
-        ("nb", &["--sstable-version", "nb", "--compression", "zstd"]),
-        ("ea", &["--sstable-version", "ea", "--threads", "1"]),
+        ("as-they-are", "--verify"),
+        ("nb", "--sstable-version nb --compression zstd"),
+        ("ea", "--sstable-version ea --threads 1"),
         (
             "plain",
-            &[
-                "--compression",
-                "none",
-                "--write-io",
-                "buffered",
-                "--read-io",
-                "buffered",
-            ],
+            "--compression none --write-io buffered --read-io buffered",
         ),
     ] {
         let mut arguments = vec!["split", all, "--output", output, "--size", "64KiB"];
-        arguments.extend(options);
-        let report = json(temp.path(), &arguments);
+        arguments.extend(words(options));
+        let report = report(temp.path(), &arguments);
         assert_eq!(report["sstables"], 3);
         let split = report["split"].as_array().unwrap();
         assert_eq!(split.len(), 3, "{report}");
@@ -98,9 +61,9 @@ fn each_sstable_becomes_several_with_its_rows() {
                     path.display()
                 );
             }
-            let rows = outputs.iter().map(|path| dump(&temp.path().join(path)));
+            let divided = outputs.iter().map(|path| rows(&temp.path().join(path)));
             assert!(
-                rows.collect::<String>() == dump(&input),
+                divided.collect::<String>() == rows(&input),
                 "{output}: rows differ"
             );
             written.extend(outputs.into_iter().map(|path| temp.path().join(path)));
@@ -113,7 +76,7 @@ fn each_sstable_becomes_several_with_its_rows() {
 #[test]
 fn what_is_small_enough_stays_where_it_is() {
     let temp = TempDir::new().unwrap();
-    let table = generated(temp.path());
+    let table = generated(temp.path(), &WIDE);
     let all = table.to_str().unwrap();
     let lengths = data_files(&table)
         .into_iter()
@@ -126,20 +89,20 @@ fn what_is_small_enough_stays_where_it_is() {
     let size = (largest - 1).to_string();
     let arguments = ["split", all, "--output", "out", "--size", &size];
     let planned = compactor(temp.path(), &[&arguments[..], &["--dry-run"]].concat());
-    assert!(planned.status.success(), "{}", text(&planned.stderr));
+    assert_done(&planned);
     assert!(
         text(&planned.stdout).contains("would split"),
         "{}",
         text(&planned.stdout)
     );
     assert!(!temp.path().join("out").exists());
-    let report = json(temp.path(), &arguments);
+    let report = report(temp.path(), &arguments);
     assert_eq!(report["split"].as_array().unwrap().len(), larger);
     assert_eq!(report["skipped"].as_array().unwrap().len(), 3 - larger);
 
     // As `sstablesplit`, 50 MiB unless another size is named.
     let out = compactor(temp.path(), &["split", all, "--output", "none"]);
-    assert!(out.status.success(), "{}", text(&out.stderr));
+    assert_done(&out);
     let said = text(&out.stdout);
     assert_eq!(said.matches("skipped").count(), 3, "{said}");
     assert!(said.contains("no SSTable is larger than 50MiB"), "{said}");
@@ -149,24 +112,18 @@ fn what_is_small_enough_stays_where_it_is() {
 #[test]
 fn a_damaged_one_is_left_out_and_the_others_are_split() {
     let temp = TempDir::new().unwrap();
-    let table = generated(temp.path());
+    let table = generated(temp.path(), &WIDE);
     let damaged = data_files(&table)[1].clone();
-    let mut bytes = fs::read(&damaged).unwrap();
-    let at = bytes.len() - 100;
-    bytes[at] ^= 1;
-    fs::write(&damaged, bytes).unwrap();
+    flip(
+        &damaged,
+        fs::metadata(&damaged).unwrap().len() as usize - 100,
+    );
     let out = compactor(
         temp.path(),
-        &[
-            "split",
-            table.to_str().unwrap(),
-            "--output",
-            "out",
-            "--size",
-            "64KiB",
-            "--format",
-            "json",
-        ],
+        &words_and(
+            "split --output out --size 64KiB --format json",
+            &[table.to_str().unwrap()],
+        ),
     );
     assert_eq!(out.status.code(), Some(3), "{}", text(&out.stderr));
     let report: Value = serde_json::from_slice(&out.stdout).unwrap();
@@ -182,7 +139,7 @@ fn a_damaged_one_is_left_out_and_the_others_are_split() {
 #[test]
 fn sizes_that_make_no_sense_and_the_inputs_own_directory() {
     let temp = TempDir::new().unwrap();
-    let table = generated(temp.path());
+    let table = generated(temp.path(), &WIDE);
     let all = table.to_str().unwrap();
     for size in ["0", "-1", "1023", "many"] {
         let out = compactor(
@@ -201,27 +158,21 @@ fn sizes_that_make_no_sense_and_the_inputs_own_directory() {
 #[test]
 fn a_merge_makes_outputs_of_a_size() {
     let temp = TempDir::new().unwrap();
-    let table = generated(temp.path());
+    let table = generated(temp.path(), &WIDE);
     let all = table.to_str().unwrap();
-    let one = json(
+    let one = report(
         temp.path(),
         &["merge", all, "--output", "one", "--complete"],
     );
-    let arguments = [
-        "merge",
-        all,
-        "--output",
-        "many",
-        "--complete",
-        "--max-sstable-size",
-        "64KiB",
-        "--verify",
-    ];
-    let many = json(temp.path(), &arguments);
+    let arguments = words_and(
+        "merge --output many --complete --max-sstable-size 64KiB --verify",
+        &[all],
+    );
+    let many = report(temp.path(), &arguments);
     let (one, many) = (paths(&one["outputs"]), paths(&many["outputs"]));
     assert!(one.len() == 1 && many.len() > 3, "{many:?}");
-    let rows = many.iter().map(|path| dump(&temp.path().join(path)));
-    assert!(rows.collect::<String>() == dump(&temp.path().join(&one[0])));
+    let divided = many.iter().map(|path| rows(&temp.path().join(path)));
+    assert!(divided.collect::<String>() == rows(&temp.path().join(&one[0])));
     let again = [&arguments[..], &["--replace-output"]].concat();
     let said = compactor(temp.path(), &again);
     assert!(

@@ -10,38 +10,23 @@ use compactor_sstable::statistics::Statistics;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::support::{compactor, stderr, stdout};
+use crate::support::{
+    assert_done, assert_ends, compactor, copy_files, data_files, flip, generated, stderr, stdout,
+    words, words_and,
+};
 
-fn json(output: &Output) -> Value {
+/// The document that a command printed, however it ended.
+fn document(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
 /// A generated table, and its directory.
-fn generated(shape: &str, sstables: &str, options: &[&str]) -> (TempDir, String) {
+fn table(shape: &str, sstables: &str, options: &[&str]) -> (TempDir, String) {
     let temp = tempfile::tempdir().unwrap();
-    let mut arguments = vec!["generate", "--shape", shape, "--rows", "3000"];
-    arguments.extend([
-        "--sstables",
-        sstables,
-        "--output",
-        "data",
-        "--format",
-        "json",
-    ]);
-    arguments.extend(options);
-    let out = compactor(temp.path(), &arguments);
-    assert!(out.status.success(), "{}", stderr(&out));
-    let table = json(&out)["table_directory"].as_str().unwrap().to_owned();
+    let shape = words_and("--rows 3000 --shape", &[shape, "--sstables", sstables]);
+    let table = generated(temp.path(), &[&shape, options].concat());
+    let table = table.to_str().unwrap().to_owned();
     (temp, table)
-}
-
-fn data_files(directory: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(directory).unwrap().map(|e| e.unwrap().path());
-    let mut files: Vec<PathBuf> = entries
-        .filter(|path| path.to_str().unwrap().ends_with("-Data.db"))
-        .collect();
-    files.sort();
-    files
 }
 
 fn component(data: &Path, name: &str) -> PathBuf {
@@ -49,18 +34,12 @@ fn component(data: &Path, name: &str) -> PathBuf {
     PathBuf::from(format!("{}{name}", data.strip_suffix("Data.db").unwrap()))
 }
 
-fn flip(path: &Path, at: usize) {
-    let mut bytes = fs::read(path).unwrap();
-    bytes[at] ^= 1;
-    fs::write(path, bytes).unwrap();
-}
-
 /// A damaged chunk is named by its own offset in Data.db, whichever part of the program finds it.
 #[test]
 fn a_damaged_chunk_has_one_offset() {
     for compression in ["lz4", "none"] {
-        let (temp, table) = generated("kv", "1", &["--compression", compression]);
-        let data = data_files(&temp.path().join(&table)).remove(0);
+        let (temp, table) = table("kv", "1", &["--compression", compression]);
+        let data = data_files(Path::new(&table)).remove(0);
         let len = fs::metadata(&data).unwrap().len();
         let chunk = match compression {
             "none" => 65_536,
@@ -73,7 +52,7 @@ fn a_damaged_chunk_has_one_offset() {
         flip(&data, usize::try_from(chunk).unwrap() + 20);
         let data = data.to_str().unwrap();
 
-        let verified = json(&compactor(
+        let verified = document(&compactor(
             temp.path(),
             &["verify", data, "--format", "json"],
         ));
@@ -82,7 +61,7 @@ fn a_damaged_chunk_has_one_offset() {
         assert_eq!(finding["offset"], chunk, "{compression}: {finding}");
 
         let merge = ["merge", data, "--output", "out", "--format", "json"];
-        let merged = json(&compactor(temp.path(), &merge));
+        let merged = document(&compactor(temp.path(), &merge));
         let damage = &merged["error"]["damage"];
         assert_eq!(damage["structure"], "chunk.crc", "{merged}");
         assert_eq!(damage["offset"], chunk, "{compression}: {merged}");
@@ -92,7 +71,7 @@ fn a_damaged_chunk_has_one_offset() {
         assert!(stderr(&out).contains(&place), "{}", stderr(&out));
 
         let scrub = ["scrub", data, "--dry-run", "--format", "json"];
-        let scrubbed = json(&compactor(temp.path(), &scrub));
+        let scrubbed = document(&compactor(temp.path(), &scrub));
         let reason = scrubbed["sstables"][0]["losses"][0]["reason"].as_str();
         let expected = format!("the chunk at offset {chunk} of Data.db is damaged");
         assert_eq!(reason, Some(expected.as_str()), "{scrubbed}");
@@ -103,14 +82,10 @@ fn a_damaged_chunk_has_one_offset() {
 #[test]
 fn lost_keys_can_be_looked_up() {
     for shape in ["kv", "wide", "timeseries"] {
-        let (temp, table) = generated(shape, "1", &[]);
-        let data = data_files(&temp.path().join(&table)).remove(0);
+        let (temp, table) = table(shape, "1", &[]);
+        let data = data_files(Path::new(&table)).remove(0);
         let sound = temp.path().join("sound");
-        fs::create_dir(&sound).unwrap();
-        for entry in fs::read_dir(temp.path().join(&table)).unwrap() {
-            let path = entry.unwrap().path();
-            fs::copy(&path, sound.join(path.file_name().unwrap())).unwrap();
-        }
+        copy_files(Path::new(&table), &sound);
         flip(&data, 3000);
         let sound = sound.join(data.file_name().unwrap());
         let data = data.to_str().unwrap();
@@ -137,7 +112,7 @@ fn lost_keys_can_be_looked_up() {
         }
         // The bytes in hexadecimal digits name a key as well.
         let scrub = ["scrub", data, "--dry-run", "--format", "json"];
-        let scrubbed = json(&compactor(temp.path(), &scrub));
+        let scrubbed = document(&compactor(temp.path(), &scrub));
         let loss = &scrubbed["sstables"][0]["losses"][0];
         let hex = format!("0x{}", loss["partition_key"].as_str().unwrap());
         let sound = sound.to_str().unwrap();
@@ -167,8 +142,8 @@ fn advice_is_that_of_the_damaged_file() {
             "take it from a snapshot or a backup",
         ),
     ] {
-        let (temp, table) = generated("kv", "1", &["--compression", "lz4"]);
-        let data = data_files(&temp.path().join(&table)).remove(0);
+        let (temp, table) = table("kv", "1", &["--compression", "lz4"]);
+        let data = data_files(Path::new(&table)).remove(0);
         flip(&component(&data, name), at);
         let data = data.to_str().unwrap();
         let out = compactor(temp.path(), &["merge", data, "--output", "out"]);
@@ -201,12 +176,12 @@ fn advice_is_that_of_the_damaged_file() {
 /// A dry run of a merge that purges nothing does not speak of what it purges.
 #[test]
 fn a_dry_run_says_one_thing_about_purging() {
-    let (temp, table) = generated("wide", "2", &[]);
+    let (temp, table) = table("wide", "2", &[]);
     let merge = ["merge", table.as_str(), "--output", "out", "--dry-run"];
     let text = stdout(&compactor(temp.path(), &merge));
     assert!(text.contains("every tombstone is kept"), "{text}");
     assert!(text.contains("  purging     nothing"), "{text}");
-    let report = json(&compactor(
+    let report = document(&compactor(
         temp.path(),
         &[&merge[..], &["--format", "json"]].concat(),
     ));
@@ -215,14 +190,7 @@ fn a_dry_run_says_one_thing_about_purging() {
     let text = stdout(&compactor(temp.path(), &complete));
     assert!(text.contains("purging     deletions before"), "{text}");
     assert!(!text.contains("tombstone is kept"), "{text}");
-    let compact = [
-        "compact",
-        table.as_str(),
-        "--output",
-        "out",
-        "--dry-run",
-        "--major",
-    ];
+    let compact = words_and("compact --output out --dry-run --major", &[table.as_str()]);
     let text = stdout(&compactor(temp.path(), &compact));
     assert!(text.contains("every tombstone is kept"), "{text}");
 }
@@ -230,13 +198,13 @@ fn a_dry_run_says_one_thing_about_purging() {
 /// Temporary files of old releases are left out, whatever version they name.
 #[test]
 fn temporary_files_are_left_out() {
-    let (temp, table) = generated("kv", "2", &[]);
-    let directory = temp.path().join(&table);
+    let (temp, table) = table("kv", "2", &[]);
+    let directory = Path::new(&table);
     for name in ["tmp-oa-9-big-Data.db", "tmplink-la-9-big-Index.db"] {
         fs::write(directory.join(name), b"half").unwrap();
     }
     let out = compactor(temp.path(), &["merge", &table, "--output", "out"]);
-    assert!(out.status.success(), "{}", stderr(&out));
+    assert_done(&out);
     assert!(
         stdout(&out).contains("merged 2 SSTables"),
         "{}",
@@ -248,14 +216,14 @@ fn temporary_files_are_left_out() {
         assert!(line.contains("a temporary file of Cassandra"), "{line}");
     }
     let verified = compactor(temp.path(), &["verify", &table]);
-    assert!(verified.status.success(), "{}", stderr(&verified));
+    assert_done(&verified);
 }
 
 /// Numbers have units, and one thing is not called several.
 #[test]
 fn summaries_count_things() {
-    let (temp, table) = generated("wide", "3", &["--deletions", "0.2"]);
-    let files = data_files(&temp.path().join(&table));
+    let (temp, table) = table("wide", "3", &["--deletions", "0.2"]);
+    let files = data_files(Path::new(&table));
     let named = [
         "merge",
         files[0].to_str().unwrap(),
@@ -267,28 +235,16 @@ fn summaries_count_things() {
     let said = stderr(&out);
     assert!(said.contains("Data.db is in the same directory"), "{said}");
     assert!(!said.contains(" 0 more"), "{said}");
-    let out = compactor(
-        temp.path(),
-        &[
-            &named[..1],
-            &named[1..2],
-            &["--output", "out", "--complete"],
-        ]
-        .concat(),
-    );
+    let complete = [&named[..2], &["--output", "out", "--complete"]].concat();
+    let out = compactor(temp.path(), &complete);
     assert!(
         stderr(&out).contains("and 1 more are in the same"),
         "{}",
         stderr(&out)
     );
 
-    let purge = [
-        "--complete",
-        "--gc-before",
-        "4000000000",
-        "--now=2000000000",
-    ];
-    let merge = [&["merge", table.as_str(), "--output", "merged"][..], &purge].concat();
+    let purge = words("--complete --gc-before 4000000000 --now=2000000000");
+    let merge = [&["merge", &table, "--output", "merged"], &purge[..]].concat();
     let text = stdout(&compactor(temp.path(), &merge));
     let purged = text.lines().find(|l| l.contains("purged")).unwrap();
     assert!(purged.contains(" tombstones ("), "{purged}");
@@ -319,8 +275,8 @@ fn summaries_count_things() {
 #[test]
 fn a_dry_run_refuses_what_the_run_refuses() {
     for partitioner in ["LocalPartitioner", "ReversedLongLocalPartitioner"] {
-        let (temp, table) = generated("kv", "4", &[]);
-        for data in data_files(&temp.path().join(&table)) {
+        let (temp, table) = table("kv", "4", &[]);
+        for data in data_files(Path::new(&table)) {
             let path = component(&data, "Statistics.db");
             let mut bytes = fs::read(&path).unwrap();
             let mut statistics = Statistics::parse(&bytes, Version::Oa).unwrap();
@@ -339,7 +295,7 @@ fn a_dry_run_refuses_what_the_run_refuses() {
                 assert!(said.contains(partitioner), "{said}");
             }
             let as_json = [&compact[..], &["--dry-run", "--format", "json"]].concat();
-            let planned = json(&compactor(temp.path(), &as_json));
+            let planned = document(&compactor(temp.path(), &as_json));
             assert_eq!(planned["failed"].as_array().unwrap().len(), 4, "{planned}");
         }
     }
@@ -348,8 +304,8 @@ fn a_dry_run_refuses_what_the_run_refuses() {
 /// One SSTable of everything is not what these strategies make.
 #[test]
 fn strategies_that_keep_sstables_apart_are_named() {
-    let (temp, table) = generated("timeseries", "2", &[]);
-    let schema = temp.path().join(&table).join("schema.cql");
+    let (temp, table) = table("timeseries", "2", &[]);
+    let schema = Path::new(&table).join("schema.cql");
     let cql = fs::read_to_string(&schema).unwrap();
     let with = |class: &str| {
         let begin = cql.find("compaction = {").unwrap();
@@ -371,7 +327,7 @@ fn strategies_that_keep_sstables_apart_are_named() {
         for command in [&["merge"][..], &["compact", "--major"]] {
             let dry = [command, &[table.as_str(), "--output", "out", "--dry-run"]].concat();
             let out = compactor(temp.path(), &dry);
-            assert!(out.status.success(), "{}", stderr(&out));
+            assert_done(&out);
             let warned = stderr(&out);
             let warning = warned.lines().find(|line| line.starts_with("warning: "));
             assert_eq!(warning.is_some(), expected.is_some(), "{class}: {warned}");
@@ -380,7 +336,7 @@ fn strategies_that_keep_sstables_apart_are_named() {
                 &[table.as_str(), "--output", "out", "--format", "json"],
             ]
             .concat();
-            let report = json(&compactor(temp.path(), &run));
+            let report = document(&compactor(temp.path(), &run));
             let warnings = report["warnings"].to_string();
             assert_eq!(warnings.contains(class), expected.is_some(), "{warnings}");
             if let Some(expected) = expected {
@@ -389,15 +345,10 @@ fn strategies_that_keep_sstables_apart_are_named() {
             fs::remove_dir_all(temp.path().join("out")).unwrap();
         }
         if class == "LeveledCompactionStrategy" {
-            let split = [
-                "merge",
-                &table,
-                "--output",
-                "out",
-                "--max-sstable-size",
-                "160MB",
-                "--dry-run",
-            ];
+            let split = words_and(
+                "merge --output out --max-sstable-size 160MB --dry-run",
+                &[&table],
+            );
             let out = compactor(temp.path(), &split);
             assert!(
                 out.status.success() && !stderr(&out).contains("level 0"),
@@ -411,28 +362,14 @@ fn strategies_that_keep_sstables_apart_are_named() {
 /// Sizes and rates in decimal units, as they are written elsewhere.
 #[test]
 fn decimal_units_are_taken() {
-    let (temp, table) = generated("kv", "2", &[]);
-    let merge = [
-        "merge",
-        &table,
-        "--output",
-        "out",
-        "--memory",
-        "64MB",
-        "--throughput",
-        "50MB/s",
-    ];
+    let (temp, table) = table("kv", "2", &[]);
+    let merge = words_and(
+        "merge --output out --memory 64MB --throughput 50MB/s",
+        &[&table],
+    );
     let out = compactor(temp.path(), &merge);
-    assert!(out.status.success(), "{}", stderr(&out));
-    let wrong = [
-        "merge",
-        &table,
-        "--output",
-        "other",
-        "--throughput",
-        "50MB/min",
-    ];
+    assert_done(&out);
+    let wrong = words_and("merge --output other --throughput 50MB/min", &[&table]);
     let out = compactor(temp.path(), &wrong);
-    assert_eq!(out.status.code(), Some(2));
-    assert!(stderr(&out).contains("50MB/s"), "{}", stderr(&out));
+    assert_ends(&out, 2, "50MB/s");
 }

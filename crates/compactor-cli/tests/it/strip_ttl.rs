@@ -2,57 +2,31 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Output;
 
-use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::support::{compactor, stderr, stdout};
-
-fn json(out: &Output) -> Value {
-    assert!(out.status.success(), "{}", stderr(out));
-    serde_json::from_slice(&out.stdout).unwrap()
-}
+use crate::support::{
+    assert_done, assert_ends, compactor, data_files, generated, json, stderr, stdout, words,
+    words_and,
+};
 
 /// Long after all that is generated has expired, and its grace period.
 const LATER: [&str; 2] = ["--now", "1900000000"];
 
-/// Generates a table; returns its directory.
-fn generated(directory: &Path, options: &[&str]) -> PathBuf {
-    let mut arguments = vec!["generate", "--size", "100KiB", "--sstables", "3"];
-    arguments.extend(["--output", "data", "--format", "json"]);
-    arguments.extend(options);
-    let report = json(&compactor(directory, &arguments));
-    directory.join(report["table_directory"].as_str().unwrap())
-}
-
 /// A time series of rows with a TTL, half of which have expired already.
 fn time_series(directory: &Path) -> PathBuf {
-    let options = ["--shape", "timeseries", "--ttl", "1d", "--expired", "0.5"];
-    generated(
-        directory,
-        &[&options[..], &["--now", "1800000000"]].concat(),
-    )
-}
-
-fn files(directory: &Path, suffix: &str) -> Vec<PathBuf> {
-    let mut files: Vec<PathBuf> = fs::read_dir(directory)
-        .unwrap()
-        .map(|e| e.unwrap().path())
-        .filter(|p| p.to_str().unwrap().ends_with(suffix))
-        .collect();
-    files.sort();
-    files
+    let options = "--size 100KiB --shape timeseries --ttl 1d --expired 0.5 --now 1800000000";
+    generated(directory, &words(options))
 }
 
 /// Number of rows of all SSTables of a directory, and of mentions of TTLs.
 fn rows_and_ttls(directory: &Path) -> (usize, usize) {
     let (mut rows, mut ttls) = (0, 0);
-    for data in files(directory, "-Data.db") {
+    for data in data_files(directory) {
         let mut arguments = vec!["dump", data.to_str().unwrap()];
         arguments.extend(LATER);
         let out = compactor(directory, &arguments);
-        assert!(out.status.success(), "{}", stderr(&out));
+        assert_done(&out);
         let text = stdout(&out);
         rows += text.matches("\"type\":\"row\"").count();
         let of_ttl = [
@@ -117,7 +91,7 @@ fn a_backup_has_all_of_its_data_again() {
     assert_eq!(ttls, 0);
 
     // The same to the byte for any number of threads.
-    let expected = fs::read(&files(&temp.path().join("text"), "-Data.db")[0]).unwrap();
+    let expected = fs::read(&data_files(&temp.path().join("text"))[0]).unwrap();
     for threads in ["1", "2", "3", "8"] {
         let options = ["--strip-ttl", "--threads", threads, "--format", "json"];
         let report = json(&compactor(temp.path(), &merge(&table, threads, &options)));
@@ -128,7 +102,7 @@ fn a_backup_has_all_of_its_data_again() {
         let removed = &report["ttl_removed"];
         assert_eq!(removed["rows"].as_u64().unwrap(), rows as u64);
         assert!(removed["cells"].as_u64().unwrap() >= rows as u64);
-        let found = fs::read(&files(&temp.path().join(threads), "-Data.db")[0]).unwrap();
+        let found = fs::read(&data_files(&temp.path().join(threads))[0]).unwrap();
         assert!(found == expected, "{threads} threads");
     }
     let options = ["--strip-ttl", "--format", "json", "--no-purge"];
@@ -163,34 +137,22 @@ fn a_compaction_leaves_no_ttl() {
     let table = time_series(temp.path());
     let (rows, _) = rows_and_ttls(&table);
     for (output, options, outputs) in [
-        ("major", &["--major"][..], 1),
-        (
-            "tiered",
-            &["--min-threshold", "2", "--max-threshold", "2"],
-            1,
-        ),
-        ("alone", &["--min-threshold", "4"], 3),
+        ("major", "--major", 1),
+        ("tiered", "--min-threshold 2 --max-threshold 2", 1),
+        ("alone", "--min-threshold 4", 3),
     ] {
-        let mut arguments = vec![
-            "compact",
-            table.to_str().unwrap(),
-            "--flat",
-            "--output",
-            output,
-        ];
-        arguments.extend([
-            "--strip-ttl",
-            "--complete",
-            "--strategy",
-            "SizeTieredCompactionStrategy",
-        ]);
-        if output == "major" {
-            arguments.truncate(arguments.len() - 2);
+        let mut arguments = words_and(
+            "compact --flat",
+            &[table.to_str().unwrap(), "--output", output],
+        );
+        arguments.extend(["--strip-ttl", "--complete"]);
+        if output != "major" {
+            arguments.extend(["--strategy", "SizeTieredCompactionStrategy"]);
         }
         arguments.extend(LATER);
-        arguments.extend(options);
+        arguments.extend(words(options));
         let planned = compactor(temp.path(), &[&arguments[..], &["--dry-run"]].concat());
-        assert!(planned.status.success(), "{}", stderr(&planned));
+        assert_done(&planned);
         let planned = stdout(&planned);
         assert!(!planned.contains("nothing to compact"), "{planned}");
         let report = json(&compactor(
@@ -213,13 +175,7 @@ fn a_compaction_leaves_no_ttl() {
             "{output}: {left} of {rows}"
         );
     }
-    let mut arguments = vec![
-        "compact",
-        table.to_str().unwrap(),
-        "--flat",
-        "--output",
-        "text",
-    ];
+    let mut arguments = words_and("compact --flat --output text", &[table.to_str().unwrap()]);
     arguments.extend(["--strip-ttl", "--major"]);
     let out = compactor(temp.path(), &arguments);
     assert!(
@@ -239,12 +195,7 @@ fn an_upgrade_may_change_nothing_but_ttls() {
         compactor(temp.path(), &[&arguments[..], options].concat())
     };
     let refused = upgrade("out", &[]);
-    assert_eq!(refused.status.code(), Some(2));
-    assert!(
-        stderr(&refused).contains("--strip-ttl"),
-        "{}",
-        stderr(&refused)
-    );
+    assert_ends(&refused, 2, "--strip-ttl");
     let out = upgrade("out", &["--strip-ttl"]);
     assert!(
         stdout(&out).contains(" rows: they never expire\n"),
@@ -258,7 +209,7 @@ fn an_upgrade_may_change_nothing_but_ttls() {
     );
     assert_eq!(rows_and_ttls(&temp.path().join("out")), (rows, 0));
     let names = |directory: &Path| -> Vec<_> {
-        let files = files(directory, "-Data.db").into_iter();
+        let files = data_files(directory).into_iter();
         files
             .map(|path| path.file_name().unwrap().to_owned())
             .collect()
@@ -272,7 +223,7 @@ fn an_upgrade_may_change_nothing_but_ttls() {
 #[test]
 fn where_it_makes_no_sense_it_is_refused() {
     let temp = TempDir::new().unwrap();
-    let table = generated(temp.path(), &["--shape", "counters"]);
+    let table = generated(temp.path(), &words("--size 100KiB --shape counters"));
     let table = table.to_str().unwrap();
     for command in ["merge", "compact", "upgrade"] {
         let mut arguments = vec![command, table, "--output", command, "--strip-ttl"];
@@ -283,26 +234,13 @@ fn where_it_makes_no_sense_it_is_refused() {
         assert_eq!(out.status.code(), Some(2), "{command}");
         assert!(stderr(&out).contains("counters"), "{}", stderr(&out));
         let written = temp.path().join(command);
-        assert!(!written.exists() || files(&written, "-Data.db").is_empty());
+        assert!(!written.exists() || data_files(&written).is_empty());
     }
     for arguments in [
-        &[
-            "split",
-            table,
-            "--output",
-            "out",
-            "--size",
-            "50MiB",
-            "--strip-ttl",
-        ][..],
+        &words_and("split --output out --size 50MiB --strip-ttl", &[table])[..],
         &["scrub", table, "--output", "out", "--strip-ttl"],
     ] {
         let out = compactor(temp.path(), arguments);
-        assert_eq!(out.status.code(), Some(2));
-        assert!(
-            stderr(&out).contains("unexpected argument '--strip-ttl'"),
-            "{}",
-            stderr(&out)
-        );
+        assert_ends(&out, 2, "unexpected argument '--strip-ttl'");
     }
 }

@@ -10,7 +10,10 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::support::node::Node;
-use crate::support::stderr;
+use crate::support::{
+    assert_done, assert_ends, compactor, json, names_in, paths_in, printed as stdout, stderr,
+    words, words_and,
+};
 
 const INPUTS: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
@@ -73,16 +76,14 @@ impl Table {
     }
 
     fn sstable_files(&self) -> Vec<PathBuf> {
-        let entries = fs::read_dir(self.directory()).unwrap();
-        let paths = entries.map(|entry| entry.unwrap().path());
-        paths.filter(|path| path.is_file()).collect()
+        let mut paths = paths_in(&self.directory());
+        paths.retain(|path| path.is_file());
+        paths
     }
 
     fn data_names(&self) -> Vec<String> {
-        let files = self.sstable_files().into_iter();
-        let names = files.map(|path| path.file_name().unwrap().to_str().unwrap().to_owned());
-        let mut names: Vec<String> = names.filter(|name| name.ends_with("-Data.db")).collect();
-        names.sort();
+        let mut names = names_in(&self.directory());
+        names.retain(|name| name.ends_with("-Data.db"));
         names
     }
 
@@ -95,19 +96,14 @@ impl Table {
     }
 
     fn run(&self, command: &str, arguments: &[&str]) -> Output {
-        Command::new(env!("CARGO_BIN_EXE_compactor"))
-            .arg(command)
-            .args(arguments)
-            .current_dir(self.temp.path())
-            .output()
-            .unwrap()
+        compactor(self.temp.path(), &words_and(command, arguments))
     }
 
     fn merge(&self, input: &Path, options: &[&str]) {
         let output = ["--output", "out", "--gc-grace-seconds", "864000"];
         let arguments = [&[input.to_str().unwrap()], &output[..], options].concat();
         let out = self.run("merge", &arguments);
-        assert!(out.status.success(), "{}", stderr(&out));
+        assert_done(&out);
     }
 
     fn swap(&self, options: &[&str]) -> Output {
@@ -132,11 +128,6 @@ impl Table {
     }
 }
 
-fn stdout(output: &Output) -> String {
-    assert!(output.status.success(), "{}", stderr(output));
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
 #[test]
 fn a_snapshot_is_merged_and_swapped_in() {
     let table = Table::new();
@@ -144,31 +135,22 @@ fn a_snapshot_is_merged_and_swapped_in() {
 
     let (mut before, mut after) = (Files::new(), Files::new());
     files(table.temp.path(), &mut before);
-    let planned: Value =
-        serde_json::from_str(&stdout(&table.swap(&["--dry-run", "--format", "json"]))).unwrap();
+    let planned: Value = json(&table.swap(&["--dry-run", "--format", "json"]));
     files(table.temp.path(), &mut after);
     assert_eq!(before, after);
     assert_eq!(planned["state"], "planned");
 
-    let done: Value = serde_json::from_str(&stdout(&table.swap(&["--format", "json"]))).unwrap();
+    let done: Value = json(&table.swap(&["--format", "json"]));
     assert_eq!(done["state"], "done");
     assert_eq!(done["inputs"], planned["inputs"]);
     assert_eq!(done["outputs"], planned["outputs"]);
     assert_eq!(table.data_names(), ["oa-3-big-Data.db"]);
-    let mut inputs: Vec<_> = fs::read_dir(table.temp.path().join("inputs"))
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name())
-        .collect();
-    inputs.sort();
-    let mut snapshot: Vec<_> = fs::read_dir(table.snapshot())
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name())
-        .collect();
-    snapshot.sort();
+    let inputs = names_in(&table.temp.path().join("inputs"));
+    let snapshot = names_in(&table.snapshot());
     assert_eq!(inputs, snapshot);
     let directory = table.directory();
     let verified = table.run("verify", &[directory.to_str().unwrap()]);
-    assert!(verified.status.success(), "{}", stderr(&verified));
+    assert_done(&verified);
 
     let again = stdout(&table.swap(&[]));
     assert!(
@@ -243,39 +225,24 @@ fn each_table_has_its_own_record_and_the_next_night_finds_room() {
     table.merge(&table.directory(), &["--complete"]);
     table.merge(&other, &["--complete"]);
     stdout(&table.swap(&[]));
-    let into_other = [
-        "out",
-        "--into",
-        other.to_str().unwrap(),
-        "--inputs-to",
-        "of_u",
-    ];
+    let into_other = words_and("out --inputs-to of_u", &["--into", other.to_str().unwrap()]);
     stdout(&table.run("swap", &into_other));
     // If the directory does not name the table, an option must.
     let anonymous = table.temp.path().join("anonymous");
     fs::rename(&other, &anonymous).unwrap();
     let out = table.run(
         "swap",
-        &[
-            "out",
-            "--into",
-            anonymous.to_str().unwrap(),
-            "--inputs-to",
-            "of_u",
-        ],
+        &words_and(
+            "out --inputs-to of_u",
+            &["--into", anonymous.to_str().unwrap()],
+        ),
     );
-    assert_eq!(out.status.code(), Some(2), "{}", stderr(&out));
-    assert!(
-        stderr(&out).contains("outputs of several tables"),
-        "{}",
-        stderr(&out)
-    );
+    assert_ends(&out, 2, "outputs of several tables");
 
     table.flush("3", "7");
     table.merge(&table.directory(), &["--complete"]);
     let out = table.swap(&[]);
-    assert_eq!(out.status.code(), Some(4), "{}", stderr(&out));
-    assert!(stderr(&out).contains("an earlier swap"), "{}", stderr(&out));
+    assert_ends(&out, 4, "an earlier swap");
     fs::remove_dir_all(table.temp.path().join("inputs")).unwrap();
     stdout(&table.swap(&[]));
     assert_eq!(table.data_names().len(), 1);
@@ -432,16 +399,12 @@ fn a_directory_for_the_inputs_that_has_other_sstables_is_refused() {
     let snapshot = table.snapshot();
     let out = table.run(
         "swap",
-        &[
-            "out",
-            "--into",
-            snapshot.to_str().unwrap(),
-            "--inputs-to",
-            "new",
-        ],
+        &words_and(
+            "out --inputs-to new",
+            &["--into", snapshot.to_str().unwrap()],
+        ),
     );
-    assert_eq!(out.status.code(), Some(2), "{}", stderr(&out));
-    assert!(stderr(&out).contains("is a snapshot or backup"));
+    assert_ends(&out, 2, "is a snapshot or backup");
 }
 
 #[test]
@@ -470,27 +433,13 @@ fn a_compaction_is_swapped_in() {
     }
     let directory = table.directory();
     let directory = directory.to_str().unwrap();
-    let out = table.run(
-        "compact",
-        &[
-            directory,
-            "--output",
-            "out",
-            "--complete",
-            "--gc-grace-seconds",
-            "864000",
-            "--min-threshold",
-            "2",
-            "--max-threshold",
-            "4",
-            "--format",
-            "json",
-        ],
-    );
-    let report: Value = serde_json::from_str(&stdout(&out)).unwrap();
+    let compact = "compact --output out --complete --gc-grace-seconds 864000 --min-threshold 2 \
+        --max-threshold 4 --format json";
+    let out = table.run(compact, &[directory]);
+    let report = json(&out);
     let of = |list: &Value| list.as_array().unwrap().len();
     let (untouched, outputs) = (of(&report["untouched"]), of(&report["outputs"]));
-    let swapped: Value = serde_json::from_str(&stdout(&table.swap(&["--format", "json"]))).unwrap();
+    let swapped: Value = json(&table.swap(&["--format", "json"]));
     assert_eq!(of(&swapped["inputs"]), 5 - untouched);
     assert_eq!(of(&swapped["outputs"]), outputs);
     assert_eq!(table.data_names().len(), untouched + outputs);
@@ -500,43 +449,17 @@ fn a_compaction_is_swapped_in() {
 #[test]
 fn a_merge_that_leaves_nothing_is_swapped_in() {
     let temp = TempDir::new().unwrap();
-    let run = |arguments: &[&str]| {
-        let out = Command::new(env!("CARGO_BIN_EXE_compactor"))
-            .args(arguments)
-            .current_dir(temp.path())
-            .output();
-        stdout(&out.unwrap())
-    };
-    let made = run(&[
-        "generate",
-        "--shape",
-        "timeseries",
-        "--rows",
-        "100",
-        "--sstables",
-        "2",
-        "--ttl",
-        "60s",
-        "--expired",
-        "1",
-        "--output",
-        "made",
-        "--format",
-        "json",
-    ]);
+    let run = |arguments: &[&str]| stdout(&compactor(temp.path(), arguments));
+    let made = run(&words(
+        "generate --shape timeseries --rows 100 --sstables 2 --ttl 60s --expired 1 \
+         --output made --format json",
+    ));
     let made: Value = serde_json::from_str(&made).unwrap();
     let table = made["table_directory"].as_str().unwrap();
-    run(&[
-        "merge",
-        table,
-        "--complete",
-        "--now",
-        "4100000000",
-        "--gc-before",
-        "4000000000",
-        "--output",
-        "out",
-    ]);
+    run(&words_and(
+        "merge --complete --now 4100000000 --gc-before 4000000000 --output out",
+        &[table],
+    ));
     let text = run(&["swap", "out", "--into", table, "--inputs-to", "inputs"]);
     assert!(text.starts_with("swapped 2 SSTables for 0"), "{text}");
     let left: Vec<_> = fs::read_dir(temp.path().join(table))

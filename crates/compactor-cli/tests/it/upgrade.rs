@@ -1,81 +1,38 @@
 //! `compactor upgrade` as a person uses it.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::support::{compactor, text};
+use crate::support::{
+    assert_ends, compactor, data_files, flip_middle, generated, json, names_in, rows, text, words,
+    words_and,
+};
 
-/// Generates three SSTables of wide partitions; returns their directory.
-fn generated(directory: &Path) -> PathBuf {
-    let arguments = [
-        "generate", "--shape", "wide", "--size", "200KiB", "--output", "data", "--format", "json",
-    ];
-    let out = compactor(directory, &arguments);
-    assert!(out.status.success(), "{}", text(&out.stderr));
-    let report: Value = serde_json::from_slice(&out.stdout).unwrap();
-    directory.join(report["table_directory"].as_str().unwrap())
-}
-
-fn data_files(directory: &Path) -> Vec<PathBuf> {
-    let mut files: Vec<PathBuf> = fs::read_dir(directory)
-        .unwrap()
-        .map(|e| e.unwrap().path())
-        .filter(|p| p.to_str().unwrap().ends_with("-Data.db"))
-        .collect();
-    files.sort();
-    files
-}
-
-fn dump(data: &Path) -> String {
-    let out = compactor(data.parent().unwrap(), &["dump", data.to_str().unwrap()]);
-    assert!(out.status.success(), "{}", text(&out.stderr));
-    // Positions differ from version to version, rows must not.
-    text(&out.stdout)
-        .split("\"position\":")
-        .map(|part| part.trim_start_matches(|c: char| c.is_ascii_digit()))
-        .collect()
-}
+/// Three SSTables of wide partitions.
+const WIDE: [&str; 4] = ["--shape", "wide", "--size", "200KiB"];
 
 #[test]
 fn each_sstable_keeps_its_rows_and_id() {
     let temp = TempDir::new().unwrap();
-    let table = generated(temp.path());
+    let table = generated(temp.path(), &WIDE);
     for (directory, options) in [
-        (
-            "nb",
-            &["--sstable-version", "nb", "--compression", "zstd"][..],
-        ),
+        ("nb", "--sstable-version nb --compression zstd"),
         (
             "pa",
-            &[
-                "--sstable-version",
-                "pa",
-                "--chunk-length",
-                "4KiB",
-                "--compression",
-                "lz4",
-            ],
+            "--sstable-version pa --chunk-length 4KiB --compression lz4",
         ),
-        (
-            "plain",
-            &["--compression", "none", "--concurrent", "3", "--verify"],
-        ),
+        ("plain", "--compression none --concurrent 3 --verify"),
     ] {
-        let mut arguments = vec![
-            "upgrade",
-            table.to_str().unwrap(),
-            "--output",
-            directory,
-            "--format",
-            "json",
-        ];
-        arguments.extend(options);
+        let mut arguments = words_and(
+            "upgrade --format json",
+            &[table.to_str().unwrap(), "--output", directory],
+        );
+        arguments.extend(words(options));
         let out = compactor(temp.path(), &arguments);
-        assert!(out.status.success(), "{}", text(&out.stderr));
-        let report: Value = serde_json::from_slice(&out.stdout).unwrap();
+        let report = json(&out);
         assert_eq!(report["sstables"], 3);
         assert_eq!(report["upgraded"].as_array().unwrap().len(), 3);
         let (before, after) = (data_files(&table), data_files(&temp.path().join(directory)));
@@ -87,7 +44,7 @@ fn each_sstable_keeps_its_rows_and_id() {
             };
             assert_eq!(id(before), id(after));
             assert!(
-                dump(before) == dump(after),
+                rows(before) == rows(after),
                 "{directory}: {}",
                 after.display()
             );
@@ -100,34 +57,18 @@ fn each_sstable_keeps_its_rows_and_id() {
 #[test]
 fn a_damaged_one_is_left_out_and_the_others_are_written() {
     let temp = TempDir::new().unwrap();
-    let table = generated(temp.path());
+    let table = generated(temp.path(), &WIDE);
     let damaged = data_files(&table)[1].clone();
-    let mut bytes = fs::read(&damaged).unwrap();
-    let middle = bytes.len() / 2;
-    bytes[middle] ^= 1;
-    fs::write(&damaged, bytes).unwrap();
-    let arguments = [
-        "upgrade",
-        table.to_str().unwrap(),
-        "--output",
-        "out",
-        "--sstable-version",
-        "nb",
-        "--concurrent",
-        "2",
-    ];
-    let json: Vec<&str> = arguments
-        .iter()
-        .map(|argument| {
-            if *argument == "out" {
-                "other"
-            } else {
-                argument
-            }
-        })
-        .chain(["--format", "json"])
-        .collect();
-    let out = compactor(temp.path(), &json);
+    flip_middle(&damaged);
+    let arguments = words_and(
+        "upgrade --output out --sstable-version nb --concurrent 2",
+        &[table.to_str().unwrap()],
+    );
+    let other = words_and(
+        "upgrade --output other --sstable-version nb --concurrent 2 --format json",
+        &[table.to_str().unwrap()],
+    );
+    let out = compactor(temp.path(), &other);
     assert_eq!(out.status.code(), Some(3), "{}", text(&out.stderr));
     let report: Value = serde_json::from_slice(&out.stdout).unwrap();
     assert_eq!(report["failed"].as_array().unwrap().len(), 1);
@@ -135,40 +76,24 @@ fn a_damaged_one_is_left_out_and_the_others_are_written() {
     assert!(!report["failed"][0]["error"].as_str().unwrap().is_empty());
 
     let out = compactor(temp.path(), &arguments);
-    assert_eq!(out.status.code(), Some(3), "{}", text(&out.stderr));
-    assert!(text(&out.stderr).contains("from another replica"));
+    assert_ends(&out, 3, "from another replica");
     let name = damaged.file_name().unwrap().to_str().unwrap();
     assert!(text(&out.stderr).contains(name), "{}", text(&out.stderr));
     assert!(text(&out.stdout).contains("upgraded 2 of 3 SSTables"));
     assert_eq!(data_files(&temp.path().join("out")).len(), 2);
     // Nothing else is left there.
-    let hidden = fs::read_dir(temp.path().join("out")).unwrap().filter(|e| {
-        e.as_ref()
-            .unwrap()
-            .file_name()
-            .to_str()
-            .unwrap()
-            .starts_with('.')
-    });
-    assert_eq!(hidden.count(), 0);
+    let names = names_in(&temp.path().join("out"));
+    assert!(!names.iter().any(|name| name.starts_with('.')), "{names:?}");
 }
 
 #[test]
 fn what_is_to_change_must_be_said() {
     let temp = TempDir::new().unwrap();
-    let table = generated(temp.path());
+    let table = generated(temp.path(), &WIDE);
     let table = table.to_str().unwrap();
     let out = compactor(temp.path(), &["upgrade", table, "--output", "out"]);
-    assert_eq!(out.status.code(), Some(2));
-    assert!(text(&out.stderr).contains("--sstable-version"));
-    let arguments = [
-        "upgrade",
-        table,
-        "--output",
-        table,
-        "--sstable-version",
-        "nb",
-    ];
+    assert_ends(&out, 2, "--sstable-version");
+    let arguments = words_and("upgrade --sstable-version nb", &[table, "--output", table]);
     let out = compactor(temp.path(), &arguments);
     assert_eq!(out.status.code(), Some(4), "{}", text(&out.stderr));
 }
@@ -177,7 +102,7 @@ fn what_is_to_change_must_be_said() {
 #[test]
 fn a_remedy_is_below_its_error() {
     let temp = TempDir::new().unwrap();
-    let table = generated(temp.path());
+    let table = generated(temp.path(), &WIDE);
     let damage = |name: &str, change: fn(&mut Vec<u8>)| {
         let path = table.join(name);
         let mut bytes = fs::read(&path).unwrap();
@@ -191,14 +116,10 @@ fn a_remedy_is_below_its_error() {
     damage("oa-1-big-Data.db", flip);
     damage("oa-2-big-Statistics.db", |bytes| bytes.truncate(30));
     damage("oa-3-big-Statistics.db", |bytes| bytes.truncate(30));
-    let upgrade = [
-        "upgrade",
-        table.to_str().unwrap(),
-        "--output",
-        "out",
-        "--sstable-version",
-        "nb",
-    ];
+    let upgrade = words_and(
+        "upgrade --output out --sstable-version nb",
+        &[table.to_str().unwrap()],
+    );
     let out = compactor(temp.path(), &upgrade);
     assert_eq!(out.status.code(), Some(3), "{}", text(&out.stderr));
     let stderr = text(&out.stderr);

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use crate::support::stdout;
+use crate::support::{copy_files, data_files, paths_in, stdout, words};
 
 const TESTDATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../compactor-sstable/testdata");
 const DAMAGED: Option<i32> = Some(3);
@@ -16,10 +16,7 @@ struct Copy(tempfile::TempDir);
 impl Copy {
     fn of(place: &str) -> Copy {
         let copy = Copy(tempfile::tempdir().unwrap());
-        for entry in fs::read_dir(Path::new(TESTDATA).join(place)).unwrap() {
-            let entry = entry.unwrap().path();
-            fs::copy(&entry, copy.0.path().join(entry.file_name().unwrap())).unwrap();
-        }
+        copy_files(&Path::new(TESTDATA).join(place), copy.directory());
         copy
     }
 
@@ -28,11 +25,9 @@ impl Copy {
     }
 
     fn file(&self, suffix: &str) -> PathBuf {
-        let entries = fs::read_dir(self.directory()).unwrap();
-        let mut paths = entries.map(|entry| entry.unwrap().path());
-        paths
-            .find(|path| path.to_str().unwrap().ends_with(suffix))
-            .unwrap()
+        let mut paths = paths_in(self.directory()).into_iter();
+        let file = paths.find(|path| path.to_str().unwrap().ends_with(suffix));
+        file.unwrap()
     }
 
     fn edit(&self, suffix: &str, edit: impl FnOnce(&mut Vec<u8>)) {
@@ -151,16 +146,10 @@ fn every_sstable_of_a_directory_is_looked_at() {
 #[test]
 fn a_component_that_is_no_regular_file_is_named() {
     let copy = Copy::of("oa-ttl_ties/inputs/1");
-    let components = [
-        "-Data.db",
-        "-Index.db",
-        "-Statistics.db",
-        "-CompressionInfo.db",
-        "-Summary.db",
-        "-Filter.db",
-        "-Digest.crc32",
-        "-TOC.txt",
-    ];
+    let components = words(
+        "-Data.db -Index.db -Statistics.db -CompressionInfo.db -Summary.db -Filter.db \
+         -Digest.crc32 -TOC.txt",
+    );
     let temp = tempfile::tempdir().unwrap();
     for (round, suffix) in components.into_iter().enumerate() {
         let path = copy.file(suffix);
@@ -332,15 +321,8 @@ fn a_reader_that_goes_away_is_no_error() {
     let mut child = Command::new(env!("CARGO_BIN_EXE_compactor"))
         .arg("verify")
         .args(
-            ["nb-range_nested/inputs/1", "oa-range_nested/inputs/1"].map(|place| {
-                let mut entries = fs::read_dir(Path::new(TESTDATA).join(place)).unwrap();
-                entries
-                    .find_map(|entry| {
-                        let path = entry.unwrap().path();
-                        path.to_str().unwrap().ends_with("-Data.db").then_some(path)
-                    })
-                    .unwrap()
-            }),
+            ["nb-range_nested/inputs/1", "oa-range_nested/inputs/1"]
+                .map(|place| data_files(&Path::new(TESTDATA).join(place)).remove(0)),
         )
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
