@@ -8,8 +8,8 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::support::{
-    assert_done, assert_ends, compactor, data_files, flip_middle, generated, json, names_in, rows,
-    text, words, words_and,
+    assert_done, assert_ends, assert_prints, compactor, data_files, flip_middle, generated, json,
+    names_in, rows, text, words, words_and,
 };
 
 /// Wide partitions, with deletions of every kind.
@@ -233,7 +233,7 @@ fn nothing_to_do_is_no_failure() {
     let arguments = ["compact", table.to_str().unwrap(), "--output", "out"];
     let out = compactor(temp.path(), &arguments);
     assert_done(&out);
-    assert!(text(&out.stdout).contains("nothing was compacted of 3 SSTables"));
+    assert_prints(&out, "nothing was compacted of 3 SSTables");
     assert!(!temp.path().join("out").exists());
 }
 

@@ -8,7 +8,8 @@ use compactor_testkit::{Need, skip};
 use tempfile::TempDir;
 
 use crate::support::{
-    assert_done, assert_ends, compactor, copy_files, generated, json, text, words_and,
+    assert_done, assert_ends, assert_prints, compactor, copy_files, generated, json, text,
+    words_and,
 };
 
 fn assert_refused(out: &Output, why: &str) {
@@ -296,11 +297,7 @@ fn a_table_that_is_not_known_is_not_guessed() {
     fs::remove_file(apart.join("schema.cql")).unwrap();
     assert_eq!(merge("unknown"), Path::new("unknown"));
     let out = compactor(here, &["merge", "apart", "--output", "again"]);
-    assert!(
-        text(&out.stdout).contains("--schema"),
-        "{}",
-        text(&out.stdout)
-    );
+    assert_prints(&out, "--schema");
 }
 
 /// A node that has the directory of a table without an id reads that instead of its own.

@@ -75,9 +75,7 @@ fn options_are_refused_as_by_cassandra() {
         (".", "named twice"),
     ] {
         let out = compactor(&table, &words_and("plan .", &words(arguments)));
-        assert_eq!(out.status.code(), Some(2), "{}", text(&out.stderr));
-        let stderr = text(&out.stderr);
-        assert!(stderr.contains(expected), "{arguments:?}: {stderr}");
+        assert_ends(&out, 2, expected);
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use crate::support::{
-    assert_done, assert_ends, data_files, flip, generated, stderr, stdout, words,
+    assert_done, assert_ends, assert_prints, data_files, flip, generated, stderr, stdout, words,
 };
 
 fn run(command: &str, arguments: &[&dyn AsRef<OsStr>]) -> Output {
@@ -30,11 +30,7 @@ fn a_sound_sstable_ends_with_0_and_nothing_lost() {
     let out = place.path().join("out");
     let output = run("scrub", &[&data, &"--output", &out, &"--verify"]);
     assert_done(&output);
-    assert!(
-        stdout(&output).contains("NOTHING LOST"),
-        "{}",
-        stdout(&output)
-    );
+    assert_prints(&output, "NOTHING LOST");
     assert_eq!(data_files(&out).len(), 1);
 }
 

@@ -7,7 +7,8 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::support::{
-    assert_done, compactor, data_files, flip, generated, json, rows, text, words, words_and,
+    assert_done, assert_prints, compactor, data_files, flip, generated, json, rows, text, words,
+    words_and,
 };
 
 fn report(directory: &Path, arguments: &[&str]) -> Value {
@@ -90,11 +91,7 @@ fn what_is_small_enough_stays_where_it_is() {
     let arguments = ["split", all, "--output", "out", "--size", &size];
     let planned = compactor(temp.path(), &[&arguments[..], &["--dry-run"]].concat());
     assert_done(&planned);
-    assert!(
-        text(&planned.stdout).contains("would split"),
-        "{}",
-        text(&planned.stdout)
-    );
+    assert_prints(&planned, "would split");
     assert!(!temp.path().join("out").exists());
     let report = report(temp.path(), &arguments);
     assert_eq!(report["split"].as_array().unwrap().len(), larger);
@@ -175,9 +172,5 @@ fn a_merge_makes_outputs_of_a_size() {
     assert!(divided.collect::<String>() == rows(&temp.path().join(&one[0])));
     let again = [&arguments[..], &["--replace-output"]].concat();
     let said = compactor(temp.path(), &again);
-    assert!(
-        text(&said.stdout).contains("merged 3 SSTables into"),
-        "{}",
-        text(&said.stdout)
-    );
+    assert_prints(&said, "merged 3 SSTables into");
 }

@@ -11,8 +11,8 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::support::{
-    assert_done, assert_ends, compactor, copy_files, data_files, flip, generated, stderr, stdout,
-    words, words_and,
+    assert_done, assert_ends, assert_prints, compactor, copy_files, data_files, flip, generated,
+    stderr, stdout, words, words_and,
 };
 
 /// The document that a command printed, however it ended.
@@ -164,11 +164,7 @@ fn advice_is_that_of_the_damaged_file() {
             stderr(&scrub)
         );
         if expected.contains("anew") {
-            assert!(
-                stdout(&scrub).contains("NOTHING LOST"),
-                "{}",
-                stdout(&scrub)
-            );
+            assert_prints(&scrub, "NOTHING LOST");
         }
     }
 }
@@ -205,11 +201,7 @@ fn temporary_files_are_left_out() {
     }
     let out = compactor(temp.path(), &["merge", &table, "--output", "out"]);
     assert_done(&out);
-    assert!(
-        stdout(&out).contains("merged 2 SSTables"),
-        "{}",
-        stdout(&out)
-    );
+    assert_prints(&out, "merged 2 SSTables");
     let notes = stderr(&out);
     for name in ["tmp-oa-9-big-Data.db", "tmplink-la-9-big-Index.db"] {
         let line = notes.lines().find(|line| line.contains(name)).unwrap();

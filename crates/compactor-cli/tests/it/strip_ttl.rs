@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 use crate::support::{
-    assert_done, assert_ends, compactor, data_files, generated, json, stderr, stdout, words,
-    words_and,
+    assert_done, assert_ends, assert_prints, compactor, data_files, generated, json, stderr,
+    stdout, words, words_and,
 };
 
 /// Long after all that is generated has expired, and its grace period.
@@ -58,22 +58,14 @@ fn a_backup_has_all_of_its_data_again() {
     let (rows, ttls) = rows_and_ttls(&table);
     assert!(rows > 100 && ttls >= rows, "{rows} {ttls}");
     let out = compactor(temp.path(), &merge(&table, "purged", &[]));
-    assert!(
-        stdout(&out).contains("everything was purged"),
-        "{}",
-        stdout(&out)
-    );
+    assert_prints(&out, "everything was purged");
     assert!(!stdout(&out).contains("TTL removed"));
 
     let out = compactor(
         temp.path(),
         &merge(&table, "planned", &["--strip-ttl", "--dry-run"]),
     );
-    assert!(
-        stdout(&out).contains("TTL         removed"),
-        "{}",
-        stdout(&out)
-    );
+    assert_prints(&out, "TTL         removed");
     assert!(!stdout(&out).contains("drop unread"), "{}", stdout(&out));
 
     let out = compactor(
@@ -116,11 +108,7 @@ fn a_backup_has_all_of_its_data_again() {
         temp.path(),
         &merge(&again, "again-text", &["--strip-ttl", "--no-purge"]),
     );
-    assert!(
-        stdout(&out).contains("TTL removed from nothing"),
-        "{}",
-        stdout(&out)
-    );
+    assert_prints(&out, "TTL removed from nothing");
     assert!(
         json(&compactor(
             temp.path(),
@@ -178,11 +166,7 @@ fn a_compaction_leaves_no_ttl() {
     let mut arguments = words_and("compact --flat --output text", &[table.to_str().unwrap()]);
     arguments.extend(["--strip-ttl", "--major"]);
     let out = compactor(temp.path(), &arguments);
-    assert!(
-        stdout(&out).contains(" rows: they never expire\n"),
-        "{}",
-        stdout(&out)
-    );
+    assert_prints(&out, " rows: they never expire\n");
 }
 
 #[test]
@@ -197,16 +181,8 @@ fn an_upgrade_may_change_nothing_but_ttls() {
     let refused = upgrade("out", &[]);
     assert_ends(&refused, 2, "--strip-ttl");
     let out = upgrade("out", &["--strip-ttl"]);
-    assert!(
-        stdout(&out).contains(" rows: they never expire\n"),
-        "{}",
-        stdout(&out)
-    );
-    assert!(
-        stdout(&out).contains("strip the table on every replica"),
-        "{}",
-        stdout(&out)
-    );
+    assert_prints(&out, " rows: they never expire\n");
+    assert_prints(&out, "strip the table on every replica");
     assert_eq!(rows_and_ttls(&temp.path().join("out")), (rows, 0));
     let names = |directory: &Path| -> Vec<_> {
         let files = data_files(directory).into_iter();

@@ -126,3 +126,9 @@ pub fn assert_ends(output: &Output, code: i32, words: &str) {
     assert_eq!(output.status.code(), Some(code), "{stderr}");
     assert!(stderr.contains(words), "{stderr}");
 }
+
+/// Expects words on stdout.
+pub fn assert_prints(output: &Output, words: &str) {
+    let stdout = stdout(output);
+    assert!(stdout.contains(words), "{stdout}");
+}
