@@ -86,9 +86,6 @@ pub struct Args {
     max_compactions: Option<usize>,
 
     #[command(flatten)]
-    strategy: StrategyArgs,
-
-    #[command(flatten)]
     purge: PurgeArgs,
 
     #[command(flatten)]
@@ -119,6 +116,10 @@ pub struct Args {
     /// How the summary is printed on stdout.
     #[arg(long, value_enum, default_value = "text")]
     pub format: Format,
+
+    // Last: its heading of the help would go on to the options after it.
+    #[command(flatten)]
+    strategy: StrategyArgs,
 }
 
 /// Runs the command.

@@ -44,9 +44,6 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     schema: Option<PathBuf>,
 
-    #[command(flatten)]
-    strategy: StrategyArgs,
-
     /// Age in seconds from which tombstones count as droppable. Default: schema.cql's, otherwise 864000.
     #[arg(long, value_name = "N", value_parser = within(GC_GRACE_SECONDS), allow_negative_numbers = true)]
     gc_grace_seconds: Option<u32>,
@@ -58,6 +55,10 @@ pub struct Args {
     /// How the plan is printed.
     #[arg(long, value_enum, default_value = "text")]
     pub format: Format,
+
+    // Last: its heading of the help would go on to the options after it.
+    #[command(flatten)]
+    strategy: StrategyArgs,
 }
 
 /// Runs the command.

@@ -72,9 +72,6 @@ pub struct Args {
     sweep: Option<Sweep>,
 
     #[command(flatten)]
-    flags: StrategyFlags,
-
-    #[command(flatten)]
     table: TableFlags,
 
     /// A table whose SSTables are there at the start, with their sizes, levels, ranges and times: its directory, a
@@ -89,6 +86,10 @@ pub struct Args {
     /// Form of the output on stdout.
     #[arg(long, value_enum, default_value = "text")]
     pub format: ReportFormat,
+
+    // Last: its heading of the help would go on to the options after it.
+    #[command(flatten)]
+    flags: StrategyFlags,
 }
 
 /// Several simulations.
