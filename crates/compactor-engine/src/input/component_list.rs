@@ -16,9 +16,10 @@ use compactor_sstable::version::Format;
 
 use crate::error::{Error, Result};
 use crate::input::existing::{if_exists, list};
+use crate::read::lock::lock;
 
 /// The files of one SSTable.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ComponentList {
     /// Known components, with their lengths in bytes.
     pub present: Vec<(Component, u64)>,
@@ -37,9 +38,7 @@ impl ForeignNames {
     /// Sorted name suffixes of the SSTable's other files.
     fn of(&self, descriptor: &Descriptor) -> Result<Vec<String>> {
         let own = &descriptor.directory;
-        let Ok(mut directories) = self.directories.lock() else {
-            return Err(Error::internal("a listing of a directory panicked"));
-        };
+        let mut directories = lock(&self.directories);
         if !directories.contains_key(own) {
             directories.insert(own.clone(), foreign_names(own)?);
         }

@@ -6,7 +6,7 @@
 //! ([`Cursor::in_range`](crate::read::cursor::Cursor::in_range)).
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use compactor_io::{Extent, InputFile, Io, IoError, ReadMode};
 use compactor_sstable::Component;
@@ -21,6 +21,7 @@ use crate::input::bti_split_index::BtiSplitIndex;
 use crate::input::index_heads::IndexHeads;
 use crate::input::sample::Sample;
 use crate::input::sstable::InputSstable;
+use crate::read::lock::lock;
 
 /// Bytes of `Index.db` per read: to find one split point, and to sample the whole index.
 const SEEK_STEP: usize = 32 << 10;
@@ -221,7 +222,7 @@ impl BigSplitIndex {
         };
         let offset = self.sample_before(split).map_or(0, |s| s.index_offset);
         let len = index.len().saturating_sub(offset).min(SEEK_STEP as u64);
-        let mut ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ahead = lock(&self.ahead);
         if len == 0 || ahead.contains_key(&offset) {
             return;
         }
@@ -235,11 +236,9 @@ impl BigSplitIndex {
 
     /// Takes the bytes that were read ahead at `offset`; empty if there are none.
     fn take_ahead(&self, offset: u64) -> Result<Vec<u8>> {
-        let mut ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(receiver) = ahead.remove(&offset) else {
+        let Some(receiver) = lock(&self.ahead).remove(&offset) else {
             return Ok(Vec::new());
         };
-        drop(ahead);
         match receiver.recv() {
             Ok(read) => Ok(read?.to_vec()),
             // The read was abandoned; reading again reports the cause.

@@ -1,6 +1,6 @@
 //! Index files of a BTI SSTable, kept in memory.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use compactor_io::{Io, ReadMode};
 use compactor_sstable::Component;
@@ -8,6 +8,7 @@ use compactor_sstable::descriptor::Descriptor;
 
 use crate::error::Result;
 use crate::input::component_file::read_small;
+use crate::read::lock::lock;
 
 /// `Partitions.db` and `Rows.db`.
 #[derive(Debug, Default)]
@@ -29,7 +30,7 @@ impl SharedTries {
     /// # Errors
     /// A failed read.
     pub fn read(&self, io: &Io, mode: ReadMode, descriptor: &Descriptor) -> Result<Arc<TrieFiles>> {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&self.0);
         if let Some(files) = known.upgrade() {
             return Ok(files);
         }

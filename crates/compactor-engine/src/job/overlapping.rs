@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use compactor_io::{Io, ReadMode};
 use compactor_sstable::bloom_filter::BloomFilter;
@@ -24,6 +24,7 @@ use crate::input::header_union::{HeaderSource, union};
 use crate::input::key_range::KeyRange;
 use crate::input::sidecar_facts::SidecarFacts;
 use crate::input::sstable::{InputSstable, OPENED_AT_ONCE};
+use crate::read::lock::lock;
 use crate::read::parallel_map::parallel_map;
 use crate::row::purge::{PurgeLimit, PurgeLimits};
 
@@ -182,10 +183,7 @@ impl OverlappingSet {
     }
 
     fn lock(&self) -> MutexGuard<'_, Sstables> {
-        self.opened
-            .sstables
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        lock(&self.opened.sstables)
     }
 
     /// Listings of directories.
@@ -263,7 +261,7 @@ impl OverlappingSstable {
     /// # Errors
     /// Those of `check`, which the next call repeats.
     pub fn check_once<E>(&self, check: impl FnOnce() -> Result<SidecarFacts, E>) -> Result<(), E> {
-        let _checking = self.checking.lock().unwrap_or_else(PoisonError::into_inner);
+        let _checking = lock(&self.checking);
         if self.checked().is_none() {
             self.set_checked(check()?);
         }

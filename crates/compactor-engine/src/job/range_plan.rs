@@ -2,7 +2,7 @@
 //!
 //! Ranges are short: the output of a range is buffered until the previous ones have been written.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use compactor_sstable::partitioner::Position;
 
@@ -14,6 +14,7 @@ use crate::job::budget::Budget;
 use crate::job::merge_job::MergeJob;
 use crate::job::output_split::OutputSplit;
 use crate::job::token_shards::TokenShards;
+use crate::read::lock::lock;
 
 /// Samples of all inputs per requested output.
 const SAMPLES_PER_OUTPUT: u64 = 64;
@@ -157,7 +158,7 @@ impl RangePlan {
         let (Some(split), Some(known)) = (self.splits.get(number), self.starts.get(number)) else {
             return Ok(self.data_lens.clone());
         };
-        let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(known);
         if let Some(starts) = &*known {
             return Ok(starts.clone());
         }
@@ -177,7 +178,7 @@ impl RangePlan {
         let Some((split, known)) = split else {
             return;
         };
-        let known = known.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = lock(known);
         if known.is_none() {
             self.inputs
                 .iter()
@@ -188,7 +189,7 @@ impl RangePlan {
     /// Forgets the start of a range, which is not needed any more.
     pub(crate) fn forget(&self, range: usize) {
         if let Some(known) = range.checked_sub(1).and_then(|n| self.starts.get(n)) {
-            *known.lock().unwrap_or_else(PoisonError::into_inner) = None;
+            *lock(known) = None;
         }
     }
 }

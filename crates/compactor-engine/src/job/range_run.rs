@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use compactor_io::Io;
@@ -33,6 +33,7 @@ use crate::merge::partition_merge::PartitionMerger;
 use crate::read::cursor::Cursor;
 use crate::read::decode::DecodedBlocks;
 use crate::read::expected_partitions::CursorRange;
+use crate::read::lock::lock;
 use crate::read::reading::Reading;
 use crate::read::workers::WorkerQueue;
 use crate::row::dropped_columns::DropTimes;
@@ -131,11 +132,6 @@ impl Drop for CompletionGuard<'_> {
         self.merge.sequencer.merged();
         Arc::clone(self.merge).push(self.range, Piece::End(end), 0);
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A panic in another thread stops the merge.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl RangeMerge {

@@ -6,11 +6,12 @@
 //! that finds it acquired leaves its pieces to the thread that has it.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::thread::Thread;
 
 use crate::error::{Error, Result};
 use crate::job::range_output::Piece;
+use crate::read::lock::lock;
 use crate::read::workers::WorkerQueue;
 
 /// Number of ranges, and limits on those in progress.
@@ -95,14 +96,10 @@ impl RangeSequencer {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Returns the next work; `None` if the thread must wait for it.
     pub(crate) fn next(&self) -> Option<Next> {
         let limits = &self.limits;
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         if state.is_over {
             return Some(Next::Stop);
         }
@@ -125,7 +122,7 @@ impl RangeSequencer {
 
     /// Records that a range has been merged.
     pub(crate) fn merged(&self) {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         state.merging -= 1;
         wake_idle(state);
     }
@@ -136,7 +133,7 @@ impl RangeSequencer {
     pub(crate) fn push(&self, range: usize, piece: Piece, len: usize) -> bool {
         let mut piece = Some(piece);
         self.queue.wait_for(|| {
-            let mut state = self.lock();
+            let mut state = lock(&self.state);
             let state = &mut *state;
             let place = range.checked_sub(state.current);
             let waiting = place.and_then(|place| state.waiting.get_mut(place));
@@ -163,7 +160,7 @@ impl RangeSequencer {
     /// Returns the next piece of the current range and the range's number. If there is none, releases the
     /// output.
     pub(crate) fn pop(&self) -> Option<(usize, Piece)> {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         let current = state.current;
         let front = state.waiting.front_mut();
         let Some((waiting, (piece, len))) =
@@ -187,7 +184,7 @@ impl RangeSequencer {
 
     /// Advances to the next range after the current one has been appended.
     pub(crate) fn advance(&self) {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         state.current += 1;
         state.waiting.pop_front();
         if state.current == self.limits.ranges {
@@ -199,7 +196,7 @@ impl RangeSequencer {
 
     /// Ends the merge with an error. Waiting threads return.
     pub(crate) fn fail(&self, error: Error) {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         match &state.result {
             Some(Err(_)) => {}
             _ => state.result = Some(Err(error)),
@@ -210,7 +207,7 @@ impl RangeSequencer {
 
     /// Ends the work of all threads.
     pub(crate) fn close(&self) {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         state.is_over = true;
         let waiting = std::mem::take(&mut state.waiting);
         drop(state);
@@ -221,7 +218,7 @@ impl RangeSequencer {
 
     /// Takes the result, once the merge has ended. An error is returned once.
     pub(crate) fn take_result(&self) -> Option<Result<()>> {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         match &state.result {
             None => None,
             Some(Ok(())) => Some(Ok(())),

@@ -4,7 +4,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use compactor_io::{Io, ReadMode};
 use compactor_sstable::data::deletion_time::NO_DELETION_TIME;
@@ -25,6 +25,7 @@ use crate::job::tombstone_option::TombstoneOption;
 use crate::merge::shadow_sources::{ShadowLayout, ShadowSources, SourceRange};
 use crate::read::decode::DecodedBlocks;
 use crate::read::expected_partitions::CursorRange;
+use crate::read::lock::lock;
 use crate::read::reading::Reading;
 use crate::row::dropped_columns::{DropTimes, RemovedColumns};
 use crate::write::sstable_settings::SstableSettings;
@@ -165,7 +166,7 @@ impl ShadowPlan {
         let Some(shared) = self.sstables.get(number) else {
             return Err(Error::internal("an overlapping SSTable beyond the last"));
         };
-        let mut known = shared.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&shared.opened);
         if let Some(opened) = known.upgrade() {
             return Ok(opened);
         }

@@ -23,6 +23,7 @@ use crate::publish::replaceable::Replaceable;
 use crate::publish::replacement::Replacement;
 use crate::publish::run_directory::RunDirectory;
 use crate::publish::stale_runs::clean_up;
+use crate::read::lock::lock;
 
 /// Treatment of SSTables that the output directory already contains.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -183,22 +184,17 @@ impl OutputClaim {
     /// # Errors
     /// A failed exchange or sync.
     pub fn commit(&self) -> Result<()> {
-        match &self.replacement {
-            None => Ok(()),
-            Some(replacement) => {
-                if let Some(doubt) = replacement.commit()?
-                    && let Ok(mut note) = self.note.lock()
-                {
-                    *note = Some(doubt);
-                }
-                Ok(())
-            }
+        if let Some(replacement) = &self.replacement
+            && let Some(doubt) = replacement.commit()?
+        {
+            *lock(&self.note) = Some(doubt);
         }
+        Ok(())
     }
 
     /// Message for the user: that the owner of files could not be set.
     pub fn note(&self) -> Option<String> {
-        self.note.lock().ok().and_then(|note| note.clone())
+        lock(&self.note).clone()
     }
 
     /// Sets the owner of a file that is about to be published.
@@ -218,11 +214,9 @@ impl OutputClaim {
 
     fn give(&self, path: &Path, ownership: Ownership) -> bool {
         let given = ownership.apply_to(path);
-        if let Err(error) = &given
-            && let Ok(mut note) = self.note.lock()
-        {
+        if let Err(error) = &given {
             let target = self.target.display();
-            note.get_or_insert_with(|| {
+            lock(&self.note).get_or_insert_with(|| {
                 format!("the owner of the outputs in {target} could not be set to that of the inputs: {error}")
             });
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use compactor_sstable::descriptor::Descriptor;
@@ -10,6 +10,7 @@ use compactor_sstable::sstable_id::SstableId;
 
 use crate::error::{Error, Result};
 use crate::input::existing::list;
+use crate::read::lock::lock;
 
 /// Value on Linux, for every architecture. `EPERM`, which maps to the same `ErrorKind`, does not concern the
 /// right to list a directory.
@@ -115,7 +116,7 @@ impl OutputIds {
     /// # Errors
     /// No id is left.
     pub fn take(&self) -> Result<SstableId> {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = lock(&self.last);
         *last = following_id(*last)?;
         Ok(*last)
     }

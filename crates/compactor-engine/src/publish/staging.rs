@@ -33,6 +33,7 @@ use crate::publish::output_claim::OutputClaim;
 use crate::publish::publication::{NOTE, begin_publication};
 use crate::publish::run_directory::is_run_directory;
 use crate::publish::transaction_file::TransactionFile;
+use crate::read::lock::lock;
 
 /// Whether the directory is a run's staging directory, or inside one.
 pub(crate) fn is_staging(directory: &Path) -> bool {
@@ -104,9 +105,7 @@ impl Staging {
     /// Path at which a component of `descriptor` is written.
     pub fn path(&self, descriptor: &Descriptor, component: Component) -> PathBuf {
         let path = self.directory.join(descriptor.file_name(component));
-        if let Ok(mut files) = self.files.lock() {
-            files.insert(path.clone());
-        }
+        lock(&self.files).insert(path.clone());
         path
     }
 
@@ -143,25 +142,19 @@ impl Staging {
         let name = descriptor.file_name(component);
         let target = self.target.join(&name);
         rename_no_replace(&self.directory.join(&name), &target)?;
-        if let Ok(mut moved) = self.moved.lock() {
-            moved.push(target);
-        }
+        lock(&self.moved).push(target);
         Ok(())
     }
 
     /// Keeps the moved files.
     fn keep_moved(&self) {
-        if let Ok(mut moved) = self.moved.lock() {
-            moved.clear();
-        }
+        lock(&self.moved).clear();
     }
 
     /// Removes the moved files: `Data.db` was moved last and is removed first. Returns false if some could
     /// not be removed.
     fn remove_moved(&self) -> bool {
-        let Ok(mut moved) = self.moved.lock() else {
-            return false;
-        };
+        let mut moved = lock(&self.moved);
         while let Some(path) = moved.last() {
             if remove_if_exists(path).is_err() {
                 return false;
@@ -263,10 +256,8 @@ impl Drop for Staging {
         // `Data.db` in the staging directory identifies the output of the components that
         // could not be removed.
         let is_left = !self.remove_moved();
-        if let Ok(files) = self.files.get_mut()
-            && !is_left
-        {
-            for path in files.iter() {
+        if !is_left {
+            for path in lock(&self.files).iter() {
                 let _ = fs::remove_file(path);
             }
         }

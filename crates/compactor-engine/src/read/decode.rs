@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::Thread;
 
 use compactor_io::{Extent, InputFile, IoError};
@@ -15,6 +15,7 @@ use compactor_sstable::compression::crc32_run::Crc32Run;
 
 use crate::error::{Error, Result};
 use crate::read::encoding::Encoding;
+use crate::read::lock::lock;
 use crate::read::rate_limiter::RateLimiter;
 use crate::read::reading::Reading;
 use crate::read::stored_blocks::{Decoded, Recycled, StoredBlocks};
@@ -149,7 +150,7 @@ impl DecodedBlocks {
 
     fn request(&self, blocks: Range<u64>) {
         let slots = blocks.clone().map(|_| Slot::Reading);
-        self.shared.lock().slots.extend(slots);
+        lock(&self.shared.slots).slots.extend(slots);
         let answer = Answer {
             shared: Arc::clone(&self.shared),
             blocks: blocks.clone(),
@@ -206,10 +207,6 @@ impl Drop for Answer {
 }
 
 impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Slots> {
-        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Queues a task that decodes a block ahead, if there is one and none is queued.
     fn offer(self: &Arc<Self>, slots: &mut Slots, queue: &WorkerQueue) {
         let is_stored = |slot: &Slot| matches!(slot, Slot::Stored(_));
@@ -223,7 +220,7 @@ impl Shared {
 
     /// Decodes the first block that was read and is not being decoded. Another task follows if there are more.
     fn decode_next(self: Arc<Self>, queue: &WorkerQueue) {
-        let mut slots = self.lock();
+        let mut slots = lock(&self.slots);
         slots.offered = None;
         let next_out = slots.next_out;
         // There are no slots once the reader has been dropped.
@@ -248,7 +245,7 @@ impl Shared {
     /// Updates the state of a block. A block that was read is offered to other threads, unless a thread waits
     /// for it.
     fn put(self: &Arc<Self>, index: u64, slot: Slot, queue: Option<&WorkerQueue>) {
-        let mut slots = self.lock();
+        let mut slots = lock(&self.slots);
         // The reader has been dropped.
         let Some(place) = index.checked_sub(slots.next_out) else {
             return;
@@ -287,7 +284,7 @@ impl DecodedBlocks {
             if shared.cancelled.load(Ordering::Relaxed) {
                 return Some(Err(Error::Cancelled));
             }
-            let mut slots = shared.lock();
+            let mut slots = lock(&shared.slots);
             match slots.slots.front() {
                 Some(Slot::Reading | Slot::Decoding) => {
                     slots.waiter = Some(std::thread::current());
@@ -348,7 +345,7 @@ impl BlockSource for DecodedBlocks {
 impl Drop for DecodedBlocks {
     /// Leaves reads in flight to complete; their buffers are freed then.
     fn drop(&mut self) {
-        let mut slots = self.shared.lock();
+        let mut slots = lock(&self.shared.slots);
         slots.slots.clear();
         slots.next_out = u64::MAX;
         let offered = slots.offered.take();

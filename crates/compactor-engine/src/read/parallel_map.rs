@@ -4,6 +4,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread::Builder;
 
+use crate::read::lock::lock;
+
 /// Number of items for which another thread pays off.
 const PER_THREAD: usize = 16;
 
@@ -28,8 +30,7 @@ pub fn parallel_map<T: Sync, R: Send>(
                 break;
             };
             let result = work(thing);
-            let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
-            done.push((number, result));
+            lock(&done).push((number, result));
         }
     };
     std::thread::scope(|scope| {

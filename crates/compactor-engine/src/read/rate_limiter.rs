@@ -8,10 +8,11 @@
 
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
+use crate::read::lock::lock;
 
 /// Maximum sleep before checking for cancellation.
 const MAX_SLEEP: Duration = Duration::from_millis(50);
@@ -67,7 +68,7 @@ impl RateLimiter {
     /// Time at which bytes requested at `now` may be read.
     fn reserve(&self, bytes: u64, now: Instant) -> Instant {
         let cost = Duration::from_secs_f64(bytes as f64 / self.bytes_per_s.get() as f64);
-        let mut reservations = self.reservations();
+        let mut reservations = lock(&self.reservations);
         // Idle time gives no credit.
         let start = reservations
             .next_free
@@ -79,13 +80,7 @@ impl RateLimiter {
 
     /// Bytes reserved so far by all users.
     pub fn taken_bytes(&self) -> u64 {
-        self.reservations().bytes
-    }
-
-    fn reservations(&self) -> MutexGuard<'_, Reservations> {
-        self.reservations
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        lock(&self.reservations).bytes
     }
 }
 

@@ -16,29 +16,17 @@ use compactor_sstable::compression::{CRC_LEN, crc32};
 
 use crate::error::{Error, Result};
 use crate::read::encoding::Encoding;
+use crate::read::lock::lock;
 use crate::read::reading::DecodeOptions;
 use crate::read::window::Block;
 
 /// Buffers that all readers of a file recycle.
 #[derive(Debug, Default)]
 pub(crate) struct Recycled {
+    /// No more than were in use at a time.
     blocks: Mutex<Vec<Block>>,
     /// Decompressors with their working memory, as many as were in use concurrently.
     decompressors: Mutex<Vec<ChunkDecompressor>>,
-}
-
-impl Recycled {
-    fn take_block(&self) -> Block {
-        let spare = self.blocks.lock().ok().and_then(|mut spare| spare.pop());
-        spare.unwrap_or_default()
-    }
-
-    /// Keeps no more blocks than were in use at a time.
-    fn put_block(&self, block: Block) {
-        if let Ok(mut spare) = self.blocks.lock() {
-            spare.push(block);
-        }
-    }
 }
 
 /// A decoded block and the checksum of its stored bytes.
@@ -111,7 +99,7 @@ impl StoredBlocks {
         // A window that grew for a long row returns an oversized buffer, which is freed.
         let usual = self.encoding.unit() * self.units_per_block + self.headroom as u64;
         if (1..=2 * usual).contains(&(block.bytes.capacity() as u64)) {
-            self.recycled.put_block(block);
+            lock(&self.recycled.blocks).push(block);
         }
     }
 
@@ -170,7 +158,7 @@ impl StoredBlocks {
         let start = offset.checked_sub(extent.offset()).map(|at| at as usize);
         let stored = start.and_then(|at| extent.get(at..at + len));
         let stored = stored.ok_or_else(|| Error::internal("a block beyond what was read"))?;
-        let mut block = self.recycled.take_block();
+        let mut block = lock(&self.recycled.blocks).pop().unwrap_or_default();
         let Range {
             start: first,
             end: last,
@@ -182,12 +170,7 @@ impl StoredBlocks {
                 let chunk_len = u64::from(info.params.chunk_len);
                 let data_end = (last * chunk_len).min(info.data_len);
                 block.resize(self.headroom, (data_end - first * chunk_len) as usize);
-                let recycled = self
-                    .recycled
-                    .decompressors
-                    .lock()
-                    .ok()
-                    .and_then(|mut spare| spare.pop());
+                let recycled = lock(&self.recycled.decompressors).pop();
                 let mut decompressor = recycled.unwrap_or_else(|| decompressor.clone());
                 let mut out = &mut block.bytes[self.headroom..];
                 for index in first..last {
@@ -207,9 +190,7 @@ impl StoredBlocks {
                     let empty = &stored[(info.content_end() - offset) as usize..];
                     digest.append(crc32(empty), empty.len() as u64);
                 }
-                if let Ok(mut spare) = self.recycled.decompressors.lock() {
-                    spare.push(decompressor);
-                }
+                lock(&self.recycled.decompressors).push(decompressor);
             }
             Encoding::Plain { crc, .. } => {
                 match crc {

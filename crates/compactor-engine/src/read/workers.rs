@@ -5,11 +5,12 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::{JoinHandle, Thread};
 use std::time::Duration;
 
 use crate::error::{Error, Result};
+use crate::read::lock::lock;
 
 /// Maximum sleep before a waiting thread checks its condition again: cancellation wakes no thread.
 const MAX_SLEEP: Duration = Duration::from_millis(100);
@@ -46,16 +47,12 @@ impl WorkerQueue {
     /// Sets the number of threads that take work from the queue. Until then any sleeping thread is woken.
     pub fn set_thread_count(&self, threads: usize) {
         let processors = std::thread::available_parallelism().map_or(threads, usize::from);
-        self.lock().surplus = threads.saturating_sub(processors);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state).surplus = threads.saturating_sub(processors);
     }
 
     /// Queues a task. The number of tasks is bounded by the buffers of the submitter.
     pub fn submit(&self, task: Task) {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         state.tasks.push_back(task);
         self.wake_one(state);
     }
@@ -63,7 +60,7 @@ impl WorkerQueue {
     /// Queues a task that decodes a block ahead, for threads with nothing else to do. Returns a ticket to
     /// [withdraw](Self::withdraw) it.
     pub(crate) fn offer(&self, task: Task) -> u64 {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         let ticket = state.next_ticket;
         state.next_ticket += 1;
         state.ahead.insert(ticket, task);
@@ -73,19 +70,19 @@ impl WorkerQueue {
 
     /// Removes such a task, unless it has begun.
     pub(crate) fn withdraw(&self, ticket: u64) {
-        let task = self.lock().ahead.remove(&ticket);
+        let task = lock(&self.state).ahead.remove(&ticket);
         // Dropped outside the lock.
         drop(task);
     }
 
     /// Whether a task is queued.
     pub(crate) fn has_tasks(&self) -> bool {
-        !self.lock().tasks.is_empty()
+        !lock(&self.state).tasks.is_empty()
     }
 
     /// Runs one unit of work, if there is any; tasks before decoding ahead.
     fn run_one(&self) -> bool {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         let task = match state.tasks.pop_front() {
             Some(task) => task,
             None => match state.ahead.pop_first() {
@@ -116,7 +113,7 @@ impl WorkerQueue {
             }
             let me = std::thread::current();
             {
-                let mut state = self.lock();
+                let mut state = lock(&self.state);
                 if !state.tasks.is_empty() || !state.ahead.is_empty() {
                     continue;
                 }
@@ -127,7 +124,9 @@ impl WorkerQueue {
             if found.is_none() {
                 std::thread::park_timeout(MAX_SLEEP);
             }
-            self.lock().sleeping.retain(|other| other.id() != me.id());
+            lock(&self.state)
+                .sleeping
+                .retain(|other| other.id() != me.id());
             if let Some(found) = found {
                 self.wake_for_more();
                 return found;
@@ -136,7 +135,7 @@ impl WorkerQueue {
     }
 
     fn wake_for_more(&self) {
-        let state = self.lock();
+        let state = lock(&self.state);
         if !state.tasks.is_empty() || !state.ahead.is_empty() {
             self.wake_one(state);
         }
@@ -158,7 +157,7 @@ impl WorkerQueue {
 
     /// Wakes all sleeping threads, which check their conditions again.
     pub(crate) fn wake_all(&self) {
-        let sleeping = std::mem::take(&mut self.lock().sleeping);
+        let sleeping = std::mem::take(&mut lock(&self.state).sleeping);
         for thread in sleeping {
             thread.unpark();
         }
@@ -203,7 +202,7 @@ impl Workers {
 impl WorkerQueue {
     /// Whether the queue is closed and empty.
     fn is_over(&self) -> bool {
-        let state = self.lock();
+        let state = lock(&self.state);
         state.is_over && state.tasks.is_empty()
     }
 }
@@ -211,7 +210,7 @@ impl WorkerQueue {
 impl Drop for Workers {
     /// Finishes the queued work, then stops the threads.
     fn drop(&mut self) {
-        self.queue.lock().is_over = true;
+        lock(&self.queue.state).is_over = true;
         self.queue.wake_all();
         for thread in self.threads.drain(..) {
             let _ = thread.join();

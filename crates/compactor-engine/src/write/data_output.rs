@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use compactor_io::{SequentialWriter, WrittenFile};
 use compactor_sstable::compression::chunk::ChunkCompressor;
@@ -18,6 +18,7 @@ use compactor_sstable::compression::crc32_run::Crc32Run;
 use compactor_sstable::compression::info::{CompressionInfo, CompressionParams};
 
 use crate::error::{Error, Result};
+use crate::read::lock::lock;
 use crate::read::workers::WorkerQueue;
 use crate::write::output_blocks::OutputBlocks;
 use crate::write::pending::Pending;
@@ -349,11 +350,6 @@ fn lost() -> Error {
 
 fn panicked() -> Error {
     Error::internal("panic while a block of Data.db was written (reported on stderr)")
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A panic in another thread is reported by that thread; the state here is only appended to.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Delivers one block exactly once: as a failure if its task never ran.

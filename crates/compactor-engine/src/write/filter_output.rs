@@ -3,12 +3,13 @@
 //! Setting its bits misses the CPU caches. For small partitions that would be most of the serial work of
 //! appending ranges, so keys are added in batches, by tasks.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use compactor_sstable::bloom_filter::{BloomFilter, FilterBuilder};
 use compactor_sstable::partitioner::KeyHash;
 
 use crate::error::{Error, Result};
+use crate::read::lock::lock;
 use crate::read::workers::WorkerQueue;
 use crate::write::pending::Pending;
 
@@ -79,8 +80,7 @@ impl FilterOutput {
     pub(crate) fn finish(mut self) -> Result<BloomFilter> {
         self.submit();
         self.shared.batches.wait_for_less(1, &self.queue);
-        let filling = self.shared.filling.lock();
-        let mut filling = filling.unwrap_or_else(PoisonError::into_inner);
+        let mut filling = lock(&self.shared.filling);
         // A batch may have been queued just as the thread that held the lock found no more.
         self.shared.add_waiting(&mut filling);
         let (filling, keys) = &mut *filling;
@@ -93,7 +93,7 @@ impl FilterOutput {
 
 impl Batch {
     fn add(mut self) {
-        self.shared.waiting().push(std::mem::take(&mut self.keys));
+        lock(&self.shared.waiting).push(std::mem::take(&mut self.keys));
         if let Ok(mut filling) = self.shared.filling.try_lock() {
             self.shared.add_waiting(&mut filling);
         }
@@ -101,14 +101,10 @@ impl Batch {
 }
 
 impl Shared {
-    fn waiting(&self) -> MutexGuard<'_, Vec<Vec<KeyHash>>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Adds all waiting batches. Keys lost in a panic are missing from the count.
     fn add_waiting(&self, (filling, count): &mut (Option<FilterBuilder>, u64)) {
         loop {
-            let keys = self.waiting().pop();
+            let keys = lock(&self.waiting).pop();
             let (Some(keys), Some(filling)) = (keys, filling.as_mut()) else {
                 return;
             };
@@ -158,7 +154,7 @@ mod tests {
             expected.add_key(&hash);
         }
         shared.batches.wait_for_less(1, &output.queue);
-        assert_eq!((locked.1, shared.waiting().len()), (0, 3));
+        assert_eq!((locked.1, lock(&shared.waiting).len()), (0, 3));
         drop(locked);
         assert_eq!(output.finish().unwrap(), expected.finish());
     }

@@ -1,7 +1,8 @@
 //! Buffers of an output's blocks.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
+use crate::read::lock::lock;
 use crate::read::workers::WorkerQueue;
 use crate::write::pending::Pending;
 
@@ -40,7 +41,7 @@ impl OutputBlocks {
 
     /// Returns a buffer for a block of this length, with some room for the row that exceeds it.
     pub(crate) fn take(&self, len: usize) -> Vec<u8> {
-        let mut block = self.spare().pop().unwrap_or_default();
+        let mut block = lock(&self.spare).pop().unwrap_or_default();
         // A row longer than a block made it grow: that memory is freed.
         block.shrink_to(len + len / 4);
         block.reserve(len + len / 8);
@@ -52,11 +53,7 @@ impl OutputBlocks {
         block.clear();
         if block.capacity() > 0 {
             // Keeps no more buffers than were in use at a time.
-            self.spare().push(block);
+            lock(&self.spare).push(block);
         }
-    }
-
-    fn spare(&self) -> MutexGuard<'_, Vec<Vec<u8>>> {
-        self.spare.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,8 +1,9 @@
 //! Number of submitted blocks or tasks that are not finished yet.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::thread::Thread;
 
+use crate::read::lock::lock;
 use crate::read::workers::WorkerQueue;
 
 /// Counter of pending items that wakes threads which wait for it to fall.
@@ -19,16 +20,12 @@ struct State {
 }
 
 impl Pending {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(crate) fn begin(&self) {
-        self.lock().count += 1;
+        lock(&self.state).count += 1;
     }
 
     pub(crate) fn end(&self) {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         state.count -= 1;
         // Only threads that can continue are woken: with many threads, futile wake-ups cost a third of the
         // CPU time.
@@ -45,7 +42,7 @@ impl Pending {
     pub(crate) fn wait_for_less(&self, limit: usize, queue: &WorkerQueue) {
         let me = std::thread::current();
         queue.wait_for(|| {
-            let mut state = self.lock();
+            let mut state = lock(&self.state);
             let is_me = |(_, other): &(usize, Thread)| other.id() == me.id();
             let place = state.waiters.iter().position(is_me);
             if state.count < limit {
@@ -81,16 +78,21 @@ mod tests {
             })
         };
         let threads = [wait(3), wait(2), wait(1)];
-        while pending.lock().waiters.len() < threads.len() {
+        while lock(&pending.state).waiters.len() < threads.len() {
             std::thread::yield_now();
         }
         for (limit, thread) in [3, 2, 1].into_iter().zip(threads) {
             assert_eq!(passed.load(Ordering::SeqCst) & (1 << limit), 0);
             pending.end();
             // Woken, instead of noticing it after the maximum sleep.
-            assert!(pending.lock().waiters.iter().all(|(own, _)| *own < limit));
+            assert!(
+                lock(&pending.state)
+                    .waiters
+                    .iter()
+                    .all(|(own, _)| *own < limit)
+            );
             thread.join().unwrap();
         }
-        assert!(pending.lock().waiters.is_empty());
+        assert!(lock(&pending.state).waiters.is_empty());
     }
 }
