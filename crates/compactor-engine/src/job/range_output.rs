@@ -8,9 +8,8 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use compactor_sstable::Format;
-use compactor_sstable::big::index_info::PromotedIndexBuilder;
-use compactor_sstable::bti::rows::{RowBlocks, SeparatedBlock};
+use compactor_sstable::Error as FormatError;
+use compactor_sstable::bti::rows::SeparatedBlock;
 use compactor_sstable::data::clustering::Kind;
 use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::partitioner::KeyHash;
@@ -21,6 +20,7 @@ use crate::job::range_summary::RangeSummary;
 use crate::read::data_trace::DataTrace;
 use crate::read::trace_batch::{BatchedTrace, TraceBatch};
 use crate::write::partition_sink::{IndexedPartition, PartitionSink};
+use crate::write::row_index_builder::RowIndexBuilder;
 use crate::write::sstable_settings::SstableSettings;
 
 /// Piece of a range's output.
@@ -103,13 +103,14 @@ impl IndexBatch {
         std::mem::replace(self, next)
     }
 
-    fn add_block(&mut self, block: SeparatedBlock<'_>) {
+    fn add_block(&mut self, block: SeparatedBlock<'_>) -> Result<(), FormatError> {
         self.bytes.extend_from_slice(block.separator);
         self.parts.push(IndexPart::Block {
             separator_len: block.separator.len(),
             offset: block.offset,
             open: block.open,
         });
+        Ok(())
     }
 }
 
@@ -125,13 +126,6 @@ pub(crate) struct RangeOutput {
     times: Vec<TimeRun>,
 }
 
-/// Builder of the row index of a partition, in the format of the output.
-#[derive(Debug)]
-enum RowIndexBuilder {
-    Big(PromotedIndexBuilder),
-    Bti(Box<RowBlocks>),
-}
-
 impl RangeOutput {
     /// Creates the output of a range in blocks of `block_len` bytes, for an SSTable with these settings.
     ///
@@ -143,19 +137,11 @@ impl RangeOutput {
         block_len: usize,
         settings: &SstableSettings,
     ) -> Result<RangeOutput> {
-        let (version, size) = (settings.descriptor.version, settings.column_index_size);
-        let rows = match version.format() {
-            Format::Big => RowIndexBuilder::Big(PromotedIndexBuilder::new(version, size)),
-            Format::Bti => RowIndexBuilder::Bti(Box::new(RowBlocks::new(
-                &settings.clustering_types(),
-                size,
-            )?)),
-        };
         Ok(RangeOutput {
             merge,
             range,
             block_len,
-            rows,
+            rows: RowIndexBuilder::new(settings)?,
             index: IndexBatch::default(),
             times: Vec::new(),
         })
@@ -200,18 +186,9 @@ impl PartitionSink for RangeOutput {
         body: &[u8],
         open_marker: &DeletionTime,
     ) -> Result<u64> {
-        match &mut self.rows {
-            RowIndexBuilder::Big(promoted) => {
-                Ok(promoted.add_unfiltered(start, end, kind, body, open_marker))
-            }
-            RowIndexBuilder::Bti(rows) => {
-                let add = |block: SeparatedBlock<'_>| {
-                    self.index.add_block(block);
-                    Ok(())
-                };
-                Ok(rows.add_unfiltered(start, end, kind, body, open_marker, add)?)
-            }
-        }
+        let emit = |block: SeparatedBlock<'_>| self.index.add_block(block);
+        self.rows
+            .add_unfiltered(start, end, kind, body, open_marker, emit)
     }
 
     fn add_partition(&mut self, partition: &IndexedPartition<'_>) -> Result<bool> {
@@ -220,23 +197,12 @@ impl PartitionSink for RangeOutput {
             hash,
             position,
             len,
-            header_len,
             deletion,
+            ..
         } = *partition;
-        let (mut promoted_len, mut blocks) = (0, 0);
-        match &mut self.rows {
-            RowIndexBuilder::Big(builder) => {
-                let promoted = builder.finish(header_len, &deletion)?;
-                promoted_len = promoted.len();
-                self.index.bytes.extend_from_slice(promoted);
-            }
-            RowIndexBuilder::Bti(rows) => {
-                blocks = rows.finish(|block| {
-                    self.index.add_block(block);
-                    Ok(())
-                })?;
-            }
-        }
+        let emit = |block: SeparatedBlock<'_>| self.index.add_block(block);
+        let (promoted, blocks) = self.rows.finish(partition, emit)?;
+        self.index.bytes.extend_from_slice(promoted);
         self.index.bytes.extend_from_slice(key);
         self.index.parts.push(IndexPart::Partition {
             hash,
@@ -245,10 +211,10 @@ impl PartitionSink for RangeOutput {
             len,
             deletion,
             key_len: key.len(),
-            promoted_len,
+            promoted_len: promoted.len(),
             blocks,
         });
-        Ok(promoted_len > 0 || blocks >= 2)
+        Ok(!promoted.is_empty() || blocks >= 2)
     }
 }
 

@@ -13,7 +13,6 @@ use crate::error::{Error, Result};
 use crate::job::range_output::{IndexPart, RangeBlock};
 use crate::job::range_plan::PlannedOutput;
 use crate::job::range_summary::{MergeTotals, RangeSummary};
-use crate::write::format_index::IndexEntries;
 use crate::write::outputs::Outputs;
 use crate::write::sstable_writer::{OutputParts, StagedSstable};
 
@@ -135,6 +134,7 @@ impl Splicer {
                 .data
                 .append(block.bytes.get(appended..).unwrap_or_default()),
         }
+        parts.index.write_blocks()?;
         parts.data.check()
     }
 
@@ -258,13 +258,11 @@ fn splice_part(
             open,
         } => {
             let separator = next(separator_len);
-            if let IndexEntries::Bti(index) = &mut output.index.entries {
-                index.add_block(SeparatedBlock {
-                    separator,
-                    offset,
-                    open,
-                })?;
-            }
+            output.index.add_block(SeparatedBlock {
+                separator,
+                offset,
+                open,
+            })?;
             Ok(None)
         }
         IndexPart::Partition {
@@ -282,13 +280,9 @@ fn splice_part(
             let at = base.wrapping_add(position);
             output.partitions += 1;
             output.collector.add_key_hash(cardinality_hash);
-            if let Some(filter) = &mut output.index.filter {
-                filter.add_key(&hash);
-            }
-            match &mut output.index.entries {
-                IndexEntries::Big(index) => index.add_entry(key, at, promoted)?,
-                IndexEntries::Bti(index) => index.add_entry(key, &hash, at, &deletion, blocks)?,
-            }
+            output
+                .index
+                .add_entry(key, &hash, at, &deletion, promoted, blocks)?;
             Ok(Some(position + len))
         }
     }

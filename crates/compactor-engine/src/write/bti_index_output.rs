@@ -3,57 +3,48 @@
 //! Source: `BtiTableWriter.IndexWriter.append`.
 
 use compactor_io::SequentialWriter;
-use compactor_sstable::Component;
 use compactor_sstable::bti::byte_comparable::Token;
 use compactor_sstable::bti::paged_output::PagedOutput;
 use compactor_sstable::bti::partitions::{PartitionIndexWriter, PartitionPosition};
-use compactor_sstable::bti::rows::{RowIndexWriter, SeparatedBlock};
-use compactor_sstable::data::clustering::Kind;
+use compactor_sstable::bti::rows::{RowTries, SeparatedBlock};
 use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::partitioner::KeyHash;
-use compactor_sstable::types::CqlType;
+use compactor_sstable::{Component, Error as FormatError};
 
 use crate::error::Result;
 use crate::write::finished_index::FinishedIndex;
-use crate::write::partition_sink::IndexedPartition;
 
 /// Bytes collected before they are passed to a file's writer.
 const BATCH_LEN: usize = 64 << 10;
 
 /// Index of the BTI format being written: `Partitions.db` and `Rows.db`.
 #[derive(Debug)]
-pub struct BtiIndexOutput {
+pub(crate) struct BtiIndexOutput {
     partitions_file: SequentialWriter,
     rows_file: SequentialWriter,
     partitions: PartitionIndexWriter,
-    rows: RowIndexWriter,
+    rows: RowTries,
 }
 
 impl BtiIndexOutput {
-    /// Creates an index that writes tries to the two files. The clustering columns have `clustering_types`; a
-    /// block of rows ends with the row that reaches `column_index_size` bytes.
-    ///
-    /// # Errors
-    /// Unsupported types.
-    pub fn new(
+    /// Creates an index that writes tries to the two files.
+    pub(crate) fn new(
         partitions_file: SequentialWriter,
         rows_file: SequentialWriter,
-        clustering_types: &[CqlType],
-        column_index_size: u64,
-    ) -> Result<BtiIndexOutput> {
-        Ok(BtiIndexOutput {
+    ) -> BtiIndexOutput {
+        BtiIndexOutput {
             partitions_file,
             rows_file,
             partitions: PartitionIndexWriter::new(),
-            rows: RowIndexWriter::new(clustering_types, column_index_size)?,
-        })
+            rows: RowTries::default(),
+        }
     }
 
     /// Syncs and closes the files.
     ///
     /// # Errors
     /// A failed write or sync.
-    pub fn finish(mut self) -> Result<FinishedIndex> {
+    pub(crate) fn finish(mut self) -> Result<FinishedIndex> {
         self.partitions.finish()?;
         drain(self.partitions.output(), &mut self.partitions_file, 1)?;
         drain(self.rows.output(), &mut self.rows_file, 1)?;
@@ -70,43 +61,19 @@ impl BtiIndexOutput {
         })
     }
 
-    /// As [`PartitionSink::add_unfiltered`](crate::write::PartitionSink::add_unfiltered).
-    #[inline]
-    pub fn add_unfiltered(
-        &mut self,
-        start: u64,
-        end: u64,
-        kind: Kind,
-        body: &[u8],
-        open_marker: &DeletionTime,
-    ) -> Result<u64> {
-        let next = self
-            .rows
-            .add_unfiltered(start, end, kind, body, open_marker)?;
-        drain(self.rows.output(), &mut self.rows_file, BATCH_LEN)?;
-        Ok(next)
-    }
-
-    /// As [`PartitionSink::add_partition`](crate::write::PartitionSink::add_partition).
-    pub fn add_partition(&mut self, partition: &IndexedPartition<'_>) -> Result<bool> {
-        let IndexedPartition {
-            key,
-            hash,
-            position,
-            deletion,
-            ..
-        } = *partition;
-        let entry = self.rows.finish(key, position, &deletion)?;
-        self.add(key, &hash, position, entry)?;
-        Ok(entry.is_some())
-    }
-
-    /// Adds a block of the current partition's rows whose separator has already been determined.
+    /// Adds a block of the current partition's rows.
     ///
     /// # Errors
-    /// A failed write, or a block that the format cannot represent.
-    pub fn add_block(&mut self, block: SeparatedBlock<'_>) -> Result<()> {
-        self.rows.tries().add(block)?;
+    /// A block that the format cannot represent.
+    pub(crate) fn add_block(&mut self, block: SeparatedBlock<'_>) -> Result<(), FormatError> {
+        self.rows.add(block)
+    }
+
+    /// Writes what the blocks added so far have made, if it is long enough.
+    ///
+    /// # Errors
+    /// A failed write.
+    pub(crate) fn write_blocks(&mut self) -> Result<()> {
         drain(self.rows.output(), &mut self.rows_file, BATCH_LEN)
     }
 
@@ -114,7 +81,7 @@ impl BtiIndexOutput {
     ///
     /// # Errors
     /// A failed write.
-    pub fn add_entry(
+    pub(crate) fn add_entry(
         &mut self,
         key: &[u8],
         hash: &KeyHash,
@@ -122,13 +89,7 @@ impl BtiIndexOutput {
         deletion: &DeletionTime,
         blocks: u32,
     ) -> Result<()> {
-        let entry = (self.rows.tries()).finish(key, position, deletion, blocks);
-        self.add(key, hash, position, entry)
-    }
-
-    /// Adds the entry of a partition whose entry in `Rows.db` is at `entry`.
-    fn add(&mut self, key: &[u8], hash: &KeyHash, position: u64, entry: Option<u64>) -> Result<()> {
-        let place = match entry {
+        let place = match self.rows.finish(key, position, deletion, blocks) {
             Some(entry) => PartitionPosition::Rows(entry),
             None => PartitionPosition::Data(position),
         };
@@ -136,7 +97,7 @@ impl BtiIndexOutput {
         Token::with(hash, key, |token| {
             partitions.add(token, key, hash.h2, place)
         })?;
-        drain(self.rows.output(), &mut self.rows_file, BATCH_LEN)?;
+        self.write_blocks()?;
         drain(
             self.partitions.output(),
             &mut self.partitions_file,
@@ -159,38 +120,36 @@ fn drain(output: &mut PagedOutput, file: &mut SequentialWriter, at_least: usize)
 mod tests {
     use compactor_io::{Io, IoOptions, WriteMode, WriterOptions};
     use compactor_sstable::bti::partitions::PartitionIndex;
-    use compactor_sstable::bti::rows::RowIndex;
+    use compactor_sstable::bti::rows::{RowBlocks, RowIndex};
     use compactor_sstable::byte_sink::ByteSink;
+    use compactor_sstable::data::clustering::Kind;
     use compactor_sstable::partitioner::Partitioner;
+    use compactor_sstable::types::CqlType;
 
     use super::*;
 
     /// Writes partitions with rows of 100 bytes: `count(n)` of them in partition n.
     fn write(index: &mut BtiIndexOutput, keys: &[Vec<u8>], count: impl Fn(usize) -> u64) {
+        let mut blocks = RowBlocks::new(&[CqlType::Int32], 400).unwrap();
         let mut position = 0;
         for (n, key) in keys.iter().enumerate() {
-            let header_len = 10;
-            let mut end = header_len;
+            let mut end = 10;
             for row in 0..count(n) {
                 let mut body = vec![0];
                 body.put_u32(row as u32);
                 let live = DeletionTime::LIVE;
-                index
-                    .add_unfiltered(end, end + 100, Kind::Clustering, &body, &live)
+                let emit = |block: SeparatedBlock<'_>| index.add_block(block);
+                blocks
+                    .add_unfiltered(end, end + 100, Kind::Clustering, &body, &live, emit)
                     .unwrap();
+                index.write_blocks().unwrap();
                 end += 100;
             }
             let hash = Partitioner::Murmur3.hash_key(key);
-            let deletion = DeletionTime::LIVE;
-            let partition = IndexedPartition {
-                key,
-                hash,
-                position,
-                len: end + 1,
-                header_len,
-                deletion,
-            };
-            index.add_partition(&partition).unwrap();
+            let count = blocks.finish(|block| index.add_block(block)).unwrap();
+            index
+                .add_entry(key, &hash, position, &DeletionTime::LIVE, count)
+                .unwrap();
             position += end + 1;
         }
     }
@@ -211,8 +170,7 @@ mod tests {
             0 => 4 * n as u64,
             _ => n as u64 % 3,
         };
-        let types = [CqlType::Int32];
-        let mut output = BtiIndexOutput::new(create("p"), create("r"), &types, 400).unwrap();
+        let mut output = BtiIndexOutput::new(create("p"), create("r"));
         write(&mut output, &keys, count);
         assert_eq!(output.partitions.count(), keys.len() as u64);
         let finished = output.finish().unwrap();

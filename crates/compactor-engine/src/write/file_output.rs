@@ -1,5 +1,6 @@
 //! Output of partitions to the files of an SSTable.
 
+use compactor_sstable::bti::rows::SeparatedBlock;
 use compactor_sstable::data::clustering::Kind;
 use compactor_sstable::data::deletion_time::DeletionTime;
 
@@ -7,14 +8,14 @@ use crate::error::Result;
 use crate::write::data_output::DataOutput;
 use crate::write::format_index::FormatIndex;
 use crate::write::partition_sink::{IndexedPartition, PartitionSink};
+use crate::write::row_index_builder::RowIndexBuilder;
 
 /// `Data.db` and index of an SSTable being written.
 #[derive(Debug)]
 pub struct FileOutput {
-    /// `Data.db`.
-    pub data: DataOutput,
-    /// Index and Bloom filter.
-    pub index: FormatIndex,
+    pub(crate) data: DataOutput,
+    pub(crate) index: FormatIndex,
+    pub(crate) rows: RowIndexBuilder,
 }
 
 impl PartitionSink for FileOutput {
@@ -23,6 +24,7 @@ impl PartitionSink for FileOutput {
     }
 
     fn take_buffer(&mut self) -> Result<Vec<u8>> {
+        self.index.write_blocks()?;
         self.data.take_buffer()
     }
 
@@ -39,11 +41,18 @@ impl PartitionSink for FileOutput {
         body: &[u8],
         open_marker: &DeletionTime,
     ) -> Result<u64> {
-        self.index
-            .add_unfiltered(start, end, kind, body, open_marker)
+        let emit = |block: SeparatedBlock<'_>| self.index.add_block(block);
+        self.rows
+            .add_unfiltered(start, end, kind, body, open_marker, emit)
     }
 
     fn add_partition(&mut self, partition: &IndexedPartition<'_>) -> Result<bool> {
-        self.index.add_partition(partition)
+        let emit = |block: SeparatedBlock<'_>| self.index.add_block(block);
+        let (promoted, blocks) = self.rows.finish(partition, emit)?;
+        let IndexedPartition { key, position, .. } = *partition;
+        let (hash, deletion) = (&partition.hash, &partition.deletion);
+        self.index
+            .add_entry(key, hash, position, deletion, promoted, blocks)?;
+        Ok(!promoted.is_empty() || blocks >= 2)
     }
 }

@@ -1,12 +1,12 @@
 //! Index of an output, whose format is chosen at run time.
 
 use compactor_io::SequentialWriter;
-use compactor_sstable::big::index_info::{self, PromotedIndexBuilder};
+use compactor_sstable::big::index_info;
 use compactor_sstable::bloom_filter::BloomFilter;
-use compactor_sstable::bti::rows;
-use compactor_sstable::data::clustering::Kind;
+use compactor_sstable::bti::rows::{self, SeparatedBlock};
 use compactor_sstable::data::deletion_time::DeletionTime;
-use compactor_sstable::{Component, Format};
+use compactor_sstable::partitioner::KeyHash;
+use compactor_sstable::{Component, Error as FormatError, Format};
 
 use crate::error::Result;
 use crate::read::workers::WorkerQueue;
@@ -14,7 +14,6 @@ use crate::write::big_index_output::BigIndexOutput;
 use crate::write::bti_index_output::BtiIndexOutput;
 use crate::write::filter_output::FilterOutput;
 use crate::write::finished_index::FinishedIndex;
-use crate::write::partition_sink::IndexedPartition;
 use crate::write::sstable_settings::SstableSettings;
 
 /// Cassandra's default number of bytes after which a block of the row index ends
@@ -30,14 +29,14 @@ pub fn default_column_index_size(format: Format) -> u64 {
 #[derive(Debug)]
 pub struct FormatIndex {
     /// `None` at a false positive chance of 1.
-    pub(crate) filter: Option<FilterOutput>,
-    pub(crate) entries: IndexEntries,
+    filter: Option<FilterOutput>,
+    entries: IndexEntries,
 }
 
 /// The files of either format.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "one per output")]
-pub(crate) enum IndexEntries {
+enum IndexEntries {
     /// BIG.
     Big(BigIndexOutput),
     /// BTI.
@@ -49,26 +48,22 @@ impl FormatIndex {
     /// tasks of `queue`.
     ///
     /// # Errors
-    /// Clustering types that the format cannot index, or those of `create`.
+    /// Those of `create`.
     pub fn create(
         settings: &SstableSettings,
         filter: Option<BloomFilter>,
         queue: WorkerQueue,
         create: impl Fn(Component) -> Result<SequentialWriter>,
     ) -> Result<FormatIndex> {
-        let version = settings.descriptor.version;
-        let entries = match version.format() {
+        let entries = match settings.descriptor.version.format() {
             Format::Big => IndexEntries::Big(BigIndexOutput::new(
                 create(Component::Index)?,
-                PromotedIndexBuilder::new(version, settings.column_index_size),
                 settings.min_index_interval,
             )),
             Format::Bti => IndexEntries::Bti(BtiIndexOutput::new(
                 create(Component::Partitions)?,
                 create(Component::Rows)?,
-                &settings.clustering_types(),
-                settings.column_index_size,
-            )?),
+            )),
         };
         let filter = filter.map(|filter| FilterOutput::new(filter, queue));
         Ok(FormatIndex { filter, entries })
@@ -87,30 +82,47 @@ impl FormatIndex {
         Ok(FinishedIndex { filter, ..finished })
     }
 
-    /// As [`PartitionSink::add_unfiltered`](crate::write::PartitionSink::add_unfiltered).
-    #[inline]
-    pub fn add_unfiltered(
-        &mut self,
-        start: u64,
-        end: u64,
-        kind: Kind,
-        body: &[u8],
-        open_marker: &DeletionTime,
-    ) -> Result<u64> {
+    /// Adds a block of the current partition's rows to a BTI index.
+    ///
+    /// # Errors
+    /// A block that the format cannot represent.
+    pub(crate) fn add_block(&mut self, block: SeparatedBlock<'_>) -> Result<(), FormatError> {
         match &mut self.entries {
-            IndexEntries::Big(index) => index.add_unfiltered(start, end, kind, body, open_marker),
-            IndexEntries::Bti(index) => index.add_unfiltered(start, end, kind, body, open_marker),
+            IndexEntries::Big(_) => Ok(()),
+            IndexEntries::Bti(index) => index.add_block(block),
         }
     }
 
-    /// As [`PartitionSink::add_partition`](crate::write::PartitionSink::add_partition).
-    pub fn add_partition(&mut self, partition: &IndexedPartition<'_>) -> Result<bool> {
+    /// Writes what the blocks added so far have made, if it is long enough: a partition may have any number of them.
+    ///
+    /// # Errors
+    /// A failed write.
+    pub(crate) fn write_blocks(&mut self) -> Result<()> {
+        match &mut self.entries {
+            IndexEntries::Big(_) => Ok(()),
+            IndexEntries::Bti(index) => index.write_blocks(),
+        }
+    }
+
+    /// Adds the entry of a partition with this promoted index, or this number of blocks.
+    ///
+    /// # Errors
+    /// A failed write.
+    pub(crate) fn add_entry(
+        &mut self,
+        key: &[u8],
+        hash: &KeyHash,
+        position: u64,
+        deletion: &DeletionTime,
+        promoted: &[u8],
+        blocks: u32,
+    ) -> Result<()> {
         if let Some(filter) = &mut self.filter {
-            filter.add_key(&partition.hash);
+            filter.add_key(hash);
         }
         match &mut self.entries {
-            IndexEntries::Big(index) => index.add_partition(partition),
-            IndexEntries::Bti(index) => index.add_partition(partition),
+            IndexEntries::Big(index) => index.add_entry(key, position, promoted),
+            IndexEntries::Bti(index) => index.add_entry(key, hash, position, deletion, blocks),
         }
     }
 }

@@ -14,6 +14,7 @@ pub(crate) mod outputs;
 pub(crate) mod partition_sink;
 pub(crate) mod partition_writer;
 pub(crate) mod pending;
+pub(crate) mod row_index_builder;
 pub(crate) mod sstable_settings;
 pub(crate) mod sstable_writer;
 

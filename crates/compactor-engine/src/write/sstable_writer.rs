@@ -22,6 +22,7 @@ use crate::write::file_output::FileOutput;
 use crate::write::format_index::FormatIndex;
 use crate::write::output_blocks::OutputBlocks;
 use crate::write::partition_writer::PartitionWriter;
+use crate::write::row_index_builder::RowIndexBuilder;
 use crate::write::sstable_settings::SstableSettings;
 
 /// Writer of partitions to files.
@@ -149,6 +150,7 @@ impl SstableWriter {
         let output = FileOutput {
             data: parts.data,
             index: parts.index,
+            rows: RowIndexBuilder::new(&writer.settings)?,
         };
         let partitions = PartitionWriter::new(layout, output, parts.collector)?;
         Ok((writer, partitions))
@@ -240,7 +242,7 @@ impl SstableWriter {
         partitions: FilePartitionWriter,
     ) -> Result<Option<StagedSstable>> {
         let partition_count = partitions.partitions();
-        let (FileOutput { data, index }, collector) = partitions.finish();
+        let (FileOutput { data, index, .. }, collector) = partitions.finish();
         self.stage(OutputParts {
             data,
             index,
