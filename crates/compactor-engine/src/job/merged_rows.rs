@@ -17,7 +17,7 @@ use crate::input::header_union::layout_of;
 use crate::job::budget::Budget;
 use crate::job::earlier_passes::EarlierPasses;
 use crate::job::merge_job::MergeJob;
-use crate::job::pass::RangeDestination;
+use crate::job::pass::{RangeDestination, run_ranges};
 use crate::job::range_plan::RangePlan;
 use crate::job::range_run::Destination;
 use crate::merge::observer::Observer;
@@ -59,7 +59,7 @@ impl MergeJob {
     /// # Errors
     /// More inputs than memory or descriptors allow in one pass, a failed read, or the system refuses a
     /// thread. Damage in the inputs is an error of the cursor.
-    pub fn rows(mut self) -> Result<MergedRows> {
+    pub fn rows(self) -> Result<MergedRows> {
         if self.max_concurrent < self.inputs.len() {
             return Err(Error::InvalidInput(format!(
                 "{} SSTables, of which memory and open files allow {} at a time: merge them first, or allow \
@@ -102,7 +102,7 @@ impl MergeJob {
     }
 
     fn send_rows(
-        &mut self,
+        self,
         sender: Sender<Result<Vec<u8>>>,
         layout: Arc<Layout>,
         cancelled: &Arc<AtomicBool>,
@@ -111,7 +111,7 @@ impl MergeJob {
             // All are fully expired.
             return Ok(());
         }
-        let plan = RangePlan::of(self)?;
+        let plan = RangePlan::of(&self)?;
         let scanner_order = self.scanner_order();
         let output = RangeDestination {
             destination: Destination::Rows(sender),
@@ -130,7 +130,7 @@ impl MergeJob {
             scanner_order,
             &EarlierPasses::default(),
         )?;
-        let ended = self.work(&merge, &mut observer, |_, _| Ok(()));
+        let ended = run_ranges(&merge, &mut observer, |_, _| Ok(()));
         drop(merge.take_destination());
         ended
     }

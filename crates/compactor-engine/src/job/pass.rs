@@ -13,7 +13,6 @@ use crate::input::range_input::RangeInput;
 use crate::job::earlier_passes::EarlierPasses;
 use crate::job::merge_job::MergeJob;
 use crate::job::merged_input::MergedInput;
-use crate::job::overlapping::OutsideSstables;
 use crate::job::range_plan::RangePlan;
 use crate::job::range_run::{Destination, MergeProgress, RangeMerge};
 use crate::job::range_sequencer::{RangeSequencer, SequencerLimits};
@@ -70,17 +69,17 @@ impl MergeJob {
         let (ranges, unsplit_reason) = (plan.len(), plan.unsplit_reason);
         let merge = self.range_merge(observer, staging, plan, pass, output)?;
         let planning = started.elapsed();
-        let ended = self.work(&merge, observer, |destination, observer| {
+        let ended = run_ranges(&merge, observer, |destination, observer| {
             let Destination::Outputs(splicer) = destination else {
                 return Err(Error::internal("a merge without outputs"));
             };
-            self.complete(&merge, *splicer, observer, pass)
+            complete(&merge, *splicer, observer, pass)
         });
         // Drops its references to the merge.
         drop(merge.take_destination());
         let (outputs, counts, reads, publication) = ended?;
         let staged = StagedMerge {
-            claim: self.options.claim.clone().filter(|_| pass.is_last),
+            claim: merge.job.options.claim.clone().filter(|_| pass.is_last),
             outputs,
             at_open: None,
             outcome: MergeOutcome {
@@ -88,7 +87,7 @@ impl MergeJob {
                 counts,
                 ranges,
                 unsplit_reason,
-                outputs_asked: self.options.split.count(),
+                outputs_asked: merge.job.options.split.count(),
                 serial: SerialTimes {
                     planning,
                     order: merge.progress.ordered(),
@@ -102,46 +101,9 @@ impl MergeJob {
         Ok((staged, reads))
     }
 
-    /// Merges the ranges with the job's threads, and then completes their destination.
-    ///
-    /// # Errors
-    /// Those of the merge and of `complete`, or the system refuses a thread.
-    pub(crate) fn work<T>(
-        &self,
-        merge: &Arc<RangeMerge>,
-        observer: &mut dyn Observer,
-        complete: impl FnOnce(Destination, &mut dyn Observer) -> Result<T>,
-    ) -> Result<T> {
-        std::thread::scope(|scope| {
-            let closes = CloseGuard(merge);
-            let mut count = 0;
-            for number in 0..self.options.threads.max(1) {
-                let merge = Arc::clone(merge);
-                let started = std::thread::Builder::new()
-                    .name(format!("merge-{number}"))
-                    .spawn_scoped(scope, move || merge.work());
-                match started {
-                    Ok(_) => count += 1,
-                    // Any number of threads can do all the work.
-                    Err(_) if number > 0 => break,
-                    Err(error) => return Err(Error::thread("the merge")(error)),
-                }
-            }
-            merge.queue().set_thread_count(count);
-            let ended =
-                await_end(merge, observer).and_then(|destination| complete(destination, observer));
-            if ended.is_err() {
-                // Data that is still being read and decoded is not needed any more.
-                merge.reading.cancelled.store(true, Ordering::Relaxed);
-            }
-            drop(closes);
-            ended
-        })
-    }
-
     /// Creates the state that all threads of a merge share.
     fn range_merge(
-        &mut self,
+        self,
         observer: &mut dyn Observer,
         staging: Staging,
         plan: RangePlan,
@@ -172,20 +134,13 @@ impl MergeJob {
 
     /// Creates the state that all threads of a merge share, for any destination.
     pub(crate) fn share(
-        &mut self,
+        mut self,
         observer: &mut dyn Observer,
         plan: RangePlan,
         output: RangeDestination,
         scanner_order: Option<Vec<Vec<u32>>>,
         earlier: &EarlierPasses,
     ) -> Result<Arc<RangeMerge>> {
-        let RangeDestination {
-            destination,
-            layout,
-            blocks,
-            queue,
-            cancelled,
-        } = output;
         let mut inputs = Vec::with_capacity(self.inputs.len());
         for input in std::mem::take(&mut self.inputs) {
             let stats = &input.statistics.stats;
@@ -200,7 +155,7 @@ impl MergeJob {
             inputs.push(MergedInput {
                 file: RangeInput::open(&self.io, &input)?,
                 facts: InputFacts {
-                    map: column_map(&input.layout, &layout)?,
+                    map: column_map(&input.layout, &output.layout)?,
                     min_local_deletion_time_s: stats.min_local_deletion_time,
                     may_have_dropped: self.drops.may_cover(stats.min_timestamp),
                     has_ttl_to_strip: self.options.strip_ttl && input.may_have_ttl(),
@@ -219,58 +174,24 @@ impl MergeJob {
         Ok(Arc::new(RangeMerge {
             plan,
             inputs,
-            shadow: self.shadow.take(),
-            io: self.io.clone(),
-            options: self.options.clone(),
-            settings: self.settings.clone(),
-            outside: std::mem::replace(&mut self.outside, OutsideSstables::Unknown),
-            layout,
-            drops: std::mem::take(&mut self.drops),
+            layout: output.layout,
             scanner_order,
             reading: Reading {
                 decode: budget.decode,
-                queue: queue.clone(),
-                cancelled,
+                queue: output.queue.clone(),
+                cancelled: output.cancelled,
                 limiter: self.options.rate_limiter.clone(),
             },
-            blocks,
+            blocks: output.blocks,
             prepared: Mutex::default(),
-            sequencer: RangeSequencer::new(limits, queue),
-            destination: Mutex::new(Some(destination)),
+            sequencer: RangeSequencer::new(limits, output.queue),
+            destination: Mutex::new(Some(output.destination)),
             progress: MergeProgress {
                 of_passes: earlier.progress,
                 ..MergeProgress::default()
             },
+            job: self,
         }))
-    }
-
-    /// Validates the results of reading, and completes the outputs.
-    fn complete(
-        &self,
-        merge: &RangeMerge,
-        mut splicer: Splicer,
-        observer: &mut dyn Observer,
-        pass: &Pass<'_>,
-    ) -> Result<(Vec<StagedSstable>, MergeCounts, Vec<InputRead>, Duration)> {
-        merge.report_progress(observer);
-        let mut reads = splicer.totals.reads(&merge.inputs)?;
-        merge.end_traces();
-        let mut counts = std::mem::take(&mut splicer.totals.counts);
-        if pass.is_last {
-            pass.earlier.complete_reads(&mut reads);
-            pass.earlier.complete_counts(&mut counts);
-            counts.partitions_read = reads.iter().map(|read| read.places.partitions()).sum();
-            observer.inputs_read(&reads)?;
-        }
-        if observer.is_cancelled() {
-            return Err(Error::Cancelled);
-        }
-        let started = Instant::now();
-        let outputs = splicer.end()?;
-        for output in outputs.iter().filter(|_| pass.is_last) {
-            observer.before_publish(&output.data_path())?;
-        }
-        Ok((outputs, counts, reads, started.elapsed()))
     }
 
     /// Returns the settings of the outputs, estimated from the inputs.
@@ -313,6 +234,70 @@ impl MergeJob {
             self.inputs.iter().map(|i| i.data.len()).sum()
         }
     }
+}
+
+/// Merges the ranges with the job's threads, and then completes their destination.
+///
+/// # Errors
+/// Those of the merge and of `complete`, or the system refuses a thread.
+pub(crate) fn run_ranges<T>(
+    merge: &Arc<RangeMerge>,
+    observer: &mut dyn Observer,
+    complete: impl FnOnce(Destination, &mut dyn Observer) -> Result<T>,
+) -> Result<T> {
+    std::thread::scope(|scope| {
+        let closes = CloseGuard(merge);
+        let mut count = 0;
+        for number in 0..merge.job.options.threads.max(1) {
+            let merge = Arc::clone(merge);
+            let started = std::thread::Builder::new()
+                .name(format!("merge-{number}"))
+                .spawn_scoped(scope, move || merge.work());
+            match started {
+                Ok(_) => count += 1,
+                // Any number of threads can do all the work.
+                Err(_) if number > 0 => break,
+                Err(error) => return Err(Error::thread("the merge")(error)),
+            }
+        }
+        merge.queue().set_thread_count(count);
+        let ended =
+            await_end(merge, observer).and_then(|destination| complete(destination, observer));
+        if ended.is_err() {
+            // Data that is still being read and decoded is not needed any more.
+            merge.reading.cancelled.store(true, Ordering::Relaxed);
+        }
+        drop(closes);
+        ended
+    })
+}
+
+/// Validates the results of reading, and completes the outputs.
+fn complete(
+    merge: &RangeMerge,
+    mut splicer: Splicer,
+    observer: &mut dyn Observer,
+    pass: &Pass<'_>,
+) -> Result<(Vec<StagedSstable>, MergeCounts, Vec<InputRead>, Duration)> {
+    merge.report_progress(observer);
+    let mut reads = splicer.totals.reads(&merge.inputs)?;
+    merge.end_traces();
+    let mut counts = std::mem::take(&mut splicer.totals.counts);
+    if pass.is_last {
+        pass.earlier.complete_reads(&mut reads);
+        pass.earlier.complete_counts(&mut counts);
+        counts.partitions_read = reads.iter().map(|read| read.places.partitions()).sum();
+        observer.inputs_read(&reads)?;
+    }
+    if observer.is_cancelled() {
+        return Err(Error::Cancelled);
+    }
+    let started = Instant::now();
+    let outputs = splicer.end()?;
+    for output in outputs.iter().filter(|_| pass.is_last) {
+        observer.before_publish(&output.data_path())?;
+    }
+    Ok((outputs, counts, reads, started.elapsed()))
 }
 
 /// Closes the sequencer on drop, so that the threads of a merge end.

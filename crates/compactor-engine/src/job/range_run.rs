@@ -11,21 +11,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use compactor_io::Io;
 use compactor_sstable::data::layout::Layout;
 use compactor_sstable::statistics::MetadataCollector;
 use crossbeam_channel::Sender;
 
 use crate::error::{Error, Result};
 use crate::job::earlier_passes::Progress;
+use crate::job::merge_job::MergeJob;
 use crate::job::merged_input::MergedInput;
-use crate::job::options::MergeOptions;
-use crate::job::overlapping::OutsideSstables;
 use crate::job::range_output::{Piece, PieceSink, RangeOutput, buffered_trace};
 use crate::job::range_plan::RangePlan;
 use crate::job::range_sequencer::{Next, RangeSequencer};
 use crate::job::range_summary::{RangeRead, RangeSummary};
-use crate::job::shadow_plan::ShadowPlan;
 use crate::job::splicer::{Splicer, StatisticsReplay};
 use crate::merge::merge_input::MergeInput;
 use crate::merge::observer::Observer;
@@ -36,25 +33,19 @@ use crate::read::expected_partitions::CursorRange;
 use crate::read::lock::lock;
 use crate::read::reading::Reading;
 use crate::read::workers::WorkerQueue;
-use crate::row::dropped_columns::DropTimes;
 use crate::write::discard_output::DiscardOutput;
 use crate::write::output_blocks::OutputBlocks;
 use crate::write::partition_sink::PartitionSink;
 use crate::write::partition_writer::PartitionWriter;
-use crate::write::sstable_settings::SstableSettings;
 
 /// State that all threads of a merge share.
 #[derive(Debug)]
 pub(crate) struct RangeMerge {
+    /// The job, without its inputs.
+    pub(crate) job: MergeJob,
     pub(crate) plan: RangePlan,
     pub(crate) inputs: Vec<MergedInput>,
-    pub(crate) shadow: Option<Arc<ShadowPlan>>,
-    pub(crate) io: Io,
-    pub(crate) options: MergeOptions,
-    pub(crate) settings: SstableSettings,
-    pub(crate) outside: OutsideSstables,
     pub(crate) layout: Arc<Layout>,
-    pub(crate) drops: DropTimes,
     /// Inputs grouped by scanner, if the order of all partitions matters.
     pub(crate) scanner_order: Option<Vec<Vec<u32>>>,
     pub(crate) reading: Reading,
@@ -320,21 +311,22 @@ impl RangeMerge {
             numbers.push(number);
         }
         let bounds = self.plan.splits(range);
-        let shadow = self.shadow.as_ref();
-        let merger = PartitionMerger::new(
-            inputs,
-            writer,
-            Arc::clone(&self.layout),
-            self.options.now_s,
-            self.options.gc_before_s.unwrap_or(i64::MIN),
-        )
-        .with_drops(self.drops.clone())
-        .stripping_ttl(self.options.strip_ttl)
-        .with_scanner_order(self.scanner_order_of(&numbers))
-        .with_shadow(shadow.map(|shadow| {
-            let mode = self.options.read_mode;
-            shadow.start(&self.io, mode, reading.clone(), bounds)
-        }));
+        let options = &self.job.options;
+        let shadow = self.job.shadow.as_ref();
+        let merger =
+            PartitionMerger::new(
+                inputs,
+                writer,
+                Arc::clone(&self.layout),
+                options.now_s,
+                options.gc_before_s.unwrap_or(i64::MIN),
+            )
+            .with_drops(self.job.drops.clone())
+            .stripping_ttl(options.strip_ttl)
+            .with_scanner_order(self.scanner_order_of(&numbers))
+            .with_shadow(shadow.map(|shadow| {
+                shadow.start(&self.job.io, options.read_mode, reading.clone(), bounds)
+            }));
         Ok(BegunRange {
             merger,
             numbers,
@@ -366,7 +358,7 @@ impl RangeMerge {
     /// Merges one range.
     fn merge(self: &Arc<Self>, range: usize) -> Result<RangeSummary> {
         let block_len = self.plan.budget.block_len;
-        let output = RangeOutput::new(Arc::clone(self) as _, range, block_len, &self.settings)?;
+        let output = RangeOutput::new(Arc::clone(self) as _, range, block_len, &self.job.settings)?;
         let layout = Arc::clone(&self.layout);
         let writer = PartitionWriter::new(layout, output, MetadataCollector::for_part())?;
         let prepared = {
@@ -391,7 +383,7 @@ impl RangeMerge {
             merge: self,
             seen: Some([before, 0, 0]),
         };
-        merger.run_until(|_| Ok(false), &self.outside, &mut observer)?;
+        merger.run_until(|_| Ok(false), &self.job.outside, &mut observer)?;
         let (mut inputs, writer, counts) = merger.end();
         for input in &mut inputs {
             input.cursor.release();
@@ -481,7 +473,7 @@ impl StatisticsReplay for RangeReplay {
         };
         self.merger.run_until(
             |writer| Ok(position + writer.position() >= end),
-            &self.merge.outside,
+            &self.merge.job.outside,
             &mut observer,
         )?;
         let writer = self.merger.replace_writer(idle);
