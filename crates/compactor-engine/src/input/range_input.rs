@@ -56,8 +56,31 @@ impl RangeInput {
         self.encoding.data_len()
     }
 
-    /// Returns a cursor over a range of the input.
-    pub(crate) fn cursor(&self, range: CursorRange, reading: Reading) -> Cursor<DecodedBlocks> {
+    /// Returns a cursor over the partitions between two positions, which the index states for two split points.
+    ///
+    /// # Errors
+    /// The positions are out of order: the index is damaged.
+    pub(crate) fn cursor_between(
+        &self,
+        (start, end): (u64, u64),
+        (from, below): (Option<Position>, Option<Position>),
+        reading: Reading,
+    ) -> Result<Cursor<DecodedBlocks>> {
+        if end < start {
+            let expected = format!("{start} or more, where the partitions before it end");
+            let error = FormatError::corrupt("index.position", end, expected, end.to_string());
+            return Err(Error::Format(error.with_file(&self.path, Component::Data)));
+        }
+        let range = CursorRange {
+            start,
+            end,
+            from,
+            below,
+        };
+        Ok(self.cursor(range, reading))
+    }
+
+    fn cursor(&self, range: CursorRange, reading: Reading) -> Cursor<DecodedBlocks> {
         let blocks = DecodedBlocks::start_range(
             self.file.clone(),
             Arc::clone(&self.encoding),
@@ -100,17 +123,6 @@ impl RangeInput {
         let mut cursor = self.cursor(range, reading);
         cursor.next_partition()?;
         Ok(cursor.position_in_ring())
-    }
-
-    /// Error for a part that begins after its end, which shows that the index is damaged.
-    pub(crate) fn out_of_order(&self, start: u64, end: u64) -> Error {
-        let error = FormatError::corrupt(
-            "index.position",
-            end,
-            format!("{start} or more, where the partitions before it end"),
-            end.to_string(),
-        );
-        Error::Format(error.with_file(&self.path, Component::Data))
     }
 
     /// Validates the partitions of all ranges together against the statistics.

@@ -53,18 +53,13 @@ impl Progress {
 }
 
 impl EarlierPasses {
-    /// Staging directory of the intermediate SSTables.
-    pub(crate) fn work(&self) -> Option<&Staging> {
-        self.work.as_ref()
-    }
-
     pub(crate) fn is_intermediate(&self, data_path: &Path) -> bool {
         self.intermediates.contains_key(data_path)
     }
 
     /// Removes the results of reading intermediate SSTables.
     pub(crate) fn retain_inputs(&self, reads: &mut Vec<InputRead>) {
-        reads.retain(|read| !self.intermediates.contains_key(&read.data_path));
+        reads.retain(|read| !self.is_intermediate(&read.data_path));
     }
 
     /// Adds the results of reading the original inputs, and removes those of intermediate SSTables.

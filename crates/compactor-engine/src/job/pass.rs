@@ -61,7 +61,7 @@ impl MergeJob {
         output: OutputSettings,
     ) -> Result<(StagedMerge, Vec<InputRead>)> {
         let started = Instant::now();
-        let staging = match pass.earlier.work() {
+        let staging = match &pass.earlier.work {
             Some(work) if !pass.is_last => Staging::inside(work)?,
             _ => Staging::create(&self.claim()?)?,
         };
@@ -116,7 +116,7 @@ impl MergeJob {
         }
         let write = output.write.clone();
         let current = Outputs::begin(self.io.clone(), staging, output)?;
-        let layout = Arc::clone(current.0.current().layout());
+        let layout = Arc::clone(current.current().layout());
         let scanner_order = (pass.is_last && pass.earlier.passes == 1)
             .then(|| self.scanner_order())
             .flatten();
@@ -164,7 +164,7 @@ impl MergeJob {
                 trace: Mutex::new(trace),
             });
         }
-        let budget = plan.budget;
+        let budget = self.budget;
         let limits = SequencerLimits {
             ranges: plan.len(),
             concurrent: budget.concurrent_ranges,

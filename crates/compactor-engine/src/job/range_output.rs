@@ -6,6 +6,7 @@
 //! it.
 
 use std::fmt::Debug;
+use std::ops::Range;
 use std::sync::Arc;
 
 use compactor_sstable::Error as FormatError;
@@ -18,10 +19,13 @@ use compactor_sstable::statistics::{HyperLogLogPlus, MetadataCollector, TimeRun}
 use crate::error::Result;
 use crate::job::range_summary::RangeSummary;
 use crate::read::data_trace::DataTrace;
-use crate::read::trace_batch::{BatchedTrace, TraceBatch};
+use crate::read::trace_batch::{TraceBatch, TraceEvent};
 use crate::write::partition_sink::{IndexedPartition, PartitionSink};
 use crate::write::row_index_builder::RowIndexBuilder;
 use crate::write::sstable_settings::SstableSettings;
+
+/// Bytes of trace events per batch.
+const TRACE_BATCH_LEN: usize = 32 << 10;
 
 /// Piece of a range's output.
 #[derive(Debug)]
@@ -218,16 +222,64 @@ impl PartitionSink for RangeOutput {
     }
 }
 
-/// Returns a trace that passes its events on as pieces of a range, until the previous ranges have ended.
-pub(crate) fn buffered_trace(
+/// Listener that passes its events on in batches, as pieces of a range, until the previous ranges have ended.
+#[derive(Debug)]
+pub(crate) struct RangeTrace {
     input: usize,
     merge: Arc<dyn PieceSink>,
     range: usize,
-) -> Box<dyn DataTrace> {
-    let submit = move |batch: TraceBatch| {
+    batch: TraceBatch,
+}
+
+impl RangeTrace {
+    pub(crate) fn new(input: usize, merge: Arc<dyn PieceSink>, range: usize) -> RangeTrace {
+        RangeTrace {
+            input,
+            merge,
+            range,
+            batch: TraceBatch::default(),
+        }
+    }
+
+    fn add(&mut self, bytes: &[u8], event: TraceEvent) {
+        self.batch.add(bytes, event);
+        if self.batch.len() >= TRACE_BATCH_LEN {
+            self.end();
+        }
+    }
+}
+
+impl DataTrace for RangeTrace {
+    fn partition(
+        &mut self,
+        key: &[u8],
+        hash: KeyHash,
+        position: u64,
+        deletion: DeletionTime,
+    ) -> bool {
+        let event = TraceEvent::Partition {
+            hash,
+            position,
+            deletion,
+        };
+        self.add(key, event);
+        true
+    }
+
+    fn unfiltered(&mut self, at: Range<u64>, kind: Kind, name: &[u8], open: DeletionTime) -> u64 {
+        self.add(name, TraceEvent::Unfiltered { at, kind, open });
+        // The consumer of the batch may need all events.
+        0
+    }
+
+    fn end_partition(&mut self, end: u64) {
+        self.add(&[], TraceEvent::EndOfPartition(end));
+    }
+
+    /// Passes the batch on. If the merge has been stopped, it ends elsewhere.
+    fn end(&mut self) {
+        let batch = self.batch.take();
         let len = batch.len();
-        // If the merge has been stopped, it ends elsewhere.
-        Arc::clone(&merge).push(range, Piece::Trace(input, batch), len);
-    };
-    Box::new(BatchedTrace::new(submit))
+        Arc::clone(&self.merge).push(self.range, Piece::Trace(self.input, batch), len);
+    }
 }

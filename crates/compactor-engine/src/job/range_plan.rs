@@ -10,7 +10,6 @@ use crate::error::{Error, Result};
 use crate::input::sample::Sample;
 use crate::input::split_index::SplitIndex;
 use crate::input::sstable::InputSstable;
-use crate::job::budget::Budget;
 use crate::job::merge_job::MergeJob;
 use crate::job::output_split::OutputSplit;
 use crate::job::token_shards::TokenShards;
@@ -29,7 +28,6 @@ pub(crate) struct PlannedOutput {
 /// The ranges of a merge.
 #[derive(Debug)]
 pub(crate) struct RangePlan {
-    pub(crate) budget: Budget,
     /// Split points: each is between two ranges.
     splits: Vec<Position>,
     /// Those of them at which another output begins.
@@ -59,7 +57,6 @@ impl RangePlan {
         let is_short = total < 2 * budget.range_len;
         let is_one = budget.concurrent_ranges < 2 && options.split.max_bytes().is_none();
         let mut plan = RangePlan {
-            budget: job.budget,
             splits: Vec::new(),
             output_splits: Vec::new(),
             output_keys: Vec::new(),

@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::job::earlier_passes::Progress;
 use crate::job::merge_job::MergeJob;
 use crate::job::merged_input::MergedInput;
-use crate::job::range_output::{Piece, PieceSink, RangeOutput, buffered_trace};
+use crate::job::range_output::{Piece, PieceSink, RangeOutput, RangeTrace};
 use crate::job::range_plan::RangePlan;
 use crate::job::range_sequencer::{Next, RangeSequencer};
 use crate::job::range_summary::{RangeRead, RangeSummary};
@@ -29,7 +29,6 @@ use crate::merge::observer::Observer;
 use crate::merge::partition_merge::PartitionMerger;
 use crate::read::cursor::Cursor;
 use crate::read::decode::DecodedBlocks;
-use crate::read::expected_partitions::CursorRange;
 use crate::read::lock::lock;
 use crate::read::reading::Reading;
 use crate::read::workers::WorkerQueue;
@@ -58,12 +57,9 @@ pub(crate) struct RangeMerge {
     pub(crate) progress: MergeProgress,
 }
 
-/// Cursors over the inputs that have partitions in a range.
-#[derive(Debug, Default)]
-pub(crate) struct RangeCursors {
-    /// Each with the number of the input and the range's bytes of it.
-    cursors: Vec<(usize, Range<u64>, Cursor<DecodedBlocks>)>,
-}
+/// Cursors over the inputs that have partitions in a range, each with the number of the input and the range's bytes
+/// of it.
+type RangeCursors = Vec<(usize, Range<u64>, Cursor<DecodedBlocks>)>;
 
 /// Cursors that were opened before their range is merged.
 #[derive(Debug, Default)]
@@ -250,26 +246,17 @@ impl RangeMerge {
         };
         let starts = self.plan.starts(range, key_at)?;
         let ends = self.plan.starts(range + 1, key_at)?;
-        let (from, below) = self.plan.splits(range);
+        let splits = self.plan.splits(range);
         let mut cursors = Vec::new();
         let bounds = starts.into_iter().zip(ends);
         for ((number, input), (start, end)) in self.inputs.iter().enumerate().zip(bounds) {
-            if end < start {
-                return Err(input.file.out_of_order(start, end));
-            }
             if start == end && self.plan.len() > 1 {
                 continue;
             }
-            let bounds = CursorRange {
-                start,
-                end,
-                from,
-                below,
-            };
-            let cursor = input.file.cursor(bounds, reading.clone());
+            let cursor = (input.file).cursor_between((start, end), splits, reading.clone())?;
             cursors.push((number, start..end, cursor));
         }
-        Ok(RangeCursors { cursors })
+        Ok(cursors)
     }
 
     /// Opens cursors for a following range, if there is one.
@@ -296,16 +283,15 @@ impl RangeMerge {
         let mut inputs = Vec::new();
         let mut numbers = Vec::new();
         let mut before = 0;
-        for (number, bytes, mut cursor) in cursors.cursors {
+        for (number, bytes, mut cursor) in cursors {
             let Some(input) = self.inputs.get(number) else {
                 continue;
             };
             before += bytes.start;
             if let Some(trace) = lock(&input.trace).as_mut().filter(|_| is_traced) {
-                let part = trace.of_part(bytes);
-                cursor.set_trace(
-                    part.unwrap_or_else(|| buffered_trace(number, Arc::clone(self) as _, range)),
-                );
+                cursor.set_trace(trace.of_part(bytes).unwrap_or_else(|| {
+                    Box::new(RangeTrace::new(number, Arc::clone(self) as _, range))
+                }));
             }
             inputs.push(MergeInput::new(cursor, input.facts.clone(), &self.layout));
             numbers.push(number);
@@ -339,7 +325,7 @@ impl RangeMerge {
         &self,
         before: MetadataCollector,
     ) -> Result<PartitionWriter<DiscardOutput>> {
-        let output = DiscardOutput::new(self.plan.budget.block_len);
+        let output = DiscardOutput::new(self.job.budget.block_len);
         PartitionWriter::new(Arc::clone(&self.layout), output, before)
     }
 
@@ -357,7 +343,7 @@ impl RangeMerge {
 
     /// Merges one range.
     fn merge(self: &Arc<Self>, range: usize) -> Result<RangeSummary> {
-        let block_len = self.plan.budget.block_len;
+        let block_len = self.job.budget.block_len;
         let output = RangeOutput::new(Arc::clone(self) as _, range, block_len, &self.job.settings)?;
         let layout = Arc::clone(&self.layout);
         let writer = PartitionWriter::new(layout, output, MetadataCollector::for_part())?;
@@ -370,7 +356,7 @@ impl RangeMerge {
             Some(cursors) => cursors,
             None => self.cursors(range, &self.reading)?,
         };
-        let concurrent = self.plan.budget.concurrent_ranges;
+        let concurrent = self.job.budget.concurrent_ranges;
         // Looked up early, so that no thread waits for the indexes when the range is prepared.
         self.plan.read_ahead(range + 2 * concurrent + 1);
         self.prepare(range + concurrent)?;

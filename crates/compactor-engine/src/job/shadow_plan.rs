@@ -24,7 +24,6 @@ use crate::job::overlapping::TombstoneSource;
 use crate::job::tombstone_option::TombstoneOption;
 use crate::merge::shadow_sources::{ShadowLayout, ShadowSources, SourceRange};
 use crate::read::decode::DecodedBlocks;
-use crate::read::expected_partitions::CursorRange;
 use crate::read::lock::lock;
 use crate::read::reading::Reading;
 use crate::row::dropped_columns::{DropTimes, RemovedColumns};
@@ -141,17 +140,8 @@ impl ShadowPlan {
                 }
                 _ => Ok(otherwise),
             };
-            let (start, end) = (place(from, 0)?, place(below, input.data_len())?);
-            if end < start {
-                return Err(input.out_of_order(start, end));
-            }
-            let bounds = CursorRange {
-                start,
-                end,
-                from,
-                below,
-            };
-            let cursor = input.cursor(bounds, reading.clone());
+            let bounds = (place(from, 0)?, place(below, input.data_len())?);
+            let cursor = input.cursor_between(bounds, (from, below), reading.clone())?;
             kept.push_back(opened);
             if kept.len() > plan.max_concurrent {
                 kept.pop_front();

@@ -34,7 +34,7 @@ type StartReplay<'a> = &'a dyn Fn() -> Result<Box<dyn StatisticsReplay>>;
 pub(crate) struct Splicer {
     layout: Arc<Layout>,
     /// `None` while the next output is begun.
-    output: Option<(Outputs, OutputParts)>,
+    output: Option<Outputs>,
     pub(crate) totals: MergeTotals,
     /// Position of the range's start in the output, wrapping if it is in the previous output.
     base: u64,
@@ -60,13 +60,13 @@ struct CurrentRange {
 impl Splicer {
     pub(crate) fn new(
         layout: Arc<Layout>,
-        (outputs, parts): (Outputs, OutputParts),
+        outputs: Outputs,
         inputs: usize,
         limit: Option<u64>,
     ) -> Splicer {
         let mut splicer = Splicer {
             layout,
-            output: Some((outputs, parts)),
+            output: Some(outputs),
             totals: MergeTotals::of(inputs),
             base: 0,
             limit,
@@ -77,14 +77,12 @@ impl Splicer {
     }
 
     fn parts(&mut self) -> Result<&mut OutputParts> {
-        match &mut self.output {
-            Some((_, parts)) => Ok(parts),
-            None => Err(no_output()),
-        }
+        let output = self.output.as_mut().ok_or_else(no_output)?;
+        Ok(&mut output.parts)
     }
 
     fn begin_range(&mut self) {
-        let Some((_, parts)) = &self.output else {
+        let Some(Outputs { parts, .. }) = &self.output else {
             return;
         };
         self.base = parts.data.position();
@@ -187,17 +185,16 @@ impl Splicer {
             self.parts()?.collector = replay.run_to(at, before)?;
         }
         self.next_output(None)?;
-        let Some((_, parts)) = &self.output else {
-            return Err(no_output());
-        };
-        self.base = parts.data.position().wrapping_sub(at);
-        self.range.before = Some(Box::new(parts.collector.clone()));
+        let parts = self.parts()?;
+        let (position, collector) = (parts.data.position(), parts.collector.clone());
+        self.base = position.wrapping_sub(at);
+        self.range.before = Some(Box::new(collector));
         Ok(())
     }
 
     fn next_output(&mut self, expected_keys: Option<u64>) -> Result<()> {
-        let (outputs, full) = self.output.take().ok_or_else(no_output)?;
-        self.output = Some(outputs.next(full, expected_keys)?);
+        let outputs = self.output.take().ok_or_else(no_output)?;
+        self.output = Some(outputs.next(expected_keys)?);
         Ok(())
     }
 
@@ -233,8 +230,7 @@ impl Splicer {
     /// # Errors
     /// A failed write or sync.
     pub(crate) fn end(self) -> Result<Vec<StagedSstable>> {
-        let (outputs, parts) = self.output.ok_or_else(no_output)?;
-        outputs.end(parts)
+        self.output.ok_or_else(no_output)?.end()
     }
 }
 

@@ -135,19 +135,11 @@ impl OutputClaim {
         })
     }
 
-    /// Returns the refusal that [`OutputClaim::take`] would return now, without changing anything.
-    ///
-    /// # Errors
-    /// The refusal, or a failed read.
-    pub fn check(directory: &Path, existing: ExistingOutput) -> Result<()> {
-        OutputClaim::check_replacing(directory, existing, Replaceable::default())
-    }
-
     /// Returns the refusal that [`OutputClaim::take_replacing`] would return now, without changing anything.
     ///
     /// # Errors
     /// The refusal, or a failed read.
-    pub fn check_replacing(
+    pub fn check(
         directory: &Path,
         existing: ExistingOutput,
         replaceable: Replaceable<'_>,
@@ -407,7 +399,7 @@ mod tests {
     use compactor_testkit::{Need, skip};
 
     use super::*;
-    use crate::publish::staging::Staging;
+    use crate::publish::staging::{Staging, publish_all};
 
     fn names(directory: &Path) -> Vec<String> {
         let mut names: Vec<String> = fs::read_dir(directory)
@@ -427,6 +419,10 @@ mod tests {
 
     fn take(directory: &Path) -> Result<Arc<OutputClaim>> {
         OutputClaim::take(directory, ExistingOutput::Refuse, None)
+    }
+
+    fn check(directory: &Path, existing: ExistingOutput) -> Result<()> {
+        OutputClaim::check(directory, existing, Replaceable::default())
     }
 
     fn assert_refused<T: std::fmt::Debug>(result: Result<T>, why: &str) {
@@ -516,10 +512,7 @@ mod tests {
             let target = temp.path().join(name).join("out");
             make(&target, &[name, "oa-2-big-Data.db", "notes"]);
             assert_refused(take(&target), "and 1 more");
-            assert_refused(
-                OutputClaim::check(&target, ExistingOutput::Refuse),
-                "holds SSTables",
-            );
+            assert_refused(check(&target, ExistingOutput::Refuse), "holds SSTables");
             assert_eq!(names(&target).len(), 3);
         }
         let parent = temp.path().join("oa-1-big-Data.db");
@@ -539,7 +532,7 @@ mod tests {
         for component in components {
             fs::write(staging.path(&descriptor, component), "new").unwrap();
         }
-        staging.publish(&descriptor, &components).unwrap();
+        publish_all(&[(Arc::new(staging), &descriptor, &components[..])]).unwrap();
         assert_eq!(names(&target).len(), before.len() + 1, "and the lock");
         claim.commit().unwrap();
         claim.commit().unwrap();
@@ -585,7 +578,7 @@ mod tests {
             for component in components {
                 fs::write(staging.path(&descriptor, component), "new").unwrap();
             }
-            staging.publish(&descriptor, &components).unwrap();
+            publish_all(&[(Arc::new(staging), &descriptor, &components[..])]).unwrap();
             claim.commit().unwrap();
             assert_eq!(claim.note(), None);
             drop(claim);
@@ -625,7 +618,7 @@ mod tests {
                 for own in [table.clone(), table.join(".by_a")] {
                     let taken = OutputClaim::take(&own, existing, None);
                     assert_refused(taken, "a node's own directory");
-                    let checked = OutputClaim::check(&own, existing);
+                    let checked = check(&own, existing);
                     assert_refused(checked, "a node's own directory");
                 }
             }

@@ -40,11 +40,7 @@ pub fn next_id(
     for data in inputs {
         let data = data.canonicalize().map_err(Error::file("open", data))?;
         let parents = data.ancestors().skip(1).take(3);
-        for directory in parents {
-            if !directories.contains(directory) {
-                directories.insert(directory.to_owned());
-            }
-        }
+        directories.extend(parents.map(Path::to_owned));
     }
     for directory in &directories {
         match ids_in(directory) {
@@ -53,8 +49,11 @@ pub fn next_id(
             ids => taken.extend(ids?),
         }
     }
-    SstableId::next_sequence(taken)
-        .ok_or_else(|| Error::InvalidInput("no SSTable id is left".to_owned()))
+    next_sequence(taken)
+}
+
+fn next_sequence(taken: impl IntoIterator<Item = SstableId>) -> Result<SstableId> {
+    SstableId::next_sequence(taken).ok_or_else(|| Error::invalid("no SSTable id is left"))
 }
 
 fn ids_in(directory: &Path) -> Result<Vec<SstableId>> {
@@ -117,16 +116,10 @@ impl OutputIds {
     /// No id is left.
     pub fn take(&self) -> Result<SstableId> {
         let mut last = lock(&self.last);
-        *last = following_id(*last)?;
+        *last = match *last {
+            SstableId::Uuid { .. } => new_uuid_id()?,
+            sequence => next_sequence([sequence])?,
+        };
         Ok(*last)
-    }
-}
-
-/// Returns the id of the output after the one with this id.
-fn following_id(id: SstableId) -> Result<SstableId> {
-    match id {
-        SstableId::Uuid { .. } => new_uuid_id(),
-        sequence => SstableId::next_sequence([sequence])
-            .ok_or_else(|| Error::InvalidInput("no SSTable id is left".to_owned())),
     }
 }

@@ -109,16 +109,6 @@ impl Staging {
         path
     }
 
-    /// Steps 3 to 6 for one output. Returns the path of `Data.db`.
-    ///
-    /// # Errors
-    /// As [`publish_all`].
-    pub fn publish(self, descriptor: &Descriptor, components: &[Component]) -> Result<PathBuf> {
-        let data = self.target.join(descriptor.file_name(Component::Data));
-        publish_all(&[(Arc::new(self), descriptor, components)])?;
-        Ok(data)
-    }
-
     /// Sets the owner of complete components.
     fn set_owner(&self, descriptor: &Descriptor, components: &[Component]) -> Result<()> {
         let Some(claim) = &self.claim else {
@@ -299,6 +289,10 @@ mod tests {
         fs::write(staging.path(&descriptor(), component), b"x").unwrap();
     }
 
+    fn publish(staging: Staging, components: &[Component]) -> Result<()> {
+        publish_all(&[(Arc::new(staging), &descriptor(), components)])
+    }
+
     fn create(target: &Path) -> Result<Staging> {
         Staging::create(&OutputClaim::take(target, ExistingOutput::Keep, None)?)
     }
@@ -323,14 +317,14 @@ mod tests {
         let components = [Component::Data, Component::Toc];
         let staging = create(&target).unwrap();
         components.iter().for_each(|c| write(&staging, *c));
-        staging.publish(&descriptor(), &components).unwrap();
+        publish(staging, &components).unwrap();
         assert_eq!(names(&target), ["oa-7-big-Data.db", "oa-7-big-TOC.txt"]);
 
         // With an id that is taken, the moved files are removed and the existing ones kept.
         fs::remove_file(target.join("oa-7-big-TOC.txt")).unwrap();
         let staging = create(&target).unwrap();
         components.iter().for_each(|c| write(&staging, *c));
-        assert!(staging.publish(&descriptor(), &components).is_err());
+        assert!(publish(staging, &components).is_err());
         assert_eq!(names(&target), ["oa-7-big-Data.db"]);
     }
 

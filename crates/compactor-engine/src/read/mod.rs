@@ -33,6 +33,6 @@ pub use key_position_checksum::KeyPositionChecksum;
 pub use parallel_map::parallel_map;
 pub use rate_limiter::RateLimiter;
 pub use reading::{DecodeOptions, Reading};
-pub use trace_batch::{BatchedTrace, TraceBatch, TraceEvent};
+pub use trace_batch::{TraceBatch, TraceEvent};
 pub use window::{Block, BlockSource, HEADROOM, MemorySource};
 pub use workers::Workers;

@@ -1,18 +1,12 @@
 //! Batches of trace events, passed to another thread or buffered until their range is next in order.
 
-use std::fmt;
 use std::ops::Range;
 
 use compactor_sstable::data::clustering::Kind;
 use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::partitioner::KeyHash;
 
-use crate::read::data_trace::DataTrace;
-
-/// Bytes of events per batch.
-const BATCH_BYTES: usize = 32 << 10;
-
-/// An event of a [`DataTrace`], apart from its key or clustering.
+/// An event of a [`DataTrace`](crate::read::DataTrace), apart from its key or clustering.
 #[derive(Clone, Debug)]
 pub enum TraceEvent {
     /// Start of a partition, with its key.
@@ -52,8 +46,14 @@ impl TraceBatch {
         self.bytes.len() + size_of_val(&self.events[..])
     }
 
+    /// Adds an event with its key or prefix.
+    pub(crate) fn add(&mut self, bytes: &[u8], event: TraceEvent) {
+        self.bytes.extend_from_slice(bytes);
+        self.events.push((bytes.len(), event));
+    }
+
     /// Takes the batch, and leaves an empty one of the same capacity.
-    fn take(&mut self) -> TraceBatch {
+    pub(crate) fn take(&mut self) -> TraceBatch {
         let next = TraceBatch {
             bytes: Vec::with_capacity(self.bytes.len()),
             events: Vec::with_capacity(self.events.len()),
@@ -69,68 +69,5 @@ impl TraceBatch {
             bytes = rest;
             (taken, event)
         })
-    }
-}
-
-/// A [`DataTrace`] that collects events into batches.
-pub struct BatchedTrace<F> {
-    batch: TraceBatch,
-    submit: F,
-}
-
-impl<F> fmt::Debug for BatchedTrace<F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut shown = f.debug_struct("BatchedTrace");
-        shown.field("batch", &self.batch).finish_non_exhaustive()
-    }
-}
-
-impl<F: FnMut(TraceBatch)> BatchedTrace<F> {
-    /// Creates a trace that calls `submit` with each batch.
-    pub fn new(submit: F) -> BatchedTrace<F> {
-        BatchedTrace {
-            batch: TraceBatch::default(),
-            submit,
-        }
-    }
-
-    fn add(&mut self, bytes: &[u8], event: TraceEvent) {
-        self.batch.bytes.extend_from_slice(bytes);
-        self.batch.events.push((bytes.len(), event));
-        if self.batch.len() >= BATCH_BYTES {
-            (self.submit)(self.batch.take());
-        }
-    }
-}
-
-impl<F: FnMut(TraceBatch) + Send> DataTrace for BatchedTrace<F> {
-    fn partition(
-        &mut self,
-        key: &[u8],
-        hash: KeyHash,
-        position: u64,
-        deletion: DeletionTime,
-    ) -> bool {
-        let event = TraceEvent::Partition {
-            hash,
-            position,
-            deletion,
-        };
-        self.add(key, event);
-        true
-    }
-
-    fn unfiltered(&mut self, at: Range<u64>, kind: Kind, name: &[u8], open: DeletionTime) -> u64 {
-        self.add(name, TraceEvent::Unfiltered { at, kind, open });
-        // The consumer of the batch may need all events.
-        0
-    }
-
-    fn end_partition(&mut self, end: u64) {
-        self.add(&[], TraceEvent::EndOfPartition(end));
-    }
-
-    fn end(&mut self) {
-        (self.submit)(self.batch.take());
     }
 }

@@ -36,6 +36,11 @@ impl OutputSettings {
         let expected_len = &mut self.write.expected_len;
         *expected_len = expected_len.map(|len| len.div_ceil(outputs));
     }
+
+    fn begin(&self, io: &Io, staging: &Arc<Staging>) -> Result<(SstableWriter, OutputParts)> {
+        let (staging, sstable) = (Arc::clone(staging), self.sstable.clone());
+        SstableWriter::begin(io, staging, sstable, self.partitioner, &self.write)
+    }
 }
 
 /// Outputs in one staging directory: the complete ones, and the one being written.
@@ -46,6 +51,8 @@ pub struct Outputs {
     settings: OutputSettings,
     complete: Vec<StagedSstable>,
     current: SstableWriter,
+    /// Parts of the output being written.
+    pub parts: OutputParts,
 }
 
 impl Outputs {
@@ -53,28 +60,18 @@ impl Outputs {
     ///
     /// # Errors
     /// Something unsupported, or a failed file operation.
-    pub fn begin(
-        io: Io,
-        staging: Staging,
-        mut settings: OutputSettings,
-    ) -> Result<(Outputs, OutputParts)> {
+    pub fn begin(io: Io, staging: Staging, mut settings: OutputSettings) -> Result<Outputs> {
         let staging = Arc::new(staging);
         settings.sstable.expected_keys = settings.keys_per_sstable;
-        let (current, parts) = SstableWriter::begin(
-            &io,
-            Arc::clone(&staging),
-            settings.sstable.clone(),
-            settings.partitioner,
-            &settings.write,
-        )?;
-        let outputs = Outputs {
+        let (current, parts) = settings.begin(&io, &staging)?;
+        Ok(Outputs {
             io,
             staging,
             settings,
             complete: Vec::new(),
             current,
-        };
-        Ok((outputs, parts))
+            parts,
+        })
     }
 
     /// The output being written.
@@ -87,33 +84,26 @@ impl Outputs {
     ///
     /// # Errors
     /// A failed write or sync, or no id is left.
-    pub fn next(
-        mut self,
-        partitions: OutputParts,
-        expected_keys: Option<u64>,
-    ) -> Result<(Outputs, OutputParts)> {
-        let staged = self.current.stage(partitions)?;
+    pub fn next(mut self, expected_keys: Option<u64>) -> Result<Outputs> {
+        let staged = self.current.stage(self.parts)?;
         let staged = staged.ok_or_else(|| Error::internal("an output of nothing"))?;
         let sstable = &mut self.settings.sstable;
         // The output has more keys than the inputs' statistics suggested; the next may have as many.
         let like_before = || sstable.expected_keys.max(staged.written.partitions);
         sstable.expected_keys = expected_keys.unwrap_or_else(like_before);
         sstable.descriptor.id = self.settings.ids.take()?;
-        let (current, parts) = SstableWriter::begin(
-            &self.io,
-            Arc::clone(&self.staging),
-            sstable.clone(),
-            self.settings.partitioner,
-            &self.settings.write,
-        )?;
+        let (current, parts) = self.settings.begin(&self.io, &self.staging)?;
         self.complete.push(staged);
-        self.current = current;
-        Ok((self, parts))
+        Ok(Outputs {
+            current,
+            parts,
+            ..self
+        })
     }
 
     /// Completes the last output. An output without partitions is omitted.
-    pub fn end(mut self, partitions: OutputParts) -> Result<Vec<StagedSstable>> {
-        self.complete.extend(self.current.stage(partitions)?);
+    pub fn end(mut self) -> Result<Vec<StagedSstable>> {
+        self.complete.extend(self.current.stage(self.parts)?);
         Ok(self.complete)
     }
 }

@@ -182,7 +182,7 @@ impl OutputLayout {
             outputs: &outputs,
         };
         match dry_run {
-            true => OutputClaim::check_replacing(directory, existing, replaceable)?,
+            true => OutputClaim::check(directory, existing, replaceable)?,
             false => {
                 let like = request.inputs.last().map(PathBuf::as_path);
                 request.claim = Some(OutputClaim::take_replacing(

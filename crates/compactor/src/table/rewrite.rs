@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use compactor_engine::job::{OutputSplit, free_files};
+use compactor_engine::publish::Replaceable;
 use compactor_sstable::descriptor::Descriptor;
 
 use super::output_directory::{self, ExistingOutput, OutputClaim};
@@ -242,7 +243,7 @@ impl<'t> Split<'t> {
     pub fn plan(&self, output: impl AsRef<Path>) -> Result<Vec<PlannedRewrite>> {
         let output = output.as_ref();
         let requests = self.requests(output)?;
-        OutputClaim::check(output, ExistingOutput::Refuse)?;
+        OutputClaim::check(output, ExistingOutput::Refuse, Replaceable::default())?;
         let mut planned = Vec::with_capacity(requests.len());
         for request in requests {
             let job = open_merge(self.resources.io_options(), request)?;
