@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use compactor_io::{IoError, IoErrorKind, THREAD_REMEDY};
-use compactor_sstable::{Corruption, Error as FormatError};
+use compactor_sstable::descriptor::Descriptor;
+use compactor_sstable::{Component, Corruption, Error as FormatError};
 
 /// Result of a job.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -151,6 +152,14 @@ impl Error {
     /// An invariant that does not hold.
     pub fn internal(message: impl Into<String>) -> Error {
         Error::Internal(message.into())
+    }
+
+    /// Wraps damage of a component of this SSTable.
+    pub(crate) fn format(
+        descriptor: &Descriptor,
+        component: Component,
+    ) -> impl Fn(FormatError) -> Error + Copy {
+        move |error| Error::Format(error.with_file(&descriptor.path(component), component))
     }
 
     /// Wraps a failed file operation.

@@ -351,12 +351,8 @@ impl Compaction {
             }
             staged.push(staging.path(&to, Component::Data));
             published_as.push((number, output.join(to.file_name(Component::Data))));
-            moved.push((to, components));
+            moved.push((Arc::clone(&staging), to, components));
         }
-        let outputs: Vec<_> = moved
-            .iter()
-            .map(|(descriptor, components)| (Arc::clone(&staging), descriptor, &components[..]))
-            .collect();
         let replaced = self.table.replaced();
         let record = match &self.request.recorder {
             Some(recorder) if !replaced.is_empty() => Some(recorder.write(
@@ -368,7 +364,7 @@ impl Compaction {
             )?),
             _ => None,
         };
-        let published = publish_all(&outputs).and_then(|()| claim.commit());
+        let published = publish_all(&moved).and_then(|()| claim.commit());
         if let Err(error) = published {
             if let Some(record) = record {
                 record.undo();

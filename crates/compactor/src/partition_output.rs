@@ -40,7 +40,6 @@ impl PartitionOutput<'_> {
         let write = WriteSettings {
             mode: self.write_mode,
             buffer_bytes: 1 << 20,
-            in_flight: 4,
             blocks: Arc::new(OutputBlocks::new(Budget::most_output_blocks(self.threads))),
             // The compressed length is not known: files grow in steps.
             expected_len: None,

@@ -229,7 +229,8 @@ impl MergeReport {
         let mut warnings = component_notes(job.inputs().iter().chain(job.fully_expired()));
         for input in job.inputs() {
             let indexes: Vec<&String> = input
-                .foreign_components
+                .files
+                .foreign
                 .iter()
                 .filter(|s| s.starts_with("SAI") || s.starts_with("SI_"))
                 .collect();

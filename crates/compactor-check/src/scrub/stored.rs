@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use compactor_engine::input::{DataFile, InputSstable, SharedTries, layout_of};
+use compactor_engine::input::{ComponentList, DataFile, InputSstable, SharedTries, layout_of};
 use compactor_engine::read::Encoding;
 use compactor_io::{InputFile, Io, ReadMode};
 use compactor_sstable::bloom_filter::BloomFilter;
@@ -160,8 +160,7 @@ impl Stored {
             layout: Arc::clone(&self.layout),
             data: DataFile::of(&self.file),
             encoding: Arc::new(encoding),
-            components: Vec::new(),
-            foreign_components: Vec::new(),
+            files: ComponentList::default(),
             notes: Vec::new(),
             tries: SharedTries::default(),
         }

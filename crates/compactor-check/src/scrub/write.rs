@@ -102,7 +102,6 @@ impl Writing<'_> {
         let write = WriteSettings {
             mode: output.write_mode,
             buffer_bytes: budget.write_buffer_bytes,
-            in_flight: budget.write_buffers,
             blocks: Arc::new(OutputBlocks::new(Budget::most_output_blocks(
                 output.threads,
             ))),

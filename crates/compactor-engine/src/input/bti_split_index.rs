@@ -59,7 +59,9 @@ impl BtiSplitIndex {
             let Ok(token) = i64::try_from(token) else {
                 continue;
             };
-            let around = index.around(token).map_err(|e| self.at_partitions(e))?;
+            let around = index
+                .around(token)
+                .map_err(self.at(Component::Partitions))?;
             let data_before = match around.may_be_before.or(around.next) {
                 Some(entry) => self.position(entry)?,
                 None => self.data_len,
@@ -88,7 +90,7 @@ impl BtiSplitIndex {
         key_at: impl FnOnce(u64) -> Result<Position>,
     ) -> Result<u64> {
         let around = self.index()?.around(split.0);
-        let around = around.map_err(|e| self.at_partitions(e))?;
+        let around = around.map_err(self.at(Component::Partitions))?;
         if let Some(entry) = around.may_be_before {
             let position = self.position(entry)?.min(self.data_len);
             if position == self.data_len || key_at(position)? >= split {
@@ -100,7 +102,7 @@ impl BtiSplitIndex {
     }
 
     fn index(&self) -> Result<PartitionIndex<'_>> {
-        PartitionIndex::parse(&self.files.partitions).map_err(|e| self.at_partitions(e))
+        PartitionIndex::parse(&self.files.partitions).map_err(self.at(Component::Partitions))
     }
 
     /// Position of a partition in the data.
@@ -109,16 +111,12 @@ impl BtiSplitIndex {
             PartitionPosition::Data(position) => Ok(position),
             PartitionPosition::Rows(entry) => {
                 let rows = RowIndex::parse(&self.files.rows, entry);
-                Ok(rows.map_err(|e| self.at(Component::Rows, e))?.data_position)
+                Ok(rows.map_err(self.at(Component::Rows))?.data_position)
             }
         }
     }
 
-    fn at_partitions(&self, error: FormatError) -> Error {
-        self.at(Component::Partitions, error)
-    }
-
-    fn at(&self, component: Component, error: FormatError) -> Error {
-        Error::Format(error.with_file(&self.descriptor.path(component), component))
+    fn at(&self, component: Component) -> impl Fn(FormatError) -> Error {
+        Error::format(&self.descriptor, component)
     }
 }

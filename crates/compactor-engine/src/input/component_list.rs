@@ -83,6 +83,24 @@ pub struct ListFinding {
     pub found: String,
 }
 
+impl ListFinding {
+    /// Inconsistency that is no damage.
+    pub(crate) fn note(
+        component: Component,
+        structure: &'static str,
+        expected: impl Into<String>,
+        found: impl Into<String>,
+    ) -> ListFinding {
+        ListFinding {
+            is_damage: false,
+            component,
+            structure,
+            expected: expected.into(),
+            found: found.into(),
+        }
+    }
+}
+
 impl ComponentList {
     /// Looks up which files of `descriptor` exist.
     ///
@@ -168,14 +186,9 @@ impl ComponentList {
         fp_chance: Option<f64>,
     ) -> Vec<ListFinding> {
         let mut findings = Vec::new();
-        let mut add = |is_damage, component, structure, expected: String, found: &str| {
-            findings.push(ListFinding {
-                is_damage,
-                component,
-                structure,
-                expected,
-                found: found.to_owned(),
-            });
+        let missing = |component, expected: String| ListFinding {
+            is_damage: true,
+            ..ListFinding::note(component, "sstable", expected, "no such file")
         };
         let required: &[Component] = match descriptor.format() {
             Format::Big => &[Component::Data, Component::Index, Component::Statistics],
@@ -189,13 +202,18 @@ impl ComponentList {
         for &component in required {
             if !self.has(component) {
                 let expected = format!("a file {component}, which every SSTable has");
-                add(true, component, "sstable", expected, "no such file");
+                findings.push(missing(component, expected));
             }
         }
         if !self.has(Component::Toc) {
             let expected = "a file TOC.txt, which lists the files of the SSTable";
             let found = "no such file; Cassandra rebuilds it from the files that exist";
-            add(false, Component::Toc, "sstable", expected.to_owned(), found);
+            findings.push(ListFinding::note(
+                Component::Toc,
+                "sstable",
+                expected,
+                found,
+            ));
         }
         let is_listed = |component| toc.is_some_and(|toc| toc.contains(component));
         for (component, without) in self.dispensable(descriptor, toc, fp_chance) {
@@ -206,7 +224,7 @@ impl ComponentList {
                     format!("a file {component}")
                 };
                 let found = format!("no such file; {without}");
-                add(false, component, "sstable", expected, &found);
+                findings.push(ListFinding::note(component, "sstable", expected, found));
             }
         }
         let Some(toc) = toc else {
@@ -216,21 +234,21 @@ impl ComponentList {
         const REQUIRED: Component = Component::CompressionInfo;
         if toc.contains(REQUIRED) && !self.has(REQUIRED) {
             let expected = format!("a file {REQUIRED}, which TOC.txt lists");
-            add(true, REQUIRED, "sstable", expected, "no such file");
+            findings.push(missing(REQUIRED, expected));
         }
         for listed in toc.unknown() {
             if !self.foreign.iter().any(|name| name == listed) {
                 let expected = format!("a file {}", descriptor.file_name_of(listed));
                 let found =
                     "no such file; Cassandra rebuilds the files of an index that are missing";
-                add(false, Component::Toc, "toc", expected, found);
+                findings.push(ListFinding::note(Component::Toc, "toc", expected, found));
             }
         }
         for &(present, _) in &self.present {
             if !toc.contains(present) {
                 let expected = format!("a line {present}, since that file exists");
                 let found = toc.names.join(", ");
-                add(false, Component::Toc, "toc", expected, &found);
+                findings.push(ListFinding::note(Component::Toc, "toc", expected, found));
             }
         }
         findings

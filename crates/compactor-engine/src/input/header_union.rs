@@ -224,9 +224,7 @@ fn same_table(newest: &HeaderSource<'_>, source: &HeaderSource<'_>) -> Result<()
     {
         // A user type with additional fields, or text that was blob, has the same order and serialization.
         let (x, y) = (&x.cql_type, &y.cql_type);
-        let is_reversed = |t: &compactor_sstable::types::CqlType| {
-            matches!(t, compactor_sstable::types::CqlType::Reversed(_))
-        };
+        let is_reversed = |t: &CqlType| matches!(t, CqlType::Reversed(_));
         if x.fixed_len() != y.fixed_len() || is_reversed(x) != is_reversed(y) {
             return differ(
                 &format!("the type of clustering column {}", index + 1),
@@ -300,5 +298,5 @@ fn union_columns(
 
 fn column_layout(column: &HeaderColumn, source: &HeaderSource<'_>) -> Result<ColumnLayout> {
     ColumnLayout::new(column.name.clone(), column.column_type.cql_type.clone())
-        .map_err(|e| Error::Format(e.with_file(&source.path(), Component::Statistics)))
+        .map_err(Error::format(source.descriptor, Component::Statistics))
 }

@@ -58,10 +58,8 @@ pub struct InputSstable {
     pub data: DataFile,
     /// Encoding of `Data.db`.
     pub encoding: Arc<Encoding>,
-    /// Existing components, with their lengths in bytes.
-    pub components: Vec<(Component, u64)>,
-    /// Name suffixes of files that are not Cassandra's own components, such as those of secondary indexes.
-    pub foreign_components: Vec<String>,
+    /// Its files.
+    pub files: ComponentList,
     /// Components that Cassandra rebuilds or works without, and inconsistencies of `TOC.txt` with the files.
     pub notes: Vec<ListFinding>,
     /// Index files of the BTI format, while in use.
@@ -171,8 +169,8 @@ impl InputSstable {
     }
 
     fn component_len(&self, component: Component) -> u64 {
-        let mut components = self.components.iter();
-        let found = components.find(|(c, _)| *c == component);
+        let mut present = self.files.present.iter();
+        let found = present.find(|(c, _)| *c == component);
         found.map_or(0, |(_, len)| *len)
     }
 
@@ -201,25 +199,16 @@ impl InputSstable {
                 .with_file(path, Component::Data),
             ));
         }
-        let (list, toc) = list_components(io, mode, &descriptor, names)?;
+        let (files, toc) = list_components(io, mode, &descriptor, names)?;
         let statistics = read_statistics(io, mode, &descriptor)?;
         let fp_chance = statistics.validation.bloom_filter_fp_chance;
-        let mut notes = list.check(&descriptor, toc.as_ref(), Some(fp_chance));
-        let ComponentList {
-            present: components,
-            foreign: foreign_components,
-        } = list;
-        let at_statistics = |e: FormatError| {
-            e.with_file(
-                &descriptor.path(Component::Statistics),
-                Component::Statistics,
-            )
-        };
+        let mut notes = files.check(&descriptor, toc.as_ref(), Some(fp_chance));
+        let at_statistics = Error::format(&descriptor, Component::Statistics);
         let partitioner = Partitioner::from_class_name(&statistics.validation.partitioner)
             .map_err(at_statistics)?;
         let layout = layout_of(&statistics.header, descriptor.version).map_err(at_statistics)?;
         let data = DataFile::look(io, path, mode)?;
-        let encoding = read_encoding(io, mode, &descriptor, &components, data.len(), &mut notes)?;
+        let encoding = read_encoding(io, mode, &descriptor, &files, data.len(), &mut notes)?;
         Ok(InputSstable {
             descriptor,
             statistics,
@@ -227,8 +216,7 @@ impl InputSstable {
             layout: Arc::new(layout),
             data,
             encoding: Arc::new(encoding),
-            components,
-            foreign_components,
+            files,
             notes,
             tries: SharedTries::default(),
         })
@@ -290,7 +278,7 @@ impl InputSstable {
 
     /// Total length of all components, bytes.
     pub fn disk_len(&self) -> u64 {
-        self.components.iter().map(|(_, len)| len).sum()
+        self.files.total_len()
     }
 
     /// The chunks of a compressed `Data.db`.
@@ -372,7 +360,7 @@ impl InputSstable {
 
     /// Whether the component exists.
     pub fn has(&self, component: Component) -> bool {
-        self.components.iter().any(|(c, _)| *c == component)
+        self.files.has(component)
     }
 }
 
@@ -402,9 +390,8 @@ fn list_components(
 ) -> Result<(ComponentList, Option<Toc>)> {
     let list = ComponentList::read_listed(descriptor, names)?;
     let toc = if list.has(Component::Toc) {
-        let path = descriptor.path(Component::Toc);
-        let parsed = Toc::parse(&read_small(io, mode, &path)?);
-        Some(parsed.map_err(|e| e.with_file(&path, Component::Toc))?)
+        let parsed = Toc::parse(&read_small(io, mode, &descriptor.path(Component::Toc))?);
+        Some(parsed.map_err(Error::format(descriptor, Component::Toc))?)
     } else {
         None
     };
@@ -414,8 +401,7 @@ fn list_components(
         Some(damage) => {
             refuse_link_without_sidecars(descriptor, damage.component)?;
             let error = FormatError::corrupt(damage.structure, 0, damage.expected, damage.found);
-            let path = descriptor.path(damage.component);
-            Err(Error::Format(error.with_file(&path, damage.component)))
+            Err(Error::format(descriptor, damage.component)(error))
         }
     }
 }
@@ -452,74 +438,67 @@ pub(crate) fn read_statistics(
     mode: ReadMode,
     descriptor: &Descriptor,
 ) -> Result<Statistics> {
-    let path = descriptor.path(Component::Statistics);
-    let bytes = read_small(io, mode, &path)?;
+    let bytes = read_small(io, mode, &descriptor.path(Component::Statistics))?;
     Statistics::parse(&bytes, descriptor.version)
-        .map_err(|e| Error::Format(e.with_file(&path, Component::Statistics)))
+        .map_err(Error::format(descriptor, Component::Statistics))
 }
 
 fn read_encoding(
     io: &Io,
     mode: ReadMode,
     descriptor: &Descriptor,
-    components: &[(Component, u64)],
+    files: &ComponentList,
     data_file_len: u64,
     notes: &mut Vec<ListFinding>,
 ) -> Result<Encoding> {
-    let has = |component| components.iter().any(|(c, _)| *c == component);
-    if has(Component::CompressionInfo) {
-        let path = descriptor.path(Component::CompressionInfo);
-        let at = |e: FormatError| Error::Format(e.with_file(&path, Component::CompressionInfo));
-        let bytes = read_small(io, mode, &path)?;
+    let read = |component| read_small(io, mode, &descriptor.path(component));
+    if files.has(Component::CompressionInfo) {
+        let at = Error::format(descriptor, Component::CompressionInfo);
+        let bytes = read(Component::CompressionInfo)?;
         let info = CompressionInfo::parse(&bytes, descriptor.version, data_file_len).map_err(at)?;
         let decompressor = ChunkDecompressor::for_file(&info).map_err(at)?;
         if let Some(odd) = info.params.odd_max_compressed_len() {
-            notes.push(ListFinding {
-                is_damage: false,
-                component: Component::CompressionInfo,
-                structure: "compression_info.max_compressed_length",
-                expected: "a maximum compressed length of at most a chunk, or none".to_owned(),
-                found: odd.to_string(),
-            });
+            notes.push(ListFinding::note(
+                Component::CompressionInfo,
+                "compression_info.max_compressed_length",
+                "a maximum compressed length of at most a chunk, or none",
+                odd.to_string(),
+            ));
         }
         if info.unread_len > 0 {
-            notes.push(ListFinding {
-                is_damage: false,
-                component: Component::CompressionInfo,
-                structure: "compression_info.end",
-                expected: "the end of CompressionInfo.db after the offsets".to_owned(),
-                found: format!(
+            notes.push(ListFinding::note(
+                Component::CompressionInfo,
+                "compression_info.end",
+                "the end of CompressionInfo.db after the offsets",
+                format!(
                     "{} more bytes, which Cassandra does not read",
                     info.unread_len
                 ),
-            });
+            ));
         }
         return Ok(Encoding::Compressed { info, decompressor });
     }
     if data_file_len == 0 {
-        let path = descriptor.path(Component::Data);
-        return Err(Error::Format(
-            FormatError::corrupt("data", 0, "at least one partition", "an empty file")
-                .with_file(&path, Component::Data),
-        ));
+        let error = FormatError::corrupt("data", 0, "at least one partition", "an empty file");
+        return Err(Error::format(descriptor, Component::Data)(error));
     }
-    let crc = if has(Component::Crc) {
-        let path = descriptor.path(Component::Crc);
-        let bytes = read_small(io, mode, &path)?;
+    let crc = if files.has(Component::Crc) {
+        let bytes = read(Component::Crc)?;
         match CrcFile::parse(&bytes, data_file_len) {
             Ok(crc) => Some(crc),
             // A node's reads do not use it, but streaming does.
             Err(FormatError::Corrupt(error)) => {
-                notes.push(ListFinding {
-                    is_damage: false,
-                    component: Component::Crc,
-                    structure: error.structure,
-                    expected: format!("{} in CRC.db", error.expected),
-                    found: error.found,
-                });
+                let expected = format!("{} in CRC.db", error.expected);
+                let found = error.found;
+                notes.push(ListFinding::note(
+                    Component::Crc,
+                    error.structure,
+                    expected,
+                    found,
+                ));
                 CrcFile::parse_start(&bytes, data_file_len)
             }
-            Err(error) => return Err(Error::Format(error.with_file(&path, Component::Crc))),
+            Err(error) => return Err(Error::format(descriptor, Component::Crc)(error)),
         }
     } else {
         None

@@ -181,8 +181,6 @@ pub struct Budget {
     pub block_len: usize,
     /// Buffer of the output's writer, bytes.
     pub write_buffer_bytes: usize,
-    /// Buffers of the output's writer.
-    pub write_buffers: usize,
     /// Ranges that are merged at a time.
     pub concurrent_ranges: usize,
     /// Ranges that are being merged or wait for their turn.
@@ -245,7 +243,6 @@ impl Budget {
             output_blocks: output_blocks.clamp(2, most_blocks),
             block_len,
             write_buffer_bytes,
-            write_buffers: 4,
             concurrent_ranges: ranges,
             ranges_in_flight,
             buffered_bytes,

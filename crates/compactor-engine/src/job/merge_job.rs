@@ -119,9 +119,8 @@ impl MergeJob {
             return Ok(vec![MergeJob { at_open, ..job }]);
         }
         if options.id.is_some() {
-            return Err(Error::InvalidInput(
-                "inputs of several repair states make several outputs, which cannot have one id"
-                    .to_owned(),
+            return Err(Error::invalid(
+                "inputs of several repair states make several outputs, which cannot have one id",
             ));
         }
         let paths: Vec<(RepairGroup, PathBuf)> = groups
@@ -140,8 +139,7 @@ impl MergeJob {
             let options = MergeOptions {
                 scope: match &options.scope {
                     Scope::Unknown => Scope::Unknown,
-                    Scope::Complete => Scope::Overlapping(others.collect()),
-                    Scope::Overlapping(_) | Scope::RestOfSet => {
+                    Scope::Complete | Scope::Overlapping(_) | Scope::RestOfSet => {
                         Scope::Overlapping(known.iter().cloned().chain(others).collect())
                     }
                 },
@@ -170,8 +168,8 @@ impl MergeJob {
         source_paths: &[PathBuf],
     ) -> Result<MergeJob> {
         if options.strip_ttl && inputs.iter().any(|input| input.layout.has_counters()) {
-            return Err(Error::InvalidInput(
-                "the table has counters, which never have a TTL: there is none to strip".to_owned(),
+            return Err(Error::invalid(
+                "the table has counters, which never have a TTL: there is none to strip",
             ));
         }
         let mut inherited = inherited_settings(&inputs)?;
@@ -186,9 +184,8 @@ impl MergeJob {
                 OutsideSstables::Unknown
             }
             Scope::Unknown => OutsideSstables::Unknown,
-            Scope::Complete => OutsideSstables::Overlapping(Vec::new()),
-            Scope::Overlapping(paths) => OutsideSstables::Overlapping(
-                paths
+            Scope::Complete | Scope::Overlapping(_) => OutsideSstables::Overlapping(
+                (options.scope.named())
                     .iter()
                     .map(|path| options.overlapping.open(&io, path, options.read_mode))
                     .collect::<Result<_>>()?,

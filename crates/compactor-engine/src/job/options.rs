@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use compactor_io::{ReadMode, WriteMode};
 use compactor_sstable::big::summary::DEFAULT_MIN_INDEX_INTERVAL;
@@ -147,6 +147,7 @@ impl MergeOptions {
     /// Returns options for merging `inputs` into `output_directory` with defaults for everything else:
     /// nothing is purged, modes are chosen by the file system, one thread per processor, 64 MiB of memory.
     pub fn new(inputs: Vec<PathBuf>, output_directory: impl Into<PathBuf>) -> MergeOptions {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
         MergeOptions {
             inputs,
             output_directory: output_directory.into(),
@@ -155,7 +156,7 @@ impl MergeOptions {
             inputs_at_open: None,
             scope: Scope::Unknown,
             overlapping: OverlappingSet::default(),
-            now_s: unix_now().as_secs() as i64,
+            now_s: now.unwrap_or_default().as_secs() as i64,
             gc_before_s: None,
             only_purge_repaired: false,
             strip_ttl: false,
@@ -180,10 +181,4 @@ impl MergeOptions {
             range_bytes: None,
         }
     }
-}
-
-fn unix_now() -> Duration {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default()
 }

@@ -18,7 +18,6 @@ use compactor_sstable::statistics::{EncodingStats, SerializationHeader};
 use compactor_sstable::{Component, Error as FormatError};
 
 use crate::error::{Error, Result};
-use crate::input::component_file::read_small;
 use crate::input::component_list::ForeignNames;
 use crate::input::header_union::{HeaderSource, union};
 use crate::input::key_range::KeyRange;
@@ -222,22 +221,18 @@ impl OverlappingSstable {
         mode: ReadMode,
     ) -> Result<OverlappingSstable> {
         let descriptor = &input.descriptor;
-        let read = |component| read_small(io, mode, &descriptor.path(component));
-        let at = |component: Component| {
-            let path = descriptor.path(component);
-            move |e: FormatError| Error::Format(e.with_file(&path, component))
-        };
         if descriptor.version.has_metadata_checksum() && !input.matches_compression_ratio() {
             // Its times determine what may be purged, and nothing else here would distinguish them from those
             // of another SSTable.
             let found = input.statistics.stats.compression_ratio.to_string();
             let expected = "the ratio computed from CompressionInfo.db";
             let error = FormatError::corrupt("stats.compression_ratio", 0, expected, found);
-            return Err(at(Component::Statistics)(error));
+            return Err(Error::format(descriptor, Component::Statistics)(error));
         }
         let filter = if input.has(Component::Filter) {
-            let bytes = read(Component::Filter)?;
-            Some(BloomFilter::parse(&bytes, descriptor.version).map_err(at(Component::Filter))?)
+            let bytes = input.read_component(io, mode, Component::Filter)?;
+            let filter = BloomFilter::parse(&bytes, descriptor.version);
+            Some(filter.map_err(Error::format(descriptor, Component::Filter))?)
         } else {
             None
         };

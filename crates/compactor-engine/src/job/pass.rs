@@ -212,7 +212,6 @@ impl MergeJob {
             write: WriteSettings {
                 mode: self.options.write_mode,
                 buffer_bytes: self.budget.write_buffer_bytes,
-                in_flight: self.budget.write_buffers,
                 blocks: Arc::new(OutputBlocks::new(self.budget.output_blocks)),
                 expected_len: Some(longest.map_or(expected_len, |len| expected_len.min(len))),
                 queue: WorkerQueue::default(),

@@ -21,5 +21,5 @@ pub use publication::{is_harmless_log, refuse_unfinished};
 pub use replaceable::Replaceable;
 pub use replacement::RUN_RECORD;
 pub use run_directory::is_run_directory;
-pub use staging::{Staging, publish_all};
+pub use staging::{StagedOutput, Staging, publish_all};
 pub use transaction_file::TransactionFile;

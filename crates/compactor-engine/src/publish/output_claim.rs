@@ -532,7 +532,7 @@ mod tests {
         for component in components {
             fs::write(staging.path(&descriptor, component), "new").unwrap();
         }
-        publish_all(&[(Arc::new(staging), &descriptor, &components[..])]).unwrap();
+        publish_all(&[(Arc::new(staging), descriptor.clone(), components.to_vec())]).unwrap();
         assert_eq!(names(&target).len(), before.len() + 1, "and the lock");
         claim.commit().unwrap();
         claim.commit().unwrap();
@@ -578,7 +578,7 @@ mod tests {
             for component in components {
                 fs::write(staging.path(&descriptor, component), "new").unwrap();
             }
-            publish_all(&[(Arc::new(staging), &descriptor, &components[..])]).unwrap();
+            publish_all(&[(Arc::new(staging), descriptor.clone(), components.to_vec())]).unwrap();
             claim.commit().unwrap();
             assert_eq!(claim.note(), None);
             drop(claim);

@@ -155,12 +155,15 @@ impl Staging {
     }
 }
 
+/// An output in a staging directory, and its components.
+pub type StagedOutput = (Arc<Staging>, Descriptor, Vec<Component>);
+
 /// Performs steps 3 to 6 for outputs of one directory together: each step for all outputs before the next.
 /// The components must be synced. Several outputs may share a staging directory.
 ///
 /// # Errors
 /// A failed sync or rename, or a file that already exists. Nothing of any output stays.
-pub fn publish_all(outputs: &[(Arc<Staging>, &Descriptor, &[Component])]) -> Result<()> {
+pub fn publish_all(outputs: &[StagedOutput]) -> Result<()> {
     for (staging, descriptor, components) in outputs {
         staging.set_owner(descriptor, components)?;
     }
@@ -181,7 +184,7 @@ pub fn publish_all(outputs: &[(Arc<Staging>, &Descriptor, &[Component])]) -> Res
             &first.target,
             several
                 .iter()
-                .map(|(staging, descriptor, c)| (&*staging.directory, *descriptor, *c)),
+                .map(|(staging, descriptor, c)| (&*staging.directory, descriptor, &c[..])),
         )?),
     };
     let moved = move_all(outputs, &first.target).and_then(|()| match &mut log {
@@ -193,42 +196,28 @@ pub fn publish_all(outputs: &[(Arc<Staging>, &Descriptor, &[Component])]) -> Res
         }
         None => Ok(true),
     });
-    if moved.is_err() && log.as_ref().is_some_and(TransactionFile::is_in_doubt) {
-        // COMMIT may be on disk although it could not be synced: the moved files are kept, and so is the log.
+    // COMMIT may be on disk although it could not be synced: the moved files are kept then, and so is the log.
+    let is_in_doubt = log.as_ref().is_some_and(TransactionFile::is_in_doubt);
+    let is_settled = if moved.is_ok() || is_in_doubt {
         for (staging, ..) in outputs {
             staging.keep_moved();
         }
+        matches!(moved, Ok(true))
+    } else {
+        let staged = outputs.iter().rev();
+        let nothing_stays = staged.fold(true, |all, (staging, ..)| staging.remove_moved() && all);
+        let may_end = || nothing_stays && sync_directory(&first.target).is_ok();
+        log.is_none_or(|log| may_end() && log.remove())
+    };
+    if !is_settled {
         // The next run finds the note and the log, and acts according to the log.
         first.is_kept.store(true, Ordering::Relaxed);
-        return moved.map(drop);
     }
-    if moved.is_err() {
-        let nothing_stays = outputs
-            .iter()
-            .rev()
-            .fold(true, |all, (staging, ..)| staging.remove_moved() && all);
-        match log {
-            Some(log) if nothing_stays && sync_directory(&first.target).is_ok() => {
-                log.remove();
-            }
-            // The next run finds the note and the log, and tries again.
-            Some(_) => first.is_kept.store(true, Ordering::Relaxed),
-            None => {}
-        }
-        return moved.map(drop);
-    }
-    if let Ok(false) = moved {
-        // The next run finds the note, and removes the log.
-        first.is_kept.store(true, Ordering::Relaxed);
-    }
-    for (staging, ..) in outputs {
-        staging.keep_moved();
-    }
-    Ok(())
+    moved.map(drop)
 }
 
 /// Steps 4 to 6.
-fn move_all(outputs: &[(Arc<Staging>, &Descriptor, &[Component])], target: &Path) -> Result<()> {
+fn move_all(outputs: &[StagedOutput], target: &Path) -> Result<()> {
     for (staging, descriptor, components) in outputs {
         for component in components.iter().filter(|c| **c != Component::Data) {
             staging.move_to_target(descriptor, *component)?;
@@ -290,7 +279,7 @@ mod tests {
     }
 
     fn publish(staging: Staging, components: &[Component]) -> Result<()> {
-        publish_all(&[(Arc::new(staging), &descriptor(), components)])
+        publish_all(&[(Arc::new(staging), descriptor(), components.to_vec())])
     }
 
     fn create(target: &Path) -> Result<Staging> {

@@ -151,7 +151,7 @@ impl<O: PartitionSink> PartitionWriter<O> {
         close: &DeletionTime,
         open: &DeletionTime,
     ) -> Result<()> {
-        let begin = self.begin_unfiltered();
+        let begin = self.out.len();
         let previous_size = self.position() - self.start - self.previous;
         let out = &mut self.out;
         self.layout
@@ -235,12 +235,6 @@ impl<O: PartitionSink> PartitionWriter<O> {
             self.output.put_block(Vec::new());
         }
         (self.output, self.collector)
-    }
-
-    /// Records the start of an unfiltered; returns its index in `out`.
-    #[inline]
-    fn begin_unfiltered(&mut self) -> usize {
-        self.out.len()
     }
 
     /// Ends the unfiltered that begins at `begin` in `out`; `name` is the position of its clustering.

@@ -15,7 +15,7 @@ use compactor_sstable::{Component, Error as FormatError, Version, digest};
 
 use crate::error::Result;
 use crate::input::header_union::layout_of;
-use crate::publish::staging::{Staging, publish_all};
+use crate::publish::staging::{StagedOutput, Staging, publish_all};
 use crate::read::workers::WorkerQueue;
 use crate::write::data_output::DataOutput;
 use crate::write::file_output::FileOutput;
@@ -24,6 +24,9 @@ use crate::write::output_blocks::OutputBlocks;
 use crate::write::partition_writer::PartitionWriter;
 use crate::write::row_index_builder::RowIndexBuilder;
 use crate::write::sstable_settings::SstableSettings;
+
+/// Maximum number of buffers of `Data.db`'s writer in flight.
+const BUFFERS_IN_FLIGHT: usize = 4;
 
 /// Writer of partitions to files.
 pub type FilePartitionWriter = PartitionWriter<FileOutput>;
@@ -35,8 +38,6 @@ pub struct WriteSettings {
     pub mode: WriteMode,
     /// Buffer of `Data.db`'s writer, bytes.
     pub buffer_bytes: usize,
-    /// Maximum number of buffers of `Data.db`'s writer in flight.
-    pub in_flight: usize,
     /// Blocks being compressed or waiting to be written.
     pub blocks: Arc<OutputBlocks>,
     /// Expected length of `Data.db`, for preallocation.
@@ -114,20 +115,11 @@ impl StagedSstable {
 /// # Errors
 /// A failed sync or rename. Nothing of any output stays then.
 pub fn publish_together(staged: Vec<StagedSstable>) -> Result<Vec<WrittenSstable>> {
-    let (stagings, written): (Vec<Arc<Staging>>, Vec<WrittenSstable>) = staged
-        .into_iter()
-        .map(|staged| (staged.staging, staged.written))
-        .unzip();
-    let names: Vec<Vec<Component>> = written
-        .iter()
-        .map(|written| written.components.iter().map(|(c, _)| *c).collect())
-        .collect();
-    let outputs: Vec<_> = stagings
-        .into_iter()
-        .zip(&written)
-        .zip(&names)
-        .map(|((staging, written), names)| (staging, &written.descriptor, &names[..]))
-        .collect();
+    let output = |StagedSstable { staging, written }: StagedSstable| {
+        let components = written.components.iter().map(|(c, _)| *c).collect();
+        ((staging, written.descriptor.clone(), components), written)
+    };
+    let (outputs, written): (Vec<StagedOutput>, _) = staged.into_iter().map(output).unzip();
     publish_all(&outputs)?;
     Ok(written)
 }
@@ -176,7 +168,7 @@ impl SstableWriter {
             Component::Data,
             WriterOptions {
                 buffer_bytes: write.buffer_bytes,
-                in_flight: write.in_flight,
+                in_flight: BUFFERS_IN_FLIGHT,
                 expected_len: write.expected_len,
                 ..WriterOptions::default()
             },

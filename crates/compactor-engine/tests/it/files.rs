@@ -59,7 +59,6 @@ pub fn write_sstable(
     let write = WriteSettings {
         mode: WriteMode::Buffered,
         buffer_bytes: 64 << 10,
-        in_flight: 2,
         blocks: Arc::new(OutputBlocks::new(3)),
         expected_len: None,
         queue: workers.queue(),

@@ -31,7 +31,7 @@ impl<O: PartitionSink> PartitionWriter<O> {
         row_of: impl Fn(u32) -> &'r [u8],
         guessed_body_len: usize,
     ) -> Result<()> {
-        let begin = self.begin_unfiltered();
+        let begin = self.out.len();
         let previous_size = if is_static {
             // A static row has no previous unfiltered.
             0
@@ -121,7 +121,7 @@ impl<O: PartitionSink> PartitionWriter<O> {
         if liveness.is_expiring() && !keeps_expiring(purger, &liveness) {
             return Ok(false);
         }
-        let begin = self.begin_unfiltered();
+        let begin = self.out.len();
         let previous_size = self.position() - self.start - self.previous;
         self.layout.put_plain_row(&mut self.out, row, previous_size);
         note_liveness(&mut self.collector, &liveness);
