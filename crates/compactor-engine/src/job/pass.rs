@@ -61,10 +61,8 @@ impl MergeJob {
         output: OutputSettings,
     ) -> Result<(StagedMerge, Vec<InputRead>)> {
         let started = Instant::now();
-        let staging = match &pass.earlier.work {
-            Some(work) if !pass.is_last => Staging::inside(work)?,
-            _ => Staging::create(&self.claim()?)?,
-        };
+        let claim = self.claim()?;
+        let staging = Staging::create(&claim)?;
         let plan = RangePlan::of(&self)?;
         let (ranges, unsplit_reason) = (plan.len(), plan.unsplit_reason);
         let merge = self.range_merge(observer, staging, plan, pass, output)?;
@@ -79,7 +77,7 @@ impl MergeJob {
         drop(merge.take_destination());
         let (outputs, counts, reads, publication) = ended?;
         let staged = StagedMerge {
-            claim: merge.job.options.claim.clone().filter(|_| pass.is_last),
+            claim,
             outputs,
             at_open: None,
             outcome: MergeOutcome {

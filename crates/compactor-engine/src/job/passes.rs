@@ -175,9 +175,10 @@ impl MergeJob {
 
     fn intermediate_options(&self, version: Version, earlier: &EarlierPasses) -> MergeOptions {
         let output = &self.options.output_directory;
-        let work = earlier.work.as_ref().map_or(&**output, Staging::directory);
+        let work = earlier.work.as_ref();
         MergeOptions {
-            output_directory: work.to_owned(),
+            output_directory: work.map_or(&**output, Staging::directory).to_owned(),
+            claim: work.map(Staging::as_output_directory),
             scope: Scope::Unknown,
             overlapping: OverlappingSet::default(),
             now_s: i64::MIN,

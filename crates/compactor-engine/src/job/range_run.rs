@@ -188,48 +188,35 @@ impl RangeMerge {
 
     fn add_to_output(self: &Arc<Self>) -> Result<()> {
         let mut destination = lock(&self.destination);
-        let splicer = match &mut *destination {
-            Some(Destination::Outputs(splicer)) => &mut **splicer,
-            Some(Destination::Rows(rows)) => return self.send_rows(rows),
-            None => return Err(Error::internal("no output is left")),
-        };
+        let no_output = || Error::internal("no output is left");
+        let destination = destination.as_mut().ok_or_else(no_output)?;
         while let Some((range, piece)) = self.sequencer.pop() {
-            match piece {
-                Piece::Block(block) => {
+            match (piece, &mut *destination) {
+                (Piece::Block(block), Destination::Outputs(splicer)) => {
                     let replay = || {
                         let replay = RangeReplay::start(self, range)?;
                         Ok(Box::new(replay) as Box<dyn StatisticsReplay>)
                     };
                     splicer.add_block(&replay, block)?;
                 }
-                Piece::Trace(input, batch) => {
+                // An empty block would end them.
+                (Piece::Block(block), Destination::Rows(_)) if block.bytes.is_empty() => {}
+                (Piece::Block(block), Destination::Rows(rows)) => {
+                    let sent = rows.send(Ok(block.bytes));
+                    sent.map_err(|_| Error::Cancelled)?;
+                }
+                (Piece::Trace(input, batch), _) => {
                     if let Some(traced) = self.inputs.get(input)
                         && let Some(trace) = &mut *lock(&traced.trace)
                     {
                         trace.batch(batch);
                     }
                 }
-                Piece::End(end) => {
-                    splicer.end_range(*end?, self.plan.begins_output(range + 1))?;
-                    self.plan.forget(range);
-                    self.sequencer.advance();
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Sends blocks, each once there is room. An empty one would end them.
-    fn send_rows(&self, rows: &Sender<Result<Vec<u8>>>) -> Result<()> {
-        while let Some((range, piece)) = self.sequencer.pop() {
-            match piece {
-                Piece::Block(block) if !block.bytes.is_empty() => {
-                    let sent = rows.send(Ok(block.bytes));
-                    sent.map_err(|_| Error::Cancelled)?;
-                }
-                Piece::Block(_) | Piece::Trace(..) => {}
-                Piece::End(end) => {
-                    end?;
+                (Piece::End(end), destination) => {
+                    let end = *end?;
+                    if let Destination::Outputs(splicer) = destination {
+                        splicer.end_range(end, self.plan.begins_output(range + 1))?;
+                    }
                     self.plan.forget(range);
                     self.sequencer.advance();
                 }

@@ -46,8 +46,7 @@ pub struct SerialTimes {
 /// A completed merge whose outputs are not published yet.
 #[derive(Debug)]
 pub struct StagedMerge {
-    /// `None` for an intermediate SSTable.
-    pub(crate) claim: Option<Arc<OutputClaim>>,
+    pub(crate) claim: Arc<OutputClaim>,
     pub(crate) outputs: Vec<StagedSstable>,
     pub(crate) outcome: MergeOutcome,
     /// State of its inputs before they were opened.
@@ -91,7 +90,7 @@ pub fn publish(merges: Vec<StagedMerge>) -> Result<Vec<MergeOutcome>> {
         }
         outcomes.push((merge.outputs.len(), merge.outcome));
         staged.extend(merge.outputs);
-        claims.extend(merge.claim);
+        claims.push(merge.claim);
     }
     let mut written = publish_together(staged)?.into_iter();
     claims.dedup_by(|a, b| Arc::ptr_eq(a, b));

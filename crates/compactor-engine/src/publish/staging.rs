@@ -54,8 +54,7 @@ pub struct Staging {
     moved: Mutex<Vec<PathBuf>>,
     /// Whether something could not be undone: the staging directory records it and is kept.
     is_kept: AtomicBool,
-    /// `None` for a directory inside that of another `Staging`.
-    claim: Option<Arc<OutputClaim>>,
+    claim: Arc<OutputClaim>,
 }
 
 impl Staging {
@@ -64,37 +63,24 @@ impl Staging {
     /// # Errors
     /// A failed file operation.
     pub fn create(claim: &Arc<OutputClaim>) -> Result<Staging> {
-        let target = claim.directory().to_owned();
-        Staging::make(claim.work()?, target, Some(Arc::clone(claim)))
-    }
-
-    /// Creates a directory inside that of `outer`, which must outlive it.
-    ///
-    /// # Errors
-    /// A failed file operation.
-    pub(crate) fn inside(outer: &Staging) -> Result<Staging> {
-        Staging::make(&outer.directory, outer.directory.clone(), None)
+        static MADE: AtomicU64 = AtomicU64::new(0);
+        let made = MADE.fetch_add(1, Ordering::Relaxed);
+        let directory = claim.work()?.join(format!("inside-{made}"));
+        fs::create_dir(&directory).map_err(Error::file("create directory", &directory))?;
+        Ok(Staging {
+            directory,
+            target: claim.directory().to_owned(),
+            files: Mutex::default(),
+            moved: Mutex::default(),
+            is_kept: AtomicBool::new(false),
+            claim: Arc::clone(claim),
+        })
     }
 
     /// Returns this directory as an output directory, which the staging must outlive: the lock of its run
     /// protects it.
     pub fn as_output_directory(&self) -> Arc<OutputClaim> {
         OutputClaim::of_protected(self.directory.clone())
-    }
-
-    fn make(inside: &Path, target: PathBuf, claim: Option<Arc<OutputClaim>>) -> Result<Staging> {
-        static MADE: AtomicU64 = AtomicU64::new(0);
-        let made = MADE.fetch_add(1, Ordering::Relaxed);
-        let directory = inside.join(format!("inside-{made}"));
-        fs::create_dir(&directory).map_err(Error::file("create directory", &directory))?;
-        Ok(Staging {
-            directory,
-            target,
-            files: Mutex::default(),
-            moved: Mutex::default(),
-            is_kept: AtomicBool::new(false),
-            claim,
-        })
     }
 
     /// Path of the staging directory.
@@ -111,21 +97,15 @@ impl Staging {
 
     /// Sets the owner of complete components.
     fn set_owner(&self, descriptor: &Descriptor, components: &[Component]) -> Result<()> {
-        let Some(claim) = &self.claim else {
-            return Ok(());
-        };
         for component in components {
-            claim.set_owner(&self.directory.join(descriptor.file_name(*component)))?;
+            (self.claim).set_owner(&self.directory.join(descriptor.file_name(*component)))?;
         }
         Ok(())
     }
 
     fn sync(&self) -> Result<()> {
         sync_directory(&self.directory)?;
-        match &self.claim {
-            Some(claim) => claim.sync_made(),
-            None => Ok(()),
-        }
+        self.claim.sync_made()
     }
 
     fn move_to_target(&self, descriptor: &Descriptor, component: Component) -> Result<()> {
@@ -241,9 +221,7 @@ impl Drop for Staging {
             }
         }
         if is_left || *self.is_kept.get_mut() {
-            if let Some(claim) = &self.claim {
-                claim.leave();
-            }
+            self.claim.leave();
             return;
         }
         // Removing an empty directory needs no descriptor: a run that failed because none was left has none.
@@ -321,8 +299,8 @@ mod tests {
     fn directories_inside_another_share_its_lock() {
         let temp = tempfile::tempdir().unwrap();
         let outer = create(&temp.path().join("output")).unwrap();
-        let first = Staging::inside(&outer).unwrap();
-        let second = Staging::inside(&outer).unwrap();
+        let [first, second] =
+            [(); 2].map(|()| Staging::create(&outer.as_output_directory()).unwrap());
         for inside in [&first, &second] {
             assert_eq!(inside.directory().parent(), Some(outer.directory()));
             fs::write(inside.directory().join("file"), "").unwrap();
