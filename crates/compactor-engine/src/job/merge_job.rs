@@ -61,8 +61,10 @@ impl MergeJob {
     /// # Errors
     /// Damage or something unsupported in an input's metadata, or inputs that are not of one table or must
     /// not be mixed.
-    pub fn open(io: Io, options: MergeOptions) -> Result<MergeJob> {
-        MergeJob::open_checked(io, options, refuse_mixed_repair)
+    pub fn open(io: Io, mut options: MergeOptions) -> Result<MergeJob> {
+        let opened = OpenedInputs::open(&io, &mut options)?;
+        refuse_mixed_repair(&opened.inputs)?;
+        opened.into_job(io, options)
     }
 
     /// As [`MergeJob::open`], for inputs of any repair states. Such a job can only be read, since an output cannot
@@ -70,23 +72,8 @@ impl MergeJob {
     ///
     /// # Errors
     /// As [`MergeJob::open`].
-    pub fn open_to_read(io: Io, options: MergeOptions) -> Result<MergeJob> {
-        MergeJob::open_checked(io, options, |_| Ok(()))
-    }
-
-    fn open_checked(
-        io: Io,
-        mut options: MergeOptions,
-        check: impl FnOnce(&[InputSstable]) -> Result<()>,
-    ) -> Result<MergeJob> {
-        let OpenedInputs {
-            inputs,
-            at_open,
-            source_paths,
-            taken,
-        } = OpenedInputs::open(&io, &mut options, check)?;
-        let job = MergeJob::decide(io, options, inputs, taken, &source_paths)?;
-        Ok(MergeJob { at_open, ..job })
+    pub fn open_to_read(io: Io, mut options: MergeOptions) -> Result<MergeJob> {
+        OpenedInputs::open(&io, &mut options)?.into_job(io, options)
     }
 
     /// As [`MergeJob::open`], but creates a job for each [`RepairGroup`] of the inputs, in the order of the
@@ -101,9 +88,9 @@ impl MergeJob {
         let OpenedInputs {
             inputs,
             at_open,
-            source_paths,
             taken,
-        } = OpenedInputs::open(&io, &mut options, |_| Ok(()))?;
+        } = OpenedInputs::open(&io, &mut options)?;
+        let source_paths = tombstone_source_paths(&io, &options, &inputs)?;
         // All must be of one table.
         union_of(&inputs)?;
         one_partitioner(&inputs, &OutsideSstables::Unknown)?;
@@ -382,19 +369,12 @@ struct OpenedInputs {
     inputs: Vec<InputSstable>,
     /// State before they were opened, unless the caller has recorded it.
     at_open: Option<Arc<InputsAtOpen>>,
-    /// Overlapping SSTables that may remove what they shadow.
-    source_paths: Vec<PathBuf>,
     /// Memory of them all.
     taken: ReservedMemory,
 }
 
 impl OpenedInputs {
-    /// Opens the inputs, and refuses those that `check` refuses.
-    fn open(
-        io: &Io,
-        options: &mut MergeOptions,
-        check: impl FnOnce(&[InputSstable]) -> Result<()>,
-    ) -> Result<OpenedInputs> {
+    fn open(io: &Io, options: &mut MergeOptions) -> Result<OpenedInputs> {
         if options.inputs.is_empty() {
             return Err(Error::InvalidInput("no SSTables to merge".to_owned()));
         }
@@ -402,13 +382,22 @@ impl OpenedInputs {
         let at_open = look_at_inputs(options)?;
         let mut inputs =
             open_inputs(io, options).map_err(|error| at_open.reason_for_open(error))?;
-        newest_first(&mut inputs);
-        check(&inputs)?;
+        // The order in which Cassandra visits them to build the header.
+        inputs.sort_by_key(|input| std::cmp::Reverse(input.descriptor.id));
         Ok(OpenedInputs {
             at_open: options.inputs_at_open.is_none().then_some(at_open),
-            source_paths: tombstone_source_paths(io, options, &inputs)?,
             taken: ReservedMemory::by_inputs(&inputs),
             inputs,
+        })
+    }
+
+    /// Decides on a single merge of the inputs.
+    fn into_job(self, io: Io, options: MergeOptions) -> Result<MergeJob> {
+        let source_paths = tombstone_source_paths(&io, &options, &self.inputs)?;
+        let job = MergeJob::decide(io, options, self.inputs, self.taken, &source_paths)?;
+        Ok(MergeJob {
+            at_open: self.at_open,
+            ..job
         })
     }
 }
@@ -468,9 +457,4 @@ fn demands(
         all_units: units.map(|unit| unit as u64).sum(),
         max_output_len: options.split.max_bytes(),
     }
-}
-
-/// Sorts inputs into the order in which Cassandra visits them to build the header.
-fn newest_first(inputs: &mut [InputSstable]) {
-    inputs.sort_by_key(|input| std::cmp::Reverse(input.descriptor.id));
 }
