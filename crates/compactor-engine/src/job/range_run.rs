@@ -104,23 +104,6 @@ impl MergeProgress {
     }
 }
 
-/// Completion guard: reports the end of a range, also if its thread panics.
-struct CompletionGuard<'a> {
-    merge: &'a Arc<RangeMerge>,
-    range: usize,
-    end: Option<Result<Box<RangeSummary>>>,
-}
-
-impl Drop for CompletionGuard<'_> {
-    fn drop(&mut self) {
-        let lost = || Err(Error::internal("the merge of a range ended"));
-        let end = self.end.take().unwrap_or_else(lost);
-        // First, since appending this piece may continue with those of other ranges.
-        self.merge.sequencer.merged();
-        Arc::clone(self.merge).push(self.range, Piece::End(end), 0);
-    }
-}
-
 impl RangeMerge {
     pub(crate) fn queue(&self) -> &WorkerQueue {
         &self.reading.queue
@@ -167,14 +150,13 @@ impl RangeMerge {
             match next {
                 Next::Stop => return,
                 Next::Merge(range) => {
-                    let mut guard = CompletionGuard {
-                        merge: self,
-                        range,
-                        end: None,
-                    };
                     let merged = catch_unwind(AssertUnwindSafe(|| self.merge(range)));
                     // The panic hook has reported a panic.
-                    guard.end = merged.ok().map(|end| end.map(Box::new));
+                    let lost = |_| Err(Error::internal("the merge of a range ended"));
+                    let end = merged.unwrap_or_else(lost).map(Box::new);
+                    // First, since appending this piece may continue with those of other ranges.
+                    self.sequencer.merged();
+                    Arc::clone(self).push(range, Piece::End(end), 0);
                 }
             }
         }
