@@ -60,7 +60,7 @@ impl RangeInput {
     ///
     /// # Errors
     /// The positions are out of order: the index is damaged.
-    pub(crate) fn cursor_between(
+    pub(crate) fn cursor(
         &self,
         (start, end): (u64, u64),
         (from, below): (Option<Position>, Option<Position>),
@@ -71,32 +71,22 @@ impl RangeInput {
             let error = FormatError::corrupt("index.position", end, expected, end.to_string());
             return Err(Error::Format(error.with_file(&self.path, Component::Data)));
         }
-        let range = CursorRange {
-            start,
-            end,
-            from,
-            below,
-        };
-        Ok(self.cursor(range, reading))
-    }
-
-    fn cursor(&self, range: CursorRange, reading: Reading) -> Cursor<DecodedBlocks> {
         let blocks = DecodedBlocks::start_range(
             self.file.clone(),
             Arc::clone(&self.encoding),
             Arc::clone(&self.recycled),
-            range.start..range.end,
+            start..end,
             reading,
         );
         let lead_len = blocks.lead_len();
         let layout = Arc::clone(&self.layout);
-        let is_whole = range.from.is_none() && range.below.is_none();
         let cursor = Cursor::new(blocks, layout, self.partitioner, self.path.clone());
+        let range = CursorRange { start, from, below };
         let mut cursor = cursor.in_range(lead_len, range);
-        if is_whole {
+        if from.is_none() && below.is_none() {
             cursor.expect(self.expected.clone());
         }
-        cursor
+        Ok(cursor)
     }
 
     /// Ring position of the partition at a position of the content.
@@ -104,12 +94,6 @@ impl RangeInput {
     /// # Errors
     /// Damage at that position, or a failed read.
     pub(crate) fn key_at(&self, position: u64, reading: &Reading) -> Result<Position> {
-        let range = CursorRange {
-            start: position,
-            end: self.data_len(),
-            from: Some((i64::MIN, 0)),
-            below: None,
-        };
         let reading = Reading {
             decode: DecodeOptions {
                 block_len: 0,
@@ -120,7 +104,8 @@ impl RangeInput {
             limiter: None,
             ..reading.clone()
         };
-        let mut cursor = self.cursor(range, reading);
+        let (bounds, splits) = ((position, self.data_len()), (Some((i64::MIN, 0)), None));
+        let mut cursor = self.cursor(bounds, splits, reading)?;
         cursor.next_partition()?;
         Ok(cursor.position_in_ring())
     }

@@ -186,7 +186,7 @@ impl MergeJob {
         };
         let partitioner = one_partitioner(&inputs, &outside)?;
         options.split.check(partitioner)?;
-        let settings = decide_settings(&options, &inputs, inherited)?;
+        let mut settings = decide_settings(&options, &inputs, inherited)?;
         outside.refuse_other_table(&inputs)?;
         let (expired, inputs) = match options.gc_before_s {
             Some(gc_before_s) => {
@@ -199,15 +199,10 @@ impl MergeJob {
         };
         // Columns and statistics of inputs that are dropped are not inherited. They still determine the
         // table's settings, since the newest input may be one of them.
-        let settings = if expired.is_empty() || inputs.is_empty() {
-            settings
-        } else {
-            SstableSettings {
-                header: output_header(&options, &inputs)?,
-                expected_keys: estimate_keys(&inputs),
-                ..settings
-            }
-        };
+        if !expired.is_empty() && !inputs.is_empty() {
+            settings.header = output_header(&options, &inputs)?;
+            settings.expected_keys = estimate_keys(&inputs);
+        }
         let drops = match &options.table {
             None => DropTimes::default(),
             Some(table) => {

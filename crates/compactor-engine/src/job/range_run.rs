@@ -23,7 +23,7 @@ use crate::job::range_output::{Piece, PieceSink, RangeOutput, RangeTrace};
 use crate::job::range_plan::RangePlan;
 use crate::job::range_sequencer::{Next, RangeSequencer};
 use crate::job::range_summary::{RangeRead, RangeSummary};
-use crate::job::splicer::{Splicer, StatisticsReplay};
+use crate::job::splicer::{Replay, Splicer};
 use crate::merge::merge_input::MergeInput;
 use crate::merge::observer::Observer;
 use crate::merge::partition_merge::PartitionMerger;
@@ -175,11 +175,7 @@ impl RangeMerge {
         while let Some((range, piece)) = self.sequencer.pop() {
             match (piece, &mut *destination) {
                 (Piece::Block(block), Destination::Outputs(splicer)) => {
-                    let replay = || {
-                        let replay = RangeReplay::start(self, range)?;
-                        Ok(Box::new(replay) as Box<dyn StatisticsReplay>)
-                    };
-                    splicer.add_block(&replay, block)?;
+                    splicer.add_block(&|| self.replay(range), block)?;
                 }
                 // An empty block would end them.
                 (Piece::Block(block), Destination::Rows(_)) if block.bytes.is_empty() => {}
@@ -222,7 +218,7 @@ impl RangeMerge {
             if start == end && self.plan.len() > 1 {
                 continue;
             }
-            let cursor = (input.file).cursor_between((start, end), splits, reading.clone())?;
+            let cursor = (input.file).cursor((start, end), splits, reading.clone())?;
             cursors.push((number, start..end, cursor));
         }
         Ok(cursors)
@@ -287,6 +283,35 @@ impl RangeMerge {
             numbers,
             before,
         })
+    }
+
+    /// Begins to merge a range again, only for its statistics, because an output ended in it.
+    fn replay(self: &Arc<Self>, range: usize) -> Result<Replay> {
+        let reading = Reading {
+            limiter: None,
+            ..self.reading.clone()
+        };
+        let writer = self.discarding_writer(MetadataCollector::for_part())?;
+        let cursors = self.cursors(range, &reading)?;
+        let mut merger = self.merger(range, cursors, &reading, writer, false)?.merger;
+        let merge = Arc::clone(self);
+        // Of the next partition in the range.
+        let mut position = 0;
+        Ok(Box::new(move |end, before| {
+            let idle = merger.replace_writer(merge.discarding_writer(before)?);
+            let mut observer = RangeObserver {
+                merge: &merge,
+                seen: None,
+            };
+            merger.run_until(
+                |writer| Ok(position + writer.position() >= end),
+                &merge.job.outside,
+                &mut observer,
+            )?;
+            let writer = merger.replace_writer(idle);
+            position += writer.position();
+            Ok(writer.finish().1)
+        }))
     }
 
     /// Returns a writer that only collects statistics, with those `before`.
@@ -387,53 +412,6 @@ impl PieceSink for RangeMerge {
                 self.fail(error);
             }
         }
-    }
-}
-
-/// Repeated merge of a range, only for its statistics, because an output ended in it.
-#[derive(Debug)]
-struct RangeReplay {
-    merge: Arc<RangeMerge>,
-    merger: PartitionMerger<DecodedBlocks, DiscardOutput>,
-    /// Position of the next partition in the range.
-    position: u64,
-}
-
-impl RangeReplay {
-    /// Starts at the beginning of the range.
-    fn start(merge: &Arc<RangeMerge>, range: usize) -> Result<RangeReplay> {
-        let reading = Reading {
-            limiter: None,
-            ..merge.reading.clone()
-        };
-        let writer = merge.discarding_writer(MetadataCollector::for_part())?;
-        let cursors = merge.cursors(range, &reading)?;
-        let begun = merge.merger(range, cursors, &reading, writer, false)?;
-        Ok(RangeReplay {
-            merge: Arc::clone(merge),
-            merger: begun.merger,
-            position: 0,
-        })
-    }
-}
-
-impl StatisticsReplay for RangeReplay {
-    fn run_to(&mut self, end: u64, before: MetadataCollector) -> Result<MetadataCollector> {
-        let writer = self.merge.discarding_writer(before)?;
-        let idle = self.merger.replace_writer(writer);
-        let position = self.position;
-        let mut observer = RangeObserver {
-            merge: &self.merge,
-            seen: None,
-        };
-        self.merger.run_until(
-            |writer| Ok(position + writer.position() >= end),
-            &self.merge.job.outside,
-            &mut observer,
-        )?;
-        let writer = self.merger.replace_writer(idle);
-        self.position += writer.position();
-        Ok(writer.finish().1)
     }
 }
 

@@ -141,7 +141,7 @@ impl ShadowPlan {
                 _ => Ok(otherwise),
             };
             let bounds = (place(from, 0)?, place(below, input.data_len())?);
-            let cursor = input.cursor_between(bounds, (from, below), reading.clone())?;
+            let cursor = input.cursor(bounds, (from, below), reading.clone())?;
             kept.push_back(opened);
             if kept.len() > plan.max_concurrent {
                 kept.pop_front();

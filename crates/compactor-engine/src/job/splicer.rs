@@ -2,7 +2,6 @@
 //!
 //! Bytes are passed on unchanged. The work done here is small, since it is done by one thread at a time.
 
-use std::fmt::Debug;
 use std::sync::Arc;
 
 use compactor_sstable::bti::rows::SeparatedBlock;
@@ -16,18 +15,12 @@ use crate::job::range_summary::{MergeTotals, RangeSummary};
 use crate::write::outputs::Outputs;
 use crate::write::sstable_writer::{OutputParts, StagedSstable};
 
-/// Statistics of a range in which an output ended, output by output.
-pub(crate) trait StatisticsReplay: Debug + Send {
-    /// Continues with the partitions of another output, up to a position of the range. Adds their statistics to
-    /// those `before`.
-    ///
-    /// # Errors
-    /// Damage in an input, or a failed read.
-    fn run_to(&mut self, end: u64, before: MetadataCollector) -> Result<MetadataCollector>;
-}
+/// Merges a range in which an output ended again, output by output, only for its statistics: continues with the
+/// partitions up to a position of the range, and adds their statistics to the given ones.
+pub(crate) type Replay = Box<dyn FnMut(u64, MetadataCollector) -> Result<MetadataCollector> + Send>;
 
 /// Starts merging the current range again.
-type StartReplay<'a> = &'a dyn Fn() -> Result<Box<dyn StatisticsReplay>>;
+type StartReplay<'a> = &'a dyn Fn() -> Result<Replay>;
 
 /// Outputs of a merge.
 #[derive(Debug)]
@@ -44,7 +37,7 @@ pub(crate) struct Splicer {
 }
 
 /// State of the range being appended.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct CurrentRange {
     /// Bytes appended.
     len: u64,
@@ -54,7 +47,13 @@ struct CurrentRange {
     /// Statistics of the output before this range.
     before: Option<Box<MetadataCollector>>,
     /// Statistics of the range computed again, if an output ended in it.
-    replay: Option<Box<dyn StatisticsReplay>>,
+    replay: Option<Replay>,
+}
+
+impl std::fmt::Debug for CurrentRange {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CurrentRange").finish_non_exhaustive()
+    }
 }
 
 impl Splicer {
@@ -182,7 +181,7 @@ impl Splicer {
                 Some(replay) => replay,
                 none => none.insert(start_replay()?),
             };
-            self.parts()?.collector = replay.run_to(at, before)?;
+            self.parts()?.collector = replay(at, before)?;
         }
         self.next_output(None)?;
         let parts = self.parts()?;
@@ -211,7 +210,7 @@ impl Splicer {
         if let Some(mut replay) = self.range.replay.take() {
             let before = self.range.before.take();
             let before = *before.ok_or_else(no_output)?;
-            self.parts()?.collector = replay.run_to(u64::MAX, before)?;
+            self.parts()?.collector = replay(u64::MAX, before)?;
         } else {
             let layout = Arc::clone(&self.layout);
             let collector = &mut self.parts()?.collector;

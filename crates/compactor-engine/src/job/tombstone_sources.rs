@@ -37,15 +37,12 @@ pub(crate) fn tombstone_source_paths(
     Ok(paths)
 }
 
-/// Opens the SSTables of these paths, if the merge is to read them.
+/// Opens the SSTables of these paths.
 pub(crate) fn open_tombstone_sources(
     io: &Io,
     options: &MergeOptions,
     paths: &[PathBuf],
 ) -> Result<Vec<TombstoneSource>> {
-    if options.overlapping_tombstones == TombstoneOption::None {
-        return Ok(Vec::new());
-    }
     let open = |path: &PathBuf| {
         let known = options.overlapping.open(io, path, options.read_mode)?;
         known.tombstone_source(io, options.read_mode)

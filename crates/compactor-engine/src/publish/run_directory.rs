@@ -129,10 +129,9 @@ pub fn is_run_directory(name: &str) -> bool {
     let numbers = name
         .strip_prefix(PREFIX)
         .or_else(|| name.strip_prefix(UNLOCKED_PREFIX));
-    let mut numbers = numbers.unwrap_or_default().split('-');
-    let is_number = |text: &str| text.parse::<u64>().is_ok_and(|n| n.to_string() == text);
-    let mut three = || numbers.by_ref().next().is_some_and(is_number);
-    three() && three() && three() && numbers.next().is_none()
+    let numbers: Vec<&str> = numbers.unwrap_or_default().split('-').collect();
+    let is_number = |text: &&str| text.parse::<u64>().is_ok_and(|n| n.to_string() == **text);
+    numbers.len() == 3 && numbers.iter().all(is_number)
 }
 
 /// Whether this directory is a run's: it has such a name and a lock file.

@@ -19,8 +19,6 @@ pub struct ExpectedPartitions {
 pub struct CursorRange {
     /// Position of the first partition in the uncompressed data.
     pub start: u64,
-    /// Position after the last one, where the source of the bytes ends.
-    pub end: u64,
     /// Lower bound of the partitions, inclusive; `None` for the first range.
     pub from: Option<Position>,
     /// Upper bound of the partitions, exclusive; `None` for the last range.
