@@ -16,8 +16,6 @@ pub(crate) struct EarlierPasses {
     pub(crate) counts: MergeCounts,
     /// Intermediate SSTables by the path of their `Data.db`.
     pub(crate) intermediates: HashMap<PathBuf, Intermediate>,
-    /// Rows of the remaining intermediate SSTables, which must not be counted as rows of inputs.
-    pub(crate) rows: u64,
     /// Number of passes, including the last.
     pub(crate) passes: usize,
     pub(crate) serial: SerialTimes,
@@ -70,7 +68,8 @@ impl EarlierPasses {
 
     /// Turns the counts of the last pass into those of all passes.
     pub(crate) fn complete_counts(&self, counts: &mut MergeCounts) {
-        counts.rows_read -= self.rows;
+        // Rows of intermediate SSTables are not rows of inputs.
+        counts.rows_read -= self.intermediates.values().map(|i| i.rows).sum::<u64>();
         counts.add(&self.counts);
         if self.passes > 1 {
             counts.partitions_by_inputs.clear();

@@ -80,24 +80,21 @@ impl MergeJob {
             spare: Vec::new(),
         };
         let cursor = Cursor::new(source, Arc::clone(&layout), self.partitioner, path);
-        let mut running = RunningMerge {
-            cancelled: Arc::clone(&cancelled),
-            thread: None,
-        };
+        let is_cancelled = Arc::clone(&cancelled);
         let run = move || {
             let last = sender.clone();
-            let ended = self.send_rows(sender, layout, &cancelled);
+            let ended = self.send_rows(sender, layout, &is_cancelled);
             // An empty block marks the end. Sending fails only if the consumer has been dropped.
             let _ = last.send(ended.map(|()| Vec::new()));
         };
         let started = std::thread::Builder::new()
             .name("merged-rows".to_owned())
             .spawn(run);
-        running.thread = Some(started.map_err(Error::thread("the merge"))?);
+        let thread = Some(started.map_err(Error::thread("the merge"))?);
         Ok(MergedRows {
             cursor,
             header,
-            _merge: running,
+            _merge: RunningMerge { cancelled, thread },
         })
     }
 

@@ -82,7 +82,6 @@ impl MergeJob {
                 self.inputs.insert(place, intermediate);
             }
         }
-        earlier.rows = earlier.intermediates.values().map(|i| i.rows).sum();
         self.divide_memory();
         Ok(earlier)
     }

@@ -10,12 +10,12 @@ use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use compactor_sstable::Component;
 use compactor_sstable::descriptor::Descriptor;
-use compactor_sstable::{Component, transaction_log};
 
 use crate::error::{Error, Result};
 use crate::input::existing::{if_exists, list};
-use crate::publish::publication::is_harmless_log;
+use crate::publish::publication::is_unfinished_log;
 use crate::publish::staging::is_staging;
 
 /// Identity of a file, which distinguishes it from another file of the same name.
@@ -169,15 +169,13 @@ impl InputsAtOpen {
         for (directory, before) in &self.directories {
             for entry in list(directory)? {
                 let entry = entry?;
-                let name = entry.file_name();
-                if transaction_log::is_file_name(&name.to_string_lossy())
-                    && !is_harmless_log(&entry.path())?
-                {
+                if is_unfinished_log(&entry)? {
                     return Err(replaced(format!(
                         "{}: a transaction is in progress in the inputs' directory",
                         entry.path().display()
                     )));
                 }
+                let name = entry.file_name();
                 let is_new = before.as_ref().is_some_and(|names| !names.contains(&name));
                 if is_new && is_data(&entry.path()) {
                     return Err(replaced(format!(
@@ -221,6 +219,8 @@ fn data_names(directory: &Path) -> Result<BTreeSet<OsString>> {
 
 #[cfg(test)]
 mod tests {
+    use compactor_sstable::transaction_log;
+
     use super::*;
 
     fn directory() -> (tempfile::TempDir, Vec<PathBuf>) {

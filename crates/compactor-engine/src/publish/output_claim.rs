@@ -101,7 +101,7 @@ impl OutputClaim {
             None => (directory.to_owned(), run.path().to_owned()),
             Some(replacement) => (replacement.new_directory(), replacement.work().to_owned()),
         };
-        let owners = like.filter(|_| is_root()).and_then(Owners::of);
+        let owners = like.filter(|_| is_root()).and_then(owners_like);
         let claim = OutputClaim {
             target,
             work,
@@ -109,12 +109,12 @@ impl OutputClaim {
             replacement,
             made,
             is_kept: AtomicBool::new(false),
-            ownership: owners.as_ref().map(|owners| owners.of_files),
+            ownership: owners.map(|(of_files, _)| of_files),
             note: Mutex::new(None),
         };
-        if let Some(owners) = owners {
+        if let Some((_, of_directories)) = owners {
             for made in &claim.made {
-                claim.give(made, owners.of_directories);
+                claim.give(made, of_directories);
             }
         }
         Ok(Arc::new(claim))
@@ -243,21 +243,12 @@ impl Drop for OutputClaim {
     }
 }
 
-/// Owners of created files and directories.
-struct Owners {
-    of_files: Ownership,
-    of_directories: Ownership,
-}
-
-impl Owners {
-    fn of(data: &Path) -> Option<Owners> {
-        let data = data.canonicalize().ok()?;
-        let directory = fs::metadata(data.parent()?).ok()?;
-        Some(Owners {
-            of_files: Ownership::of(&fs::metadata(&data).ok()?),
-            of_directories: Ownership::of(&directory).writable(),
-        })
-    }
+/// Returns the owners of created files and directories, as those of this file and its directory.
+fn owners_like(data: &Path) -> Option<(Ownership, Ownership)> {
+    let data = data.canonicalize().ok()?;
+    let directory = fs::metadata(data.parent()?).ok()?;
+    let of_files = Ownership::of(&fs::metadata(&data).ok()?);
+    Some((of_files, Ownership::of(&directory).writable()))
 }
 
 fn claim(

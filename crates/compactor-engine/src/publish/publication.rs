@@ -12,7 +12,7 @@ use std::fs::{self, File, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use compactor_io::{remove_if_exists, sync_directory};
+use compactor_io::{DirectoryEntry, remove_if_exists, sync_directory};
 use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::transaction_log::{self, Record, TransactionLog};
 use compactor_sstable::{Component, Version};
@@ -161,6 +161,12 @@ pub fn is_harmless_log(path: &Path) -> Result<bool> {
     Ok(log.is_ok_and(|log| log.is_committed() && log.leftovers().next().is_none()))
 }
 
+/// Whether this is a transaction log that is not harmless.
+pub(crate) fn is_unfinished_log(entry: &DirectoryEntry) -> Result<bool> {
+    let name = entry.file_name();
+    Ok(transaction_log::is_file_name(&name.to_string_lossy()) && !is_harmless_log(&entry.path())?)
+}
+
 /// Refuses a directory with a log that requires files to be deleted: the cleanup might delete files that are
 /// put there now.
 ///
@@ -169,10 +175,7 @@ pub fn is_harmless_log(path: &Path) -> Result<bool> {
 pub fn refuse_unfinished(target: &Path) -> Result<()> {
     for entry in list(target)? {
         let entry = entry?;
-        let name = entry.file_name();
-        if transaction_log::is_file_name(&name.to_string_lossy())
-            && !is_harmless_log(&entry.path())?
-        {
+        if is_unfinished_log(&entry)? {
             return Err(Error::Refused(format!(
                 "{}: a transaction is in progress here, or was interrupted, and a node that starts here may \
                  delete what is written now. Choose another directory, or start and stop the node so that \
