@@ -18,6 +18,7 @@ use compactor_sstable::statistics::{HyperLogLogPlus, MetadataCollector, TimeRun}
 
 use crate::error::Result;
 use crate::job::range_summary::RangeSummary;
+use crate::read::batch::Batch;
 use crate::read::data_trace::DataTrace;
 use crate::read::trace_batch::{TraceBatch, TraceEvent};
 use crate::write::partition_sink::{IndexedPartition, PartitionSink};
@@ -53,24 +54,16 @@ pub(crate) trait PieceSink: Debug + Send + Sync {
 #[derive(Debug)]
 pub(crate) struct RangeBlock {
     pub(crate) bytes: Vec<u8>,
-    /// Entries of the partitions that end in it.
-    pub(crate) index: IndexBatch,
+    /// Entries of the partitions that end in it, each after the blocks of its partition's rows.
+    pub(crate) index: Batch<IndexPart>,
     /// Local deletion times in it, in order.
     pub(crate) times: Vec<TimeRun>,
-}
-
-/// Index entries, each after the blocks of its partition's rows. Keys, promoted indexes and separators are
-/// stored consecutively in `bytes`.
-#[derive(Debug, Default)]
-pub(crate) struct IndexBatch {
-    pub(crate) bytes: Vec<u8>,
-    pub(crate) parts: Vec<IndexPart>,
 }
 
 /// Part of the index.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum IndexPart {
-    /// Entry of a partition.
+    /// Entry of a partition. Its bytes are the promoted index and the key.
     Partition {
         hash: KeyHash,
         /// Hash of the key for the cardinality sketch.
@@ -79,43 +72,19 @@ pub(crate) enum IndexPart {
         position: u64,
         len: u64,
         deletion: DeletionTime,
-        key_len: usize,
         /// Length of its promoted index.
         promoted_len: usize,
         /// Number of blocks of its rows, if they are in a trie.
         blocks: u32,
     },
-    /// Block of a partition's rows.
-    Block {
-        separator_len: usize,
-        offset: u64,
-        open: DeletionTime,
-    },
+    /// Block of a partition's rows. Its bytes are the separator.
+    Block { offset: u64, open: DeletionTime },
 }
 
-impl IndexBatch {
-    fn len(&self) -> usize {
-        self.bytes.len() + self.parts.len() * size_of::<IndexPart>()
-    }
-
-    /// Takes the batch, and leaves an empty one of the same capacity.
-    fn take(&mut self) -> IndexBatch {
-        let next = IndexBatch {
-            bytes: Vec::with_capacity(self.bytes.len()),
-            parts: Vec::with_capacity(self.parts.len()),
-        };
-        std::mem::replace(self, next)
-    }
-
-    fn add_block(&mut self, block: SeparatedBlock<'_>) -> Result<(), FormatError> {
-        self.bytes.extend_from_slice(block.separator);
-        self.parts.push(IndexPart::Block {
-            separator_len: block.separator.len(),
-            offset: block.offset,
-            open: block.open,
-        });
-        Ok(())
-    }
+fn add_block(index: &mut Batch<IndexPart>, block: SeparatedBlock<'_>) -> Result<(), FormatError> {
+    let SeparatedBlock { offset, open, .. } = block;
+    index.add([block.separator], IndexPart::Block { offset, open });
+    Ok(())
 }
 
 /// Output of a range: blocks with the index entries of the partitions that end in them.
@@ -126,7 +95,7 @@ pub(crate) struct RangeOutput {
     block_len: usize,
     rows: RowIndexBuilder,
     /// Index entries and times to be passed on with the next block.
-    index: IndexBatch,
+    index: Batch<IndexPart>,
     times: Vec<TimeRun>,
 }
 
@@ -146,7 +115,7 @@ impl RangeOutput {
             range,
             block_len,
             rows: RowIndexBuilder::new(settings)?,
-            index: IndexBatch::default(),
+            index: Batch::default(),
             times: Vec::new(),
         })
     }
@@ -164,7 +133,7 @@ impl PartitionSink for RangeOutput {
     fn put_block(&mut self, block: Vec<u8>) {
         let index = self.index.take();
         let times = std::mem::take(&mut self.times);
-        if block.is_empty() && index.parts.is_empty() && times.is_empty() {
+        if block.is_empty() && index.is_empty() && times.is_empty() {
             return;
         }
         let len = block.capacity() + index.len() + size_of_val(&times[..]);
@@ -190,7 +159,7 @@ impl PartitionSink for RangeOutput {
         body: &[u8],
         open_marker: &DeletionTime,
     ) -> Result<u64> {
-        let emit = |block: SeparatedBlock<'_>| self.index.add_block(block);
+        let emit = |block: SeparatedBlock<'_>| add_block(&mut self.index, block);
         self.rows
             .add_unfiltered(start, end, kind, body, open_marker, emit)
     }
@@ -204,20 +173,18 @@ impl PartitionSink for RangeOutput {
             deletion,
             ..
         } = *partition;
-        let emit = |block: SeparatedBlock<'_>| self.index.add_block(block);
+        let emit = |block: SeparatedBlock<'_>| add_block(&mut self.index, block);
         let (promoted, blocks) = self.rows.finish(partition, emit)?;
-        self.index.bytes.extend_from_slice(promoted);
-        self.index.bytes.extend_from_slice(key);
-        self.index.parts.push(IndexPart::Partition {
+        let part = IndexPart::Partition {
             hash,
             cardinality_hash: HyperLogLogPlus::hash(key),
             position,
             len,
             deletion,
-            key_len: key.len(),
             promoted_len: promoted.len(),
             blocks,
-        });
+        };
+        self.index.add([promoted, key], part);
         Ok(!promoted.is_empty() || blocks >= 2)
     }
 }
@@ -242,7 +209,7 @@ impl RangeTrace {
     }
 
     fn add(&mut self, bytes: &[u8], event: TraceEvent) {
-        self.batch.add(bytes, event);
+        self.batch.add([bytes], event);
         if self.batch.len() >= TRACE_BATCH_LEN {
             self.end();
         }

@@ -105,13 +105,12 @@ impl Splicer {
         let end = self.range.len;
         // Number of bytes of the block that have been appended.
         let mut appended = 0;
-        let mut bytes = &block.index.bytes[..];
-        for part in &block.index.parts {
+        for (bytes, part) in block.index.events() {
             if !self.range.is_next_decided {
                 self.decide(start_replay, &block.bytes, start, &mut appended)?;
             }
             let base = self.base;
-            let next = splice_part(self.parts()?, part, &mut bytes, base)?;
+            let next = splice_part(self.parts()?, part, bytes, base)?;
             if let Some(next_start) = next {
                 self.range.next_start = next_start;
                 self.range.is_next_decided = self.limit.is_none();
@@ -233,28 +232,18 @@ impl Splicer {
     }
 }
 
-/// Adds a part of the index, whose bytes are the next in `bytes`. Returns the position of the next partition
-/// in the range if this part ends one.
+/// Adds a part of the index, with its bytes. Returns the position of the next partition in the range if this part
+/// ends one.
 fn splice_part(
     output: &mut OutputParts,
     part: &IndexPart,
-    bytes: &mut &[u8],
+    bytes: &[u8],
     base: u64,
 ) -> Result<Option<u64>> {
-    let mut next = |len: usize| {
-        let (taken, rest) = bytes.split_at(len.min(bytes.len()));
-        *bytes = rest;
-        taken
-    };
     match *part {
-        IndexPart::Block {
-            separator_len,
-            offset,
-            open,
-        } => {
-            let separator = next(separator_len);
+        IndexPart::Block { offset, open } => {
             output.index.add_block(SeparatedBlock {
-                separator,
+                separator: bytes,
                 offset,
                 open,
             })?;
@@ -266,12 +255,10 @@ fn splice_part(
             position,
             len,
             deletion,
-            key_len,
             promoted_len,
             blocks,
         } => {
-            let promoted = next(promoted_len);
-            let key = next(key_len);
+            let (promoted, key) = bytes.split_at(promoted_len.min(bytes.len()));
             let at = base.wrapping_add(position);
             output.partitions += 1;
             output.collector.add_key_hash(cardinality_hash);

@@ -4,6 +4,7 @@
 //! for something else (`workers`). `window` presents blocks as contiguous bytes, and `cursor` parses them into rows
 //! without copying.
 
+pub(crate) mod batch;
 pub(crate) mod cursor;
 pub(crate) mod data_trace;
 pub(crate) mod decode;
@@ -22,6 +23,7 @@ pub(crate) mod trace_batch;
 pub(crate) mod window;
 pub(crate) mod workers;
 
+pub use batch::Batch;
 pub use compactor_sstable::data::row::RowRef;
 pub use cursor::Cursor;
 pub use data_trace::DataTrace;
