@@ -374,7 +374,10 @@ impl OpenedInputs {
             return Err(Error::InvalidInput("no SSTables to merge".to_owned()));
         }
         refuse_duplicates(&options.inputs)?;
-        let at_open = look_at_inputs(options)?;
+        let at_open = match &options.inputs_at_open {
+            Some(known) => Arc::clone(known),
+            None => InputsAtOpen::look(&options.inputs, options.may_purge()).map(Arc::new)?,
+        };
         let mut inputs =
             open_inputs(io, options).map_err(|error| at_open.reason_for_open(error))?;
         // The order in which Cassandra visits them to build the header.
@@ -394,13 +397,6 @@ impl OpenedInputs {
             at_open: self.at_open,
             ..job
         })
-    }
-}
-
-fn look_at_inputs(options: &MergeOptions) -> Result<Arc<InputsAtOpen>> {
-    match &options.inputs_at_open {
-        Some(known) => Ok(Arc::clone(known)),
-        None => InputsAtOpen::look(&options.inputs, options.may_purge()).map(Arc::new),
     }
 }
 

@@ -109,8 +109,8 @@ impl MergeJob {
         mut output: OutputSettings,
     ) -> Result<Arc<RangeMerge>> {
         output.share_among(plan.outputs());
-        if let Some(keys) = plan.keys_of_first_output() {
-            output.keys_per_sstable = keys;
+        if let Some(keys) = plan.output_keys.first() {
+            output.keys_per_sstable = *keys;
         }
         let write = output.write.clone();
         let current = Outputs::begin(self.io.clone(), staging, output)?;

@@ -33,7 +33,7 @@ pub(crate) struct RangePlan {
     /// Those of them at which another output begins.
     output_splits: Vec<Position>,
     /// Expected partitions of each output, if they differ.
-    output_keys: Vec<u64>,
+    pub(crate) output_keys: Vec<u64>,
     /// Reason why the merge cannot be split, if it cannot.
     pub(crate) unsplit_reason: Option<&'static str>,
     /// Lookup of split points in each input; empty if the merge is not split.
@@ -117,11 +117,6 @@ impl RangePlan {
     /// Number of outputs, if something is left for each.
     pub(crate) fn outputs(&self) -> usize {
         self.output_splits.len() + 1
-    }
-
-    /// Expected partitions of the first output, if outputs differ.
-    pub(crate) fn keys_of_first_output(&self) -> Option<u64> {
-        self.output_keys.first().copied()
     }
 
     /// The output that a range is the first of, if it is one but the first.

@@ -98,7 +98,8 @@ impl Staging {
     /// Sets the owner of complete components.
     fn set_owner(&self, descriptor: &Descriptor, components: &[Component]) -> Result<()> {
         for component in components {
-            (self.claim).set_owner(&self.directory.join(descriptor.file_name(*component)))?;
+            let path = self.directory.join(descriptor.file_name(*component));
+            self.claim.set_owner(&path)?;
         }
         Ok(())
     }
