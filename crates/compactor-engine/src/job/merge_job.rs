@@ -114,10 +114,7 @@ impl MergeJob {
             .iter()
             .flat_map(|(group, inputs)| inputs.iter().map(|i| (*group, i.data_path())))
             .collect();
-        let known = {
-            let inputs = paths.iter().map(|(_, path)| path.as_os_str()).collect();
-            options.overlapping_paths(&inputs)
-        };
+        let known = options.overlapping_paths(paths.iter().map(|(_, path)| path.clone()));
         let ids = OutputIds::after(next);
         let mut jobs = Vec::with_capacity(groups.len());
         for (group, inputs) in groups {
@@ -178,10 +175,9 @@ impl MergeJob {
                     .collect::<Result<_>>()?,
             ),
             Scope::RestOfSet => {
-                let paths: Vec<PathBuf> = inputs.iter().map(InputSstable::data_path).collect();
-                let paths = paths.iter().map(|path| path.as_os_str()).collect();
+                let paths = inputs.iter().map(InputSstable::data_path);
                 let (set, mode) = (&options.overlapping, options.read_mode);
-                OutsideSstables::Overlapping(set.without(&paths, &io, mode)?)
+                OutsideSstables::Overlapping(set.without(paths, &io, mode)?)
             }
         };
         let partitioner = one_partitioner(&inputs, &outside)?;

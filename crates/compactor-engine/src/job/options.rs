@@ -1,7 +1,5 @@
 //! Options of a merge.
 
-use std::collections::BTreeSet;
-use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -137,7 +135,7 @@ impl MergeOptions {
     }
 
     /// `Data.db` of the overlapping SSTables. `inputs` are those of the merge.
-    pub(crate) fn overlapping_paths(&self, inputs: &BTreeSet<&OsStr>) -> Vec<PathBuf> {
+    pub(crate) fn overlapping_paths(&self, inputs: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
         match &self.scope {
             Scope::RestOfSet => self.overlapping.paths_without(inputs),
             scope => scope.named().to_vec(),

@@ -6,7 +6,7 @@
 //! Source: `CompactionController.getPurgeEvaluator`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
@@ -60,13 +60,6 @@ pub struct OverlappingSstable {
     checking: Mutex<()>,
 }
 
-/// An SSTable that may be read for the tombstones it contains.
-#[derive(Debug)]
-pub(crate) struct TombstoneSource {
-    pub(crate) keys: KeyRange,
-    pub(crate) sstable: InputSstable,
-}
-
 /// SSTables of a table, shared by its merges: for each merge, those of others are the overlapping ones
 /// ([`Scope::RestOfSet`](crate::job::Scope::RestOfSet)). Each SSTable is opened and validated once, and each directory
 /// listed once.
@@ -97,10 +90,11 @@ impl OverlappingSet {
     }
 
     /// Returns the paths of all SSTables but these.
-    pub(crate) fn paths_without(&self, inputs: &BTreeSet<&OsStr>) -> Vec<PathBuf> {
+    pub(crate) fn paths_without(&self, inputs: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
+        let inputs: BTreeSet<OsString> = inputs.map(OsString::from).collect();
         let sstables = self.lock();
         let paths = sstables.by_path.keys();
-        let others = paths.filter(|path| !inputs.contains(path.as_os_str()));
+        let others = paths.filter(|path| !inputs.contains(*path));
         others.map(PathBuf::from).collect()
     }
 
@@ -110,15 +104,16 @@ impl OverlappingSet {
     /// As [`OverlappingSet::open`].
     pub(crate) fn without(
         &self,
-        inputs: &BTreeSet<&OsStr>,
+        inputs: impl Iterator<Item = PathBuf>,
         io: &Io,
         mode: ReadMode,
     ) -> Result<Vec<Arc<OverlappingSstable>>> {
+        let inputs: BTreeSet<OsString> = inputs.map(OsString::from).collect();
         let mut opened = Vec::new();
         let mut named = Vec::new();
         for (path, sstable) in &self.lock().by_path {
             match sstable {
-                _ if inputs.contains(path.as_os_str()) => {}
+                _ if inputs.contains(path) => {}
                 Some(sstable) => opened.push(Arc::clone(sstable)),
                 None => named.push(PathBuf::from(path)),
             }
@@ -281,17 +276,6 @@ impl OverlappingSstable {
                 .filter
                 .as_ref()
                 .is_none_or(|f| f.may_contain(hash.h1, hash.h2))
-    }
-
-    /// Opens it to be read for its tombstones.
-    ///
-    /// # Errors
-    /// Those of [`InputSstable::open`].
-    pub(crate) fn tombstone_source(&self, io: &Io, mode: ReadMode) -> Result<TombstoneSource> {
-        Ok(TombstoneSource {
-            keys: self.keys.clone(),
-            sstable: InputSstable::open(io, &self.descriptor.path(Component::Data), mode)?,
-        })
     }
 }
 

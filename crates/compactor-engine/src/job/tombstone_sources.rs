@@ -9,10 +9,17 @@ use compactor_sstable::statistics::stats::StatsMetadata;
 
 use crate::error::Result;
 use crate::input::component_file::read_small;
+use crate::input::key_range::KeyRange;
 use crate::input::sstable::InputSstable;
 use crate::job::options::MergeOptions;
-use crate::job::overlapping::TombstoneSource;
 use crate::job::tombstone_option::TombstoneOption;
+
+/// An SSTable that may be read for the tombstones it contains.
+#[derive(Debug)]
+pub(crate) struct TombstoneSource {
+    pub(crate) keys: KeyRange,
+    pub(crate) sstable: InputSstable,
+}
 
 /// Returns the overlapping SSTables that may remove what they shadow, if the options permit it. Copies of
 /// inputs are excluded, including inputs of another job that runs at the same time.
@@ -23,9 +30,7 @@ pub(crate) fn tombstone_source_paths(
 ) -> Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
     if options.overlapping_tombstones != TombstoneOption::None {
-        let own: Vec<PathBuf> = inputs.iter().map(InputSstable::data_path).collect();
-        let own = own.iter().map(|path| path.as_os_str()).collect();
-        for path in options.overlapping_paths(&own) {
+        for path in options.overlapping_paths(inputs.iter().map(InputSstable::data_path)) {
             options.overlapping.open(io, &path, options.read_mode)?;
             let other = InputSstable::open(io, &path, options.read_mode)?;
             let mut inputs = inputs.iter();
@@ -45,7 +50,11 @@ pub(crate) fn open_tombstone_sources(
 ) -> Result<Vec<TombstoneSource>> {
     let open = |path: &PathBuf| {
         let known = options.overlapping.open(io, path, options.read_mode)?;
-        known.tombstone_source(io, options.read_mode)
+        let data_path = known.descriptor.path(Component::Data);
+        Ok(TombstoneSource {
+            keys: known.keys.clone(),
+            sstable: InputSstable::open(io, &data_path, options.read_mode)?,
+        })
     };
     paths.iter().map(open).collect()
 }
