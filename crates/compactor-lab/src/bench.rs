@@ -15,11 +15,11 @@ mod protocol;
 mod run;
 mod work;
 
+pub use crate::arm::IoPair;
 pub use options::{ArmKind, BenchOptions};
 pub use outcome::{ArmOutcome, BenchOutcome, BenchRun, OutputFacts};
 pub use protocol::{
-    CodecTimes, Compression, Done, Introduction, IoPair, Reply, Request, Work, read_line,
-    write_line,
+    CodecTimes, Compression, Done, Introduction, Reply, Request, Work, read_line, write_line,
 };
 pub use run::run;
 pub use work::serve;

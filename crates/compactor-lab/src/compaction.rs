@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use compactor::{Error, InputCheck, MergeReport, MergeRequest, RateLimiter, Result};
-use compactor_io::{IoOptions, ReadMode, WriteMode};
+use compactor_io::IoOptions;
 
+use crate::arm::IoPair;
 use crate::options::Setup;
 use crate::table::Table;
 use crate::watcher::Following;
@@ -15,8 +16,7 @@ use crate::watcher::Following;
 pub(crate) struct Compactions<'a> {
     /// Threads, memory, rate and backend.
     pub(crate) setup: &'a Setup,
-    pub(crate) read: ReadMode,
-    pub(crate) write: WriteMode,
+    pub(crate) modes: IoPair,
     pub(crate) table: &'a Table,
     /// Directory for their outputs, each in a directory of its own.
     pub(crate) directory: &'a Path,
@@ -60,8 +60,8 @@ impl Compactions<'_> {
     fn once(&self, output: &Path) -> Result<MergeReport> {
         let setup = self.setup;
         let mut request = MergeRequest::new(self.table.data_paths.clone(), output);
-        request.read_mode = self.read;
-        request.write_mode = self.write;
+        request.read_mode = self.modes.read;
+        request.write_mode = self.modes.write;
         request.threads = setup.compaction_threads;
         request.memory_bytes = setup.compaction_memory_bytes;
         let rate = setup.throughput_bytes_per_s;

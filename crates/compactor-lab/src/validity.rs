@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use compactor_io::{ReadMode, WriteMode};
 
-use crate::arm::Arm;
+use crate::arm::{Arm, IoPair};
 use crate::caveats::Warnings;
 use crate::outcome::{CompactionRecord, Latency, Pages, Run, Warning};
 use crate::report::units::mebibytes;
@@ -65,13 +65,11 @@ impl Warnings {
     }
 
     /// Judges the modes that were used: `None` if unknown.
-    pub(crate) fn modes(
-        &mut self,
-        requested: (ReadMode, WriteMode),
-        used: [&str; 2],
-        notes: &[String],
-    ) {
-        let requested = [("read", requested.0.name()), ("wrote", requested.1.name())];
+    pub(crate) fn modes(&mut self, requested: IoPair, used: [&str; 2], notes: &[String]) {
+        let requested = [
+            ("read", requested.read.name()),
+            ("wrote", requested.write.name()),
+        ];
         for ((did, requested), used) in requested.into_iter().zip(used) {
             self.when(used != requested, "fallback", || {
                 let why = match notes {
@@ -113,11 +111,11 @@ pub(crate) fn judge(run: &Run, circumstances: &Circumstances<'_>) -> Vec<Warning
     if let Some(error) = circumstances.failure {
         reasons.failed(error);
     }
-    if let (Arm::Compaction { read, write }, Some(compaction)) = (run.arm, &run.compaction) {
+    if let (Arm::Compaction(modes), Some(compaction)) = (run.arm, &run.compaction) {
         let wrote = compaction.write_mode.as_deref().unwrap_or("nothing");
         let used = [compaction.read_mode.as_str(), wrote];
-        reasons.modes((read, write), used, &compaction.fallbacks);
-        judge_pages(read, write, compaction, &mut reasons);
+        reasons.modes(modes, used, &compaction.fallbacks);
+        judge_pages(modes, compaction, &mut reasons);
         let least = circumstances.least_compaction.as_secs_f64();
         reasons.when(compaction.elapsed_s < least, "compaction_too_short", || {
             format!(
@@ -132,12 +130,8 @@ pub(crate) fn judge(run: &Run, circumstances: &Circumstances<'_>) -> Vec<Warning
     reasons.0
 }
 
-fn judge_pages(
-    read: ReadMode,
-    write: WriteMode,
-    compaction: &CompactionRecord,
-    reasons: &mut Warnings,
-) {
+fn judge_pages(modes: IoPair, compaction: &CompactionRecord, reasons: &mut Warnings) {
+    let IoPair { read, write } = modes;
     let most = match write {
         WriteMode::Direct => 0,
         WriteMode::DontNeed | WriteMode::DontCache => {

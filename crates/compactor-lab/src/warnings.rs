@@ -1,8 +1,7 @@
 //! Caveats that machine and options show before anything is measured.
 
-use compactor_io::{BackendKind, ReadMode, WriteMode};
+use compactor_io::BackendKind;
 
-use crate::arm::Arm;
 use crate::caveats::Warnings;
 use crate::options::InterferenceOptions;
 use crate::outcome::{DataRecord, Environment, Warning};
@@ -70,11 +69,7 @@ pub(crate) fn of_environment(
 ) -> Vec<Warning> {
     let is_limited = options.memory_limit_bytes.is_some();
     let mut found = Warnings(of_machine(environment, is_limited));
-    let dontcache = |arm: &Arm| {
-        matches!(arm, Arm::Compaction { read, write }
-            if *read == ReadMode::DontCache || *write == WriteMode::DontCache)
-    };
-    let two_backends = options.arms.iter().any(dontcache)
+    let two_backends = options.arms.iter().any(|arm| arm.is_dontcache())
         && options.backend != BackendKind::Threads
         && environment.io_uring == "yes";
     found.when(two_backends, "two_backends", || {

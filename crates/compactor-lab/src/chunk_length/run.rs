@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use compactor::{Error, ErrorKind, Result};
-use compactor_io::{Io, IoOptions, ReadMode, WriteMode};
+use compactor_io::{Io, IoOptions};
 
 use super::options::ChunkLengthOptions;
 use super::outcome::{BackgroundRecord, Reading, Reads, VariantRun};
 use super::written::Written;
-use crate::arm::Arm;
+use crate::arm::{Arm, IoPair};
 use crate::caveats::Warnings;
 use crate::cgroup::MemoryCgroup;
 use crate::compaction::Compactions;
@@ -86,8 +86,8 @@ impl Bench<'_> {
         let alone = reader.reads(&Background::default())?;
         let (compacting, compaction) = match self.options.compaction {
             Arm::Idle => (None, None),
-            Arm::Compaction { read, write } => {
-                let (reads, record) = self.during_compactions((read, write), &mut reader)?;
+            Arm::Compaction(modes) => {
+                let (reads, record) = self.during_compactions(modes, &mut reader)?;
                 (Some(reads), Some(record))
             }
         };
@@ -118,7 +118,7 @@ impl Bench<'_> {
     /// Reads during compactions.
     fn during_compactions(
         &self,
-        modes: (ReadMode, WriteMode),
+        modes: IoPair,
         reader: &mut Reader<'_>,
     ) -> Result<(Reads, BackgroundRecord)> {
         let (background, watcher) = (Background::default(), self.session.watcher);
@@ -147,11 +147,7 @@ impl Bench<'_> {
     }
 
     /// Compacts until the reads are over, or until a compaction fails. Their outputs are removed.
-    fn compact(
-        &self,
-        (read, write): (ReadMode, WriteMode),
-        background: &Background,
-    ) -> BackgroundRecord {
+    fn compact(&self, modes: IoPair, background: &Background) -> BackgroundRecord {
         let started = Instant::now();
         let mut record = BackgroundRecord::default();
         let is_over =
@@ -160,8 +156,7 @@ impl Bench<'_> {
         let result = OutputDirectory::create(output).and_then(|output| {
             let compactions = Compactions {
                 setup: self.options,
-                read,
-                write,
+                modes,
                 table: self.source,
                 directory: &output.path,
                 keeps_last: false,
@@ -266,14 +261,14 @@ fn judge(
         });
         reasons.wake_up(&format!("{name}: "), reading.wake_up_p99_ns);
     }
-    if let (Arm::Compaction { read, write }, Some(record)) = (asked, &run.compaction) {
+    if let (Arm::Compaction(modes), Some(record)) = (asked, &run.compaction) {
         match &record.failure {
             Some(failure) => reasons.failed(failure),
             None => {
                 // Modes are known of those that were completed.
-                let read_mode = record.read_mode.as_deref().unwrap_or(read.name());
-                let write_mode = record.write_mode.as_deref().unwrap_or(write.name());
-                reasons.modes((read, write), [read_mode, write_mode], &[]);
+                let read_mode = record.read_mode.as_deref().unwrap_or(modes.read.name());
+                let write_mode = record.write_mode.as_deref().unwrap_or(modes.write.name());
+                reasons.modes(modes, [read_mode, write_mode], &[]);
                 let mut compacting = run.compacting.iter().flat_map(Reads::readings);
                 let is_idle = compacting.any(|reading| reading.compacted_bytes == 0);
                 reasons.when(is_idle, "compaction_idle", || {

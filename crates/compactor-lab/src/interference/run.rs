@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use compactor::{Error, ErrorKind, MergeReport, Result};
 use compactor_io::{Io, IoOptions, ReadMode, WriteMode};
 
-use crate::arm::Arm;
+use crate::arm::{Arm, IoPair};
 use crate::cgroup::MemoryCgroup;
 use crate::clocks::thread_cpu_ns;
 use crate::compaction::Compactions;
@@ -160,7 +160,7 @@ impl Bench<'_> {
                 compaction_read_bytes: progress.compaction_read_bytes.load(Ordering::Relaxed),
                 compaction_bytes: match arm {
                     Arm::Idle => 0,
-                    Arm::Compaction { .. } => self.table.record.uncompressed_bytes,
+                    Arm::Compaction(_) => self.table.record.uncompressed_bytes,
                 },
             });
         };
@@ -230,21 +230,19 @@ impl Bench<'_> {
         progress: &Progress,
     ) -> Result<Result<Vec<MergeReport>>> {
         let watcher = self.session.watcher;
-        let Arm::Compaction {
-            mut read,
-            mut write,
-        } = arm
-        else {
+        let Arm::Compaction(mut modes) = arm else {
             return wait(idle, watcher).map(|()| Ok(Vec::new()));
         };
         let options = self.options;
         if options.may_fall_back && arm == Arm::DIRECT {
-            (read, write) = (ReadMode::Auto, WriteMode::Auto);
+            modes = IoPair {
+                read: ReadMode::Auto,
+                write: WriteMode::Auto,
+            };
         }
         let compactions = Compactions {
             setup: options,
-            read,
-            write,
+            modes,
             table: self.table,
             directory: output,
             keeps_last: true,

@@ -12,7 +12,6 @@ use compactor_lab::chunk_length::{ChunkLengthOptions, Compressor, compare};
 use compactor_lab::report;
 
 use super::common::{Common, HOT_SET, RATE, SPAN, begin, set};
-use super::interference::is_dontcache;
 use crate::duration::Seconds;
 use crate::flags::{ByteSize, refuse_uring_with_dontcache};
 use crate::numbers::within;
@@ -147,7 +146,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let common = &args.common;
     let (interrupted, directory) = begin(common.directory.as_deref())?;
     let options = args.options(&directory)?;
-    let is_dontcache = is_dontcache(&options.compaction);
+    let is_dontcache = options.compaction.is_dontcache();
     refuse_uring_with_dontcache(options.backend, &[("--compaction", is_dontcache)])?;
     let files = common.results.create()?;
     let watcher = common.results.progress(interrupted);

@@ -165,7 +165,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if args.arms.is_none() {
         options.arms = leave_out_what_fails(options.arms, &directory)?;
     }
-    let dontcache = options.arms.iter().any(is_dontcache);
+    let dontcache = options.arms.iter().any(|arm| arm.is_dontcache());
     refuse_uring_with_dontcache(options.backend, &[("--arms", dontcache)])?;
     let fio = args.ceilings.as_deref().map(read_fio).transpose()?;
     let files = common.results.create()?;
@@ -176,22 +176,13 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     files.write(&outcome, report, is_sound)
 }
 
-pub(super) fn is_dontcache(arm: &Arm) -> bool {
-    uses(arm, ReadMode::DontCache, WriteMode::DontCache)
-}
-
-/// Whether an arm reads or writes in a mode.
-fn uses(arm: &Arm, reads: ReadMode, writes: WriteMode) -> bool {
-    matches!(arm, Arm::Compaction { read, write } if *read == reads || *write == writes)
-}
-
 /// The default arms that can work in a directory.
 fn leave_out_what_fails(arms: Vec<Arm>, directory: &Path) -> Result<Vec<Arm>, Error> {
     let found = probe(directory)?;
     let (direct, dontcache) = (found.direct.works(), found.dontcache.works());
     let (work, fail): (Vec<Arm>, Vec<Arm>) = arms.into_iter().partition(|arm| {
-        (direct || !uses(arm, ReadMode::Direct, WriteMode::Direct))
-            && (dontcache || !is_dontcache(arm))
+        (direct || !arm.uses(ReadMode::Direct, WriteMode::Direct))
+            && (dontcache || !arm.is_dontcache())
     });
     for arm in fail {
         say(format_args!(
