@@ -46,8 +46,8 @@ struct Piece {
 /// # Errors
 /// Damage, a failed read, or cancellation.
 pub(super) fn codec(request: &Request, observer: &mut dyn Observer) -> Result<CodecTimes> {
-    let (mut pieces, decompressors) = read_sample(request, observer)?;
-    let sample_bytes = decompress_first(&mut pieces, &decompressors)?;
+    let (pieces, decompressors) = read_sample(request, observer)?;
+    let sample_bytes = pieces.iter().map(|piece| piece.raw.len() as u64).sum();
     let params = request.compression.as_ref().map(CompressionParams::from);
     // Wall-clock and processor seconds of each.
     let (mut decompress, mut compress): (Vec<[f64; 2]>, Vec<[f64; 2]>) = Default::default();
@@ -84,7 +84,7 @@ pub(super) fn codec(request: &Request, observer: &mut dyn Observer) -> Result<Co
     })
 }
 
-/// Reads the stored bytes of the sample.
+/// Reads the sample, and decompresses it.
 fn read_sample(
     request: &Request,
     observer: &dyn Observer,
@@ -99,27 +99,17 @@ fn read_sample(
     let mut number = 0;
     for (index, input) in inputs.iter().enumerate() {
         let file = input.data.open(&io)?;
-        let Some(info) = input.compression_info() else {
-            decompressors.push(None);
-            let len = input.data.len();
-            for start in (0..len).step_by(PIECE_BYTES as usize) {
-                number += 1;
-                if is_sampled(number, request.sample_bytes, total) {
-                    let piece = PIECE_BYTES.min(len - start) as usize;
-                    pieces.push(Piece {
-                        stored: Vec::new(),
-                        chunks: Vec::new(),
-                        raw: file.read_at(start, piece)?.to_vec(),
-                        input: index,
-                    });
-                }
+        let info = input.compression_info();
+        let mut decompressor = info.map(ChunkDecompressor::for_file).transpose()?;
+        // Chunks, or bytes of an input that is not compressed.
+        let (count, per_piece) = match info {
+            None => (input.data.len(), PIECE_BYTES),
+            Some(info) => {
+                let chunk_len = u64::from(info.params.chunk_len);
+                (info.chunk_count() as u64, (PIECE_BYTES / chunk_len).max(1))
             }
-            continue;
         };
-        decompressors.push(Some(ChunkDecompressor::for_file(info)?));
-        let per_piece = (PIECE_BYTES / u64::from(info.params.chunk_len)).max(1) as usize;
-        let all: Vec<usize> = (0..info.chunk_count()).collect();
-        for run in all.chunks(per_piece) {
+        for start in (0..count).step_by(per_piece as usize) {
             number += 1;
             if !is_sampled(number, request.sample_bytes, total) {
                 continue;
@@ -127,19 +117,34 @@ fn read_sample(
             if observer.is_cancelled() {
                 return Err(Error::Cancelled);
             }
-            let chunks: Vec<StoredChunk> = run.iter().filter_map(|&at| info.chunk(at)).collect();
-            let (Some(first), Some(last)) = (chunks.first(), chunks.last()) else {
-                continue;
-            };
-            let len = last.offset + last.stored_len - first.offset;
-            let stored = file.read_at(first.offset, len as usize)?.to_vec();
-            pieces.push(Piece {
-                stored,
-                chunks,
+            let end = count.min(start + per_piece);
+            let mut piece = Piece {
+                stored: Vec::new(),
+                chunks: Vec::new(),
                 raw: Vec::new(),
                 input: index,
-            });
+            };
+            if let (Some(info), Some(decompressor)) = (info, &mut decompressor) {
+                let chunks = (start..end).filter_map(|at| info.chunk(at as usize));
+                piece.chunks = chunks.collect();
+                let (Some(first), Some(last)) = (piece.chunks.first(), piece.chunks.last()) else {
+                    continue;
+                };
+                let len = last.offset + last.stored_len - first.offset;
+                piece.stored = file.read_at(first.offset, len as usize)?.to_vec();
+                let mut raw = Vec::new();
+                each_chunk(&piece, |chunk, stored| {
+                    let start = raw.len();
+                    raw.resize(start + chunk.raw_len as usize, 0);
+                    decompressor.decompress(stored, chunk.offset, &mut raw[start..])
+                })?;
+                piece.raw = raw;
+            } else {
+                piece.raw = file.read_at(start, (end - start) as usize)?.to_vec();
+            }
+            pieces.push(piece);
         }
+        decompressors.push(decompressor);
     }
     match pieces.is_empty() {
         true => Err(Error::invalid("the inputs have no data to try a codec on")),
@@ -155,27 +160,6 @@ fn is_sampled(number: u64, sample_bytes: u64, total_bytes: u64) -> bool {
     let taken =
         |pieces: u64| u128::from(pieces) * u128::from(sample_bytes) / u128::from(total_bytes);
     taken(number) > taken(number - 1)
-}
-
-/// Fills in what the pieces are decompressed, and returns how much that is.
-fn decompress_first(
-    pieces: &mut [Piece],
-    decompressors: &[Option<ChunkDecompressor>],
-) -> Result<u64> {
-    let mut decompressors = decompressors.to_vec();
-    for piece in pieces.iter_mut() {
-        let Some(Some(decompressor)) = decompressors.get_mut(piece.input) else {
-            continue;
-        };
-        let mut raw = Vec::new();
-        each_chunk(piece, |chunk, stored| {
-            let start = raw.len();
-            raw.resize(start + chunk.raw_len as usize, 0);
-            decompressor.decompress(stored, chunk.offset, &mut raw[start..])
-        })?;
-        piece.raw = raw;
-    }
-    Ok(pieces.iter().map(|piece| piece.raw.len() as u64).sum())
 }
 
 fn each_chunk(
