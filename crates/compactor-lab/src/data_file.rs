@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use compactor::Result;
 use compactor_engine::input::InputSstable;
 use compactor_sstable::compression::chunk::ChunkDecompressor;
-use compactor_sstable::compression::info::CompressionInfo;
+use compactor_sstable::compression::info::{CompressionInfo, StoredChunk};
 use compactor_sstable::{Component, Error as FormatError};
 
 /// Bytes read at a time of a file without compression (`RandomAccessReader.DEFAULT_BUFFER_SIZE`).
@@ -21,18 +21,11 @@ const PLAIN_LEN: u64 = 4096;
 pub(crate) struct DataFile {
     file: File,
     path: PathBuf,
-    storage: Storage,
-}
-
-#[derive(Debug)]
-enum Storage {
-    Chunks {
-        info: CompressionInfo,
-        decompressor: ChunkDecompressor,
-    },
-    Plain {
-        len: u64,
-    },
+    /// Uncompressed length.
+    pub(crate) data_len: u64,
+    /// Uncompressed bytes that are read at a time.
+    unit: u64,
+    compression: Option<(CompressionInfo, ChunkDecompressor)>,
 }
 
 /// Buffers of a thread that reads a [`DataFile`].
@@ -55,18 +48,18 @@ impl DataFile {
     /// A failed open, or something else than a regular file.
     pub(crate) fn open(sstable: &InputSstable) -> Result<DataFile> {
         let path = sstable.data_path();
+        let compression = match sstable.compression_info() {
+            Some(info) => Some((info.clone(), ChunkDecompressor::for_file(info)?)),
+            None => None,
+        };
         Ok(DataFile {
             file: compactor_io::open_regular(&path)?,
             path,
-            storage: match sstable.compression_info() {
-                Some(info) => Storage::Chunks {
-                    decompressor: ChunkDecompressor::for_file(info)?,
-                    info: info.clone(),
-                },
-                None => Storage::Plain {
-                    len: sstable.data_len(),
-                },
-            },
+            data_len: sstable.data_len(),
+            unit: compression
+                .as_ref()
+                .map_or(PLAIN_LEN, |(info, _)| u64::from(info.params.chunk_len)),
+            compression,
         })
     }
 
@@ -75,44 +68,34 @@ impl DataFile {
         let _ = rustix::fs::fadvise(&self.file, 0, None, rustix::fs::Advice::Random);
     }
 
-    /// Uncompressed length.
-    pub(crate) fn data_len(&self) -> u64 {
-        match &self.storage {
-            Storage::Chunks { info, .. } => info.data_len,
-            Storage::Plain { len } => *len,
-        }
-    }
-
     /// Chunks; `None` without compression.
     pub(crate) fn chunk_count(&self) -> Option<u64> {
-        match &self.storage {
-            Storage::Chunks { info, .. } => Some(info.chunk_count() as u64),
-            Storage::Plain { .. } => None,
+        let (info, _) = self.compression.as_ref()?;
+        Some(info.chunk_count() as u64)
+    }
+
+    /// What is read at a time: a chunk, or as many bytes of a file without any. `None` after the last.
+    fn chunk(&self, index: u64) -> Option<StoredChunk> {
+        if let Some((info, _)) = &self.compression {
+            return info.chunk(index as usize);
         }
+        let offset = index * PLAIN_LEN;
+        let left = self.data_len.checked_sub(offset).filter(|left| *left > 0)?;
+        let len = left.min(PLAIN_LEN);
+        Some(StoredChunk {
+            offset,
+            stored_len: len,
+            raw_len: len as u32,
+        })
     }
 
     /// The part of the file that has to be read for a part of the uncompressed content.
     pub(crate) fn stored(&self, span: &Range<u64>) -> Range<u64> {
         let last = span.end.max(span.start + 1) - 1;
-        match &self.storage {
-            Storage::Plain { len } => {
-                let end = (last / PLAIN_LEN + 1) * PLAIN_LEN;
-                span.start / PLAIN_LEN * PLAIN_LEN..end.min(*len)
-            }
-            Storage::Chunks { info, .. } => {
-                let chunk = |position| info.chunk(info.chunk_index_of(position) as usize);
-                let start = chunk(span.start).map_or(0, |chunk| chunk.offset);
-                let end = chunk(last).map_or(start, |chunk| chunk.offset + chunk.stored_len);
-                start..end
-            }
-        }
-    }
-
-    fn unit(&self) -> u64 {
-        match &self.storage {
-            Storage::Chunks { info, .. } => u64::from(info.params.chunk_len),
-            Storage::Plain { .. } => PLAIN_LEN,
-        }
+        let chunk = |position| self.chunk(position / self.unit);
+        let start = chunk(span.start).map_or(0, |chunk| chunk.offset);
+        let end = chunk(last).map_or(start, |chunk| chunk.offset + chunk.stored_len);
+        start..end
     }
 
     /// Reads from `position` of the uncompressed content to the end of its chunk, and gives what
@@ -127,23 +110,22 @@ impl DataFile {
         buffer: &mut ReadBuffer,
         mut parse: impl FnMut(&[u8], u64) -> Result<Option<T>, FormatError>,
     ) -> Result<T> {
-        let unit = self.unit();
-        let mut chunk = position / unit;
-        let skip = (position % unit) as usize;
+        let mut chunk = position / self.unit;
+        let skip = (position % self.unit) as usize;
         buffer.bytes.clear();
         loop {
             if !self.append(chunk, buffer)? {
                 return Err(FormatError::corrupt(
                     "data.partition",
                     position,
-                    format!("a partition that ends within {} bytes", self.data_len()),
+                    format!("a partition that ends within {} bytes", self.data_len),
                     "the end of the file",
                 )
                 .with_file(&self.path, Component::Data)
                 .into());
             }
             let bytes = buffer.bytes.get(skip..).unwrap_or_default();
-            let left = self.data_len().saturating_sub(position);
+            let left = self.data_len.saturating_sub(position);
             let found = parse(bytes, left)
                 .map_err(|e| e.at_base(position).with_file(&self.path, Component::Data))?;
             if let Some(found) = found {
@@ -155,41 +137,31 @@ impl DataFile {
 
     /// Appends the content of a chunk; false after the last.
     fn append(&self, index: u64, buffer: &mut ReadBuffer) -> Result<bool> {
-        let failed = compactor::Error::file("read", &self.path);
+        let Some(chunk) = self.chunk(index) else {
+            return Ok(false);
+        };
+        buffer.touch(chunk.offset..chunk.offset + chunk.stored_len);
         let start = buffer.bytes.len();
-        match &self.storage {
-            Storage::Plain { len } => {
-                let offset = index * PLAIN_LEN;
-                if offset >= *len {
-                    return Ok(false);
-                }
-                let count = (len - offset).min(PLAIN_LEN) as usize;
-                buffer.touch(offset..offset + count as u64);
-                buffer.bytes.resize(start + count, 0);
-                buffer.decompressed_bytes += count as u64;
-                let target = &mut buffer.bytes[start..];
-                self.file.read_exact_at(target, offset).map_err(failed)?;
-            }
-            Storage::Chunks { info, decompressor } => {
-                let Some(chunk) = info.chunk(index as usize) else {
-                    return Ok(false);
-                };
-                buffer.touch(chunk.offset..chunk.offset + chunk.stored_len);
-                // As long as a chunk may be: `CompressionInfo::parse` validated the offsets against the file.
-                buffer.stored.resize(chunk.stored_len as usize, 0);
-                self.file
-                    .read_exact_at(&mut buffer.stored, chunk.offset)
-                    .map_err(failed)?;
-                buffer.bytes.resize(start + chunk.raw_len as usize, 0);
-                buffer.decompressed_bytes += u64::from(chunk.raw_len);
-                let decompressor = buffer
-                    .decompressor
-                    .get_or_insert_with(|| decompressor.clone());
-                decompressor
-                    .decompress(&buffer.stored, chunk.offset, &mut buffer.bytes[start..])
-                    .map_err(|e| e.with_file(&self.path, Component::Data))?;
-            }
-        }
+        buffer.bytes.resize(start + chunk.raw_len as usize, 0);
+        buffer.decompressed_bytes += u64::from(chunk.raw_len);
+        let content = &mut buffer.bytes[start..];
+        let read = |target: &mut [u8]| {
+            let read = self.file.read_exact_at(target, chunk.offset);
+            read.map_err(compactor::Error::file("read", &self.path))
+        };
+        let Some((_, decompressor)) = &self.compression else {
+            read(content)?;
+            return Ok(true);
+        };
+        // As long as a chunk may be: `CompressionInfo::parse` validated the offsets against the file.
+        buffer.stored.resize(chunk.stored_len as usize, 0);
+        read(&mut buffer.stored)?;
+        let decompressor = buffer
+            .decompressor
+            .get_or_insert_with(|| decompressor.clone());
+        decompressor
+            .decompress(&buffer.stored, chunk.offset, content)
+            .map_err(|e| e.with_file(&self.path, Component::Data))?;
         Ok(true)
     }
 }

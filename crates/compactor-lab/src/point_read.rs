@@ -139,16 +139,11 @@ impl PointReader {
                 .block_of(&found, target, &self.types, comparator)?,
             None => None,
         };
-        match block {
-            Some(offset) => {
-                let at = found.position + offset;
-                self.read_rows(at, Start::Row, target, buffer, spans)
-            }
-            None => {
-                let start = Start::Partition(Some(&row.key));
-                self.read_rows(found.position, start, target, buffer, spans)
-            }
-        }
+        let (at, start) = match block {
+            Some(offset) => (found.position + offset, Start::Row),
+            None => (found.position, Start::Partition(Some(&row.key))),
+        };
+        self.read_rows(at, start, target, buffer, spans)
     }
 
     /// Reads from `position` on for the first row that is the target, or for any without one.

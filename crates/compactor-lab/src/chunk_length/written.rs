@@ -172,7 +172,7 @@ mod tests {
     /// All of the uncompressed content.
     fn content(reader: &PointReader) -> Vec<u8> {
         let (data, mut buffer) = (&reader.data, ReadBuffer::default());
-        let len = data.data_len();
+        let len = data.data_len;
         data.read_from(0, &mut buffer, |bytes, _| {
             Ok((bytes.len() as u64 >= len).then(|| bytes.to_vec()))
         })
