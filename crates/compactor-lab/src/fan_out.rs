@@ -19,8 +19,9 @@ use std::time::Instant;
 
 use compactor::Result;
 
+use crate::caveats::Warnings;
 use crate::clocks::unix_ms;
-use crate::outcome::{Attempt, Experiment, Warning};
+use crate::outcome::{Attempt, Experiment};
 use crate::report::fan_out::sentence;
 use crate::scratch::OutputDirectory;
 use crate::session::Session;
@@ -28,7 +29,7 @@ use crate::table::require_room;
 use crate::watcher::Watcher;
 use flushes::Flushes;
 use predicted::predict;
-use run::Run;
+use run::{Run, verified};
 
 pub use options::{FanOutArm, FanOutOptions, Published, directory_in_memory};
 pub use outcome::{ArmRun, FanOutOutcome, Figures, FlushRecord, Formula, LevelFigures};
@@ -76,40 +77,37 @@ fn run_arm(
     watcher: &dyn Watcher,
 ) -> Result<ArmRun> {
     let (started, started_at_ms) = (Instant::now(), unix_ms());
-    let (name, strategy) = (arm.name(options), arm.strategy(options)?);
     let output = OutputDirectory::create(directory.join("compacted"))?;
     let run = Run {
-        name: &name,
-        strategy: &strategy,
+        name: arm.name(options),
+        strategy: arm.strategy(options)?,
         options,
         flushes,
     };
-    let ran = run.run(&output.path, watcher)?;
+    let (measured, report) = run.run(&output.path, watcher)?;
+    let (verified_sstables, damaged_sstables) = verified(&report)?;
     output.remove()?;
-    let predicted = predict(strategy, options, &flushes.record)?;
-    let mut attempt = Attempt {
-        started_at_ms,
-        elapsed_s: started.elapsed().as_secs_f64(),
-        ..Attempt::default()
-    };
-    if ran.damaged_sstables > 0 {
-        let text = format!(
-            "{} SSTables of the final table are damaged",
-            ran.damaged_sstables
-        );
-        attempt.invalid.push(Warning::new("damaged", text));
-    }
+    let predicted = predict(run.strategy, options, &flushes.record)?;
+    let mut found = Warnings::default();
+    found.when(damaged_sstables > 0, "damaged", || {
+        format!("{damaged_sstables} SSTables of the final table are damaged")
+    });
     Ok(ArmRun {
         arm,
-        name,
-        attempt,
-        measured: ran.figures,
+        name: run.name,
+        attempt: Attempt {
+            started_at_ms,
+            elapsed_s: started.elapsed().as_secs_f64(),
+            invalid: found.0,
+            ..Attempt::default()
+        },
+        measured,
         simulated: predicted.simulated,
         simulated_range_bytes: predicted.range_bytes,
         formula: predicted.formula,
-        all_components_bytes: ran.report.bytes_written,
-        purged: ran.report.purged,
-        verified_sstables: ran.verified_sstables,
-        damaged_sstables: ran.damaged_sstables,
+        all_components_bytes: report.bytes_written,
+        purged: report.purged,
+        verified_sstables,
+        damaged_sstables,
     })
 }

@@ -25,30 +25,25 @@ const ROWS: usize = 2000;
 /// Stream of random numbers of the seed, for these rows.
 const STREAM: u64 = 0x7265_6164;
 
-/// Figures that a run measured.
-#[derive(Debug)]
-pub(super) struct Ran {
-    pub(super) figures: Figures,
-    pub(super) report: CompactReport,
-    pub(super) verified_sstables: u64,
-    pub(super) damaged_sstables: u64,
-}
-
 /// A strategy, and the flushes that it compacts.
 #[derive(Debug)]
 pub(super) struct Run<'a> {
-    pub(super) name: &'a str,
-    pub(super) strategy: &'a CompactionParams,
+    pub(super) name: String,
+    pub(super) strategy: CompactionParams,
     pub(super) options: &'a FanOutOptions,
     pub(super) flushes: &'a Flushes,
 }
 
 impl Run<'_> {
-    /// Compacts in a directory.
+    /// Compacts in a directory. Returns the measured figures, and the report of all compactions.
     ///
     /// # Errors
     /// A failed merge, or cancellation.
-    pub(super) fn run(&self, directory: &Path, watcher: &dyn Watcher) -> Result<Ran> {
+    pub(super) fn run(
+        &self,
+        directory: &Path,
+        watcher: &dyn Watcher,
+    ) -> Result<(Figures, CompactReport)> {
         let io = Io::new(IoOptions::default())?;
         let mut replay = Replay::open(io.clone(), self.request(directory))?;
         let mut reads = Reads::default();
@@ -66,14 +61,7 @@ impl Run<'_> {
             figures.sstables_per_point_read,
             figures.sstables_per_range_read,
         ] = reads.per_row();
-        let report = replay.finish()?;
-        let (verified_sstables, damaged_sstables) = verified(&io, &report)?;
-        Ok(Ran {
-            figures,
-            report,
-            verified_sstables,
-            damaged_sstables,
-        })
+        Ok((figures, replay.finish()?))
     }
 
     fn request(&self, directory: &Path) -> CompactRequest {
@@ -108,7 +96,7 @@ impl Run<'_> {
         let per_flush = self.flushes.record.data_bytes_per_flush();
         let bytes = |flushes: u64| (flushes as f64 * per_flush) as u64;
         watcher.event(&Event::Progress {
-            work: self.name,
+            work: &self.name,
             done_bytes: bytes(number),
             total_bytes: bytes(self.flushes.record.flushes),
         });
@@ -144,7 +132,7 @@ impl Run<'_> {
             compacted_bytes: report.data_bytes_written as f64,
             merges: report.compactions as u64,
             level_changes: report.level_changes as u64,
-            levels: level_count(&level_bytes, self.strategy),
+            levels: level_count(&level_bytes, &self.strategy),
             sstables: sstables.len() as u64,
             dataset_bytes: level_bytes.values().sum::<u64>() as f64,
             ..Figures::default()
@@ -163,12 +151,16 @@ impl Run<'_> {
 }
 
 /// Verifies the final table. Returns the number of its SSTables, and of those that are damaged.
-fn verified(io: &Io, report: &CompactReport) -> Result<(u64, u64)> {
+///
+/// # Errors
+/// A failed read.
+pub(super) fn verified(report: &CompactReport) -> Result<(u64, u64)> {
+    let io = Io::new(IoOptions::default())?;
     let made = report.outputs.iter().map(|o| o.sstable.data_path.clone());
     let all: Vec<PathBuf> = made.chain(report.untouched.iter().cloned()).collect();
     let mut damaged = 0;
     for data_path in &all {
-        let found = verify(io, data_path, &VerifyOptions::default(), &mut NoObserver)?;
+        let found = verify(&io, data_path, &VerifyOptions::default(), &mut NoObserver)?;
         damaged += u64::from(found.is_damaged());
     }
     Ok((all.len() as u64, damaged))
