@@ -8,8 +8,7 @@ use compactor::Error;
 /// A directory that is removed when this is dropped.
 #[derive(Debug)]
 pub struct Scratch {
-    directory: PathBuf,
-    is_removed: bool,
+    directory: OutputDirectory,
     /// Held for as long as this process lives: while it is, the directory is in use.
     _lock: File,
 }
@@ -35,37 +34,28 @@ impl Scratch {
         File::create(path.join(mark)).map_err(Error::file("create a file in", path))?;
         Ok(Scratch {
             // From here on not by `TempDir`, which panics if the directory cannot be closed.
-            directory: directory.keep(),
-            is_removed: false,
+            directory: OutputDirectory {
+                path: directory.keep(),
+            },
             _lock: lock,
         })
     }
 
     /// The directory.
     pub fn path(&self) -> &Path {
-        &self.directory
+        &self.directory.path
     }
 
     /// Removes the directory.
     ///
     /// # Errors
     /// If it cannot be removed.
-    pub fn remove(mut self) -> Result<(), Error> {
-        self.is_removed = true;
-        compactor_io::remove_dir_all(&self.directory)
-            .map_err(Error::file("remove", &self.directory))
+    pub fn remove(self) -> Result<(), Error> {
+        self.directory.remove()
     }
 }
 
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        if !self.is_removed {
-            let _ = compactor_io::remove_dir_all(&self.directory);
-        }
-    }
-}
-
-/// The directory of a run's output, removed when this is dropped.
+/// A directory, such as that of a run's output, removed when this is dropped.
 #[derive(Debug)]
 pub(crate) struct OutputDirectory {
     pub(crate) path: PathBuf,
