@@ -98,19 +98,7 @@ impl Plan {
     }
 }
 
-/// Watches nothing, and never stops.
-#[derive(Clone, Copy, Debug)]
-pub struct NoWatcher;
-
-impl Watcher for NoWatcher {
-    fn is_cancelled(&self) -> bool {
-        false
-    }
-
-    fn event(&self, _event: &Event<'_>) {}
-}
-
-/// Stops once it is set.
+/// Stops once it is set, and watches nothing.
 impl Watcher for AtomicBool {
     fn is_cancelled(&self) -> bool {
         self.load(Ordering::Relaxed)

@@ -12,7 +12,7 @@ use compactor_lab::chunk_length::{ChunkLengthOptions, ChunkLengthOutcome, Compre
 use compactor_lab::options::Data;
 use compactor_lab::outcome::End;
 use compactor_lab::report::{Report, chunk_length};
-use compactor_lab::watcher::{Event, NoWatcher, Watcher};
+use compactor_lab::watcher::{Event, Watcher};
 use compactor_sstable::Version;
 use compactor_testkit::{Need, skip};
 
@@ -47,7 +47,7 @@ fn a_small_comparison_measures_all_that_it_promises() {
     let _alone = ONE_AT_A_TIME.lock();
     let directory = directory();
     let options = small(directory.path());
-    let outcome = compare(&options, &NoWatcher).unwrap();
+    let outcome = compare(&options, &AtomicBool::new(false)).unwrap();
     assert!(is_empty(directory.path()) && cgroups().is_empty());
     assert_eq!(outcome.header.end, End::Complete);
     let names: Vec<String> = (outcome.variants.iter())
@@ -131,7 +131,7 @@ fn tries_and_wide_partitions_are_compared_too() {
     options.compaction = Arm::Idle;
     options.warm_ups = 0;
     options.rate_per_s = Some(100.0);
-    let outcome = compare(&options, &NoWatcher).unwrap();
+    let outcome = compare(&options, &AtomicBool::new(false)).unwrap();
     assert_eq!(outcome.runs.len(), 2);
     for run in &outcome.runs {
         assert!(run.compacting.is_none() && run.compaction.is_none());
@@ -218,7 +218,7 @@ fn a_mode_that_cannot_be_makes_runs_invalid() {
     let mut options = small(directory.path());
     options.compaction = Arm::DIRECT;
     options.compressors = vec![Compressor::Lz4];
-    let outcome = compare(&options, &NoWatcher).unwrap();
+    let outcome = compare(&options, &AtomicBool::new(false)).unwrap();
     assert!(is_empty(directory.path()));
     for run in &outcome.runs {
         assert_eq!(
@@ -238,7 +238,7 @@ fn options_that_make_no_sense_are_refused_before_anything_is_made() {
     let refused = |change: &dyn Fn(&mut ChunkLengthOptions)| {
         let mut options = small(directory.path());
         change(&mut options);
-        let error = compare(&options, &NoWatcher).unwrap_err();
+        let error = compare(&options, &AtomicBool::new(false)).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
         assert!(is_empty(directory.path()));
         error.to_string()

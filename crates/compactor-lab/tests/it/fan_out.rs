@@ -7,7 +7,6 @@ use compactor::ErrorKind;
 use compactor_lab::fan_out::{ArmRun, FanOutOptions, FanOutOutcome, Figures, compare};
 use compactor_lab::outcome::End;
 use compactor_lab::report::{Report, fan_out};
-use compactor_lab::watcher::NoWatcher;
 use tempfile::TempDir;
 
 use crate::is_empty;
@@ -34,7 +33,7 @@ fn the_simulator_predicts_what_is_written() {
         .or_else(|_| TempDir::new())
         .unwrap();
     let options = small(directory.path());
-    let outcome = compare(&options, &NoWatcher).unwrap();
+    let outcome = compare(&options, &AtomicBool::new(false)).unwrap();
     assert!(is_empty(directory.path()));
     assert_eq!(
         (&outcome.header.end, outcome.runs.len()),
@@ -125,7 +124,7 @@ fn options_that_make_no_sense_are_refused_by_name() {
     let refused = |change: fn(&mut FanOutOptions)| {
         let mut options = small(directory.path());
         change(&mut options);
-        let error = compare(&options, &NoWatcher).unwrap_err();
+        let error = compare(&options, &AtomicBool::new(false)).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidInput);
         error.to_string()
     };

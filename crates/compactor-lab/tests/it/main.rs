@@ -19,7 +19,7 @@ use compactor_lab::options::{Data, InterferenceOptions};
 use compactor_lab::outcome::{End, Outcome, Phase};
 use compactor_lab::priority::Priority;
 use compactor_lab::report;
-use compactor_lab::watcher::{Event, NoWatcher, Watcher};
+use compactor_lab::watcher::{Event, Watcher};
 use compactor_sstable::Version;
 use compactor_testkit::{Need, skip, skip_part};
 
@@ -88,7 +88,7 @@ fn a_small_experiment_measures_all_that_it_promises() {
         arms.push("direct/direct");
     }
     let options = small(directory.path(), &arms);
-    let outcome = interference(&options, &NoWatcher).unwrap();
+    let outcome = interference(&options, &AtomicBool::new(false)).unwrap();
     assert!(is_empty(directory.path()) && cgroups().is_empty());
     assert_eq!(outcome.header.end, End::Complete);
     let point = &outcome.points[0];
@@ -180,7 +180,7 @@ fn tries_and_wide_partitions_are_read_too() {
             uncompressed_bytes: Some(8 << 20),
             sstables: 2,
         };
-        let outcome = interference(&options, &NoWatcher).unwrap();
+        let outcome = interference(&options, &AtomicBool::new(false)).unwrap();
         let run = &outcome.points[0].runs[0];
         assert!(run.before.operations > 0 && run.after.operations > 0);
         assert!(
@@ -210,7 +210,7 @@ fn an_arm_that_cannot_be_is_invalid_and_the_others_go_on() {
     }
     let mut options = small(directory.path(), &["direct/direct", "buffered/buffered"]);
     options.warm_ups = 0;
-    let outcome = interference(&options, &NoWatcher).unwrap();
+    let outcome = interference(&options, &AtomicBool::new(false)).unwrap();
     assert!(is_empty(directory.path()));
     let point = &outcome.points[0];
     let run_of = |name: &str| {
@@ -254,7 +254,7 @@ fn a_run_that_fell_back_is_in_no_figure() {
         options.warm_ups = 0;
         options.rate_per_s = 100.0;
         options.may_fall_back = true;
-        let mut outcome = interference(&options, &NoWatcher).unwrap();
+        let mut outcome = interference(&options, &AtomicBool::new(false)).unwrap();
         assert!(is_empty(directory));
         // A busy machine is late, and that is not what is asked here.
         for run in &mut outcome.points[0].runs {
@@ -405,7 +405,7 @@ fn options_that_make_no_sense_are_refused_before_anything_is_made() {
     let refused = |change: &dyn Fn(&mut InterferenceOptions)| {
         let mut options = small(directory.path(), &["idle"]);
         change(&mut options);
-        let error = interference(&options, &NoWatcher).unwrap_err();
+        let error = interference(&options, &AtomicBool::new(false)).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
         assert!(is_empty(directory.path()));
         error.to_string()
@@ -448,7 +448,7 @@ fn a_compaction_that_is_soon_done_is_done_again() {
     let mut least_s = 1;
     let outcome = loop {
         options.least_compaction = Duration::from_secs(least_s);
-        let outcome = interference(&options, &NoWatcher).unwrap();
+        let outcome = interference(&options, &AtomicBool::new(false)).unwrap();
         assert!(is_empty(directory.path()));
         if rounds_of(&outcome) > 1 || least_s > 30 {
             break outcome;
@@ -498,7 +498,7 @@ fn a_failure_leaves_nothing_either() {
     options.warm_ups = 0;
     options.memory_limit_bytes = Some(512 << 20);
     options.hot_sets_bytes = vec![64 << 10];
-    match interference(&options, &NoWatcher) {
+    match interference(&options, &AtomicBool::new(false)) {
         Ok(outcome) => {
             let runs = &outcome.points[0].runs;
             let of = |arm: &str| runs.iter().find(|run| run.arm.to_string() == arm).unwrap();
