@@ -240,12 +240,6 @@ fn options(args: &Args, directory: PathBuf) -> anyhow::Result<BenchOptions> {
     };
     let words = command().into_iter().skip(1);
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    let mut kinds = Vec::new();
-    for kind in args.arms.iter().map(|arm| arm.kind()) {
-        if !kinds.contains(&kind) {
-            kinds.push(kind);
-        }
-    }
     let mut generated = GenerateOptions::new(args.shape.shape(), PathBuf::new());
     generated.amount = Amount::Bytes(args.size.0 / u64::from(args.sstables));
     generated.sstables = args.sstables;
@@ -257,7 +251,7 @@ fn options(args: &Args, directory: PathBuf) -> anyhow::Result<BenchOptions> {
         directory,
         given,
         generated,
-        kinds,
+        kinds: args.arms.iter().map(|arm| arm.kind()).collect(),
         pairs: pairs(&args.read_io, &args.write_io)?,
         compactors: args.concurrent_compactors.clone(),
         external: args.cassandra.clone(),

@@ -7,10 +7,9 @@ use anyhow::Context;
 use compactor_lab::fio::{self, FioOptions, Profile};
 use compactor_lab::report as lab_report;
 
-use super::common::Results;
+use super::common::{Results, begin_anywhere};
 use super::report;
 use crate::flags::{ByteRate, ByteSize};
-use crate::interrupt;
 use crate::numbers::{throughput, within};
 
 /// Run the profiles of fio-profiles: models of foreground load and compaction on the device, without SSTables.
@@ -79,7 +78,7 @@ pub struct Args {
 
 /// Runs the command.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let interrupted = interrupt::flag_of_long_end().context("install signal handlers")?;
+    let interrupted = begin_anywhere()?;
     let interference = args.outcome.as_deref().map(report::read).transpose()?;
     let options = FioOptions {
         profiles: match args.profiles.is_empty() {
