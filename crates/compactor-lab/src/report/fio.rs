@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::Report;
 use super::document::{Block, Section, Table, cell};
-use super::interference::figures;
+use super::interference::figures::{self, IDLE, P50, P99, P999};
 use super::units::{mebibytes, significant};
 use crate::comparison::{ArmFigures, Comparison, Measured};
 use crate::experiment::Experiment;
@@ -15,9 +15,6 @@ use crate::report::arm_table::Column;
 
 /// Requests per second of the foreground load, or of a ceiling's only job; so are the latencies.
 const REQUESTS_PER_S: Figure = Figure::higher("requests_per_s", "requests/s", Unit::Count);
-const P50: Figure = Figure::lower("p50_ns", "p50", Unit::Milliseconds);
-const P99: Figure = Figure::lower("p99_ns", "p99", Unit::Milliseconds);
-const P999: Figure = Figure::lower("p999_ns", "p99.9", Unit::Milliseconds);
 const MAX: Figure = Figure::new("max_ns", "max", Unit::Milliseconds);
 /// Bytes per second of a ceiling's only job.
 const RATE: Figure = Figure::higher("bytes_per_s", "MiB/s", Unit::Mebibytes);
@@ -25,9 +22,6 @@ const RATE: Figure = Figure::higher("bytes_per_s", "MiB/s", Unit::Mebibytes);
 const READ: Figure = Figure::new("read_bytes_per_s", "read", Unit::Mebibytes);
 /// Bytes per second that the compaction's stream wrote.
 const WRITTEN: Figure = Figure::new("written_bytes_per_s", "written", Unit::Mebibytes);
-
-/// Short name of the profile without a compaction.
-const IDLE: &str = "idle";
 
 static EXPERIMENT: Experiment = Experiment {
     title: "fio",
@@ -164,7 +158,7 @@ fn by_arm(mixes: &Comparison, arms: &Comparison) -> Table {
         Profile::ALL.iter().filter_map(same),
         &[
             ("arm", &|(arm, _): &Pair<'_>| arm.arm.clone()),
-            ("p99", &|(arm, _)| text(arm, figures::P99)),
+            ("p99", &|(arm, _)| text(arm, P99)),
             ("fio p99", &|(_, profile)| text(profile, P99)),
             ("read", &|(arm, _)| text(arm, figures::DISK_READ_RATE)),
             ("fio read", &|(_, profile)| text(profile, READ)),
