@@ -251,12 +251,8 @@ fn run_all(bench: &mut Bench<'_>, variants: &[Written], runs: &mut Vec<VariantRu
 /// warm-up whose rate is not known yet measures nothing at it.
 fn planned(options: &ChunkLengthOptions, repeat: u32) -> Duration {
     let at_rate = options.rate_per_s.is_some() || repeat >= options.warm_ups;
-    let conditions = if options.compaction == Arm::Idle {
-        1
-    } else {
-        2
-    };
-    let measurements = conditions * if at_rate { 2 } else { 1 };
+    let compacts = options.compaction != Arm::Idle;
+    let measurements = (1 + u32::from(compacts)) * (1 + u32::from(at_rate));
     options.warm + (settle(options.measure) + options.measure) * measurements
 }
 

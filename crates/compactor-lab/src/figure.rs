@@ -54,29 +54,27 @@ pub enum Unit {
 }
 
 impl Unit {
+    /// Its name, and the text for a value without it.
+    fn name_and_text(self) -> (&'static str, fn(f64) -> String) {
+        match self {
+            Unit::Milliseconds => ("ms", milliseconds),
+            Unit::Microseconds => ("us", |ns| significant(ns / 1e3)),
+            Unit::Kibibytes => ("KiB", |bytes| significant(bytes / 1024.0)),
+            Unit::Mebibytes => ("MiB", mebibytes),
+            Unit::Megabytes => ("MB", |bytes| significant(bytes / 1e6)),
+            Unit::Count => ("as a number", |number| count(number.round() as u64)),
+            Unit::Number => ("as a number", significant),
+        }
+    }
+
     /// Its name.
     pub fn name(self) -> &'static str {
-        match self {
-            Unit::Milliseconds => "ms",
-            Unit::Microseconds => "us",
-            Unit::Kibibytes => "KiB",
-            Unit::Mebibytes => "MiB",
-            Unit::Megabytes => "MB",
-            Unit::Count | Unit::Number => "as a number",
-        }
+        self.name_and_text().0
     }
 
     /// The text for a value, without the unit.
     pub fn text(self, value: f64) -> String {
-        match self {
-            Unit::Milliseconds => milliseconds(value),
-            Unit::Microseconds => significant(value / 1e3),
-            Unit::Kibibytes => significant(value / 1024.0),
-            Unit::Mebibytes => mebibytes(value),
-            Unit::Megabytes => significant(value / 1e6),
-            Unit::Count => count(value.round() as u64),
-            Unit::Number => significant(value),
-        }
+        self.name_and_text().1(value)
     }
 }
 

@@ -33,12 +33,12 @@ const INTRODUCTION: Duration = Duration::from_secs(600);
 #[derive(Debug)]
 pub(super) struct External {
     pub(super) introduction: Introduction,
-    process: Process,
+    pub(super) process: Process,
 }
 
 /// A process that answers requests. It is ended, with its children, when this is dropped.
 #[derive(Debug)]
-struct Process {
+pub(super) struct Process {
     name: String,
     child: Child,
     requests: Option<ChildStdin>,
@@ -88,14 +88,6 @@ impl External {
             process,
         })
     }
-
-    /// Sends a request and waits for the answer.
-    ///
-    /// # Errors
-    /// Cancellation. A failure there is a [`Reply::Failed`].
-    pub(super) fn run(&mut self, request: &Request, watcher: &dyn Watcher) -> Result<Reply> {
-        self.process.ask(request, watcher)
-    }
 }
 
 impl Process {
@@ -134,8 +126,8 @@ impl Process {
     /// Sends a request and waits for the answer.
     ///
     /// # Errors
-    /// Cancellation.
-    fn ask(&mut self, request: &Request, watcher: &dyn Watcher) -> Result<Reply> {
+    /// Cancellation. A failure there is a [`Reply::Failed`].
+    pub(super) fn ask(&mut self, request: &Request, watcher: &dyn Watcher) -> Result<Reply> {
         if let Some(requests) = &mut self.requests
             && let Err(e) = write_line(requests, request)
         {
@@ -260,7 +252,9 @@ mod tests {
         let mut external = External::start(&format!("{HELLO}; {answer}"), &stop).unwrap();
         assert_eq!(external.introduction.name, "other");
         for _ in 0..2 {
-            let reply = external.run(&request(temp.path(), Work::Merge), &stop);
+            let reply = external
+                .process
+                .ask(&request(temp.path(), Work::Merge), &stop);
             assert_eq!(reply.unwrap(), Reply::Failed("not today".to_owned()));
         }
     }
@@ -287,7 +281,8 @@ mod tests {
         );
         let mut external = External::start(&format!("{HELLO}; read -r line"), &stop).unwrap();
         match external
-            .run(&request(temp.path(), Work::Merge), &stop)
+            .process
+            .ask(&request(temp.path(), Work::Merge), &stop)
             .unwrap()
         {
             Reply::Failed(reason) => assert!(reason.contains("ended"), "{reason}"),

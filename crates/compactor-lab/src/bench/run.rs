@@ -213,7 +213,7 @@ impl Bench<'_> {
             let _ = rustix::fs::syncfs(directory);
         }
         let reply = match (arm.kind, self.externals.get_mut(external)) {
-            (ArmKind::External, Some(external)) => external.run(&request, watcher)?,
+            (ArmKind::External, Some(external)) => external.process.ask(&request, watcher)?,
             _ => run_ours(self.program, &request, watcher)?,
         };
         let mut done = match reply {
@@ -303,11 +303,7 @@ fn reference(options: &BenchOptions, inputs: &Table, session: &Session<'_>) -> R
 /// where an external command copies its own, or a compaction merges outputs again.
 fn needed_bytes(options: &BenchOptions) -> u64 {
     let merges_again = options.kinds.contains(&ArmKind::Compact);
-    let outputs = if options.external.is_empty() && !merges_again {
-        1
-    } else {
-        2
-    };
+    let outputs = 1 + u64::from(merges_again || !options.external.is_empty());
     match options.given.is_empty() {
         true => options.generated_bytes().saturating_mul(1 + outputs),
         false => {
