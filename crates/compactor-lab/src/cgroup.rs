@@ -8,7 +8,7 @@
 //! others may have begun to use it.
 
 use std::fs;
-use std::io;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -151,34 +151,25 @@ impl MemoryCgroup {
         let path = self.directory.join(file);
         fs::write(&path, text).map_err(|e| format!("write {text} to {}: {e}", path.display()))
     }
-
-    /// Moves this process back and removes the group.
-    fn leave(&self) -> io::Result<()> {
-        if self.holds_this_process() {
-            let procs = self.origin.join("cgroup.procs");
-            fs::write(procs, std::process::id().to_string())?;
-        }
-        let mut tries = 0;
-        loop {
-            match fs::remove_dir(&self.directory) {
-                // Threads that are just ending count for a moment.
-                Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
-                    tries += 1;
-                    if tries == REMOVE_TRIES {
-                        return Err(error);
-                    }
-                    std::thread::sleep(Duration::from_millis(20));
-                }
-                result => return result,
-            }
-        }
-    }
 }
 
 impl Drop for MemoryCgroup {
+    /// Moves this process back and removes the group. The next run removes what could not be removed now.
     fn drop(&mut self) {
-        // The next run removes what could not be removed now.
-        let _ = self.leave();
+        let procs = self.origin.join("cgroup.procs");
+        let own = std::process::id().to_string();
+        if self.holds_this_process() && fs::write(procs, own).is_err() {
+            return;
+        }
+        for _ in 0..REMOVE_TRIES {
+            match fs::remove_dir(&self.directory) {
+                // Threads that are just ending count for a moment.
+                Err(error) if error.kind() == ErrorKind::ResourceBusy => {
+                    std::thread::sleep(Duration::from_millis(20));
+                }
+                _ => return,
+            }
+        }
     }
 }
 
