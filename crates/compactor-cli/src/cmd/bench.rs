@@ -3,7 +3,6 @@
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
 use compactor::generate::{Amount, GenerateOptions};
@@ -239,7 +238,6 @@ fn options(args: &Args, directory: PathBuf) -> anyhow::Result<BenchOptions> {
         }
     };
     let words = command().into_iter().skip(1);
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let mut generated = GenerateOptions::new(args.shape.shape(), PathBuf::new());
     generated.amount = Amount::Bytes(args.size.0 / u64::from(args.sstables));
     generated.sstables = args.sstables;
@@ -264,7 +262,6 @@ fn options(args: &Args, directory: PathBuf) -> anyhow::Result<BenchOptions> {
         memory_bytes: besides_program(args.memory),
         seed: args.seed,
         sample_bytes: args.codec_sample.0,
-        now_s: now.map_or(0, |now| i64::try_from(now.as_secs()).unwrap_or(0)),
     })
 }
 

@@ -35,7 +35,8 @@ pub struct BenchOptions {
     /// `Data.db` of SSTables that are there; empty for generated ones.
     #[serde(skip)]
     pub given: Vec<PathBuf>,
-    /// SSTables to generate, if none are given: shape, amount, number, version and compression.
+    /// SSTables to generate, if none are given: shape, amount, number, version and compression. TTL expiry is
+    /// evaluated at its time in any case.
     #[serde(skip)]
     pub generated: GenerateOptions,
     /// Our arms that run.
@@ -64,9 +65,6 @@ pub struct BenchOptions {
     /// The most uncompressed bytes that the codec is tried on; twice as much is held in memory.
     #[serde(skip)]
     pub sample_bytes: u64,
-    /// Time at which TTL expiry is evaluated, seconds since 1970.
-    #[serde(skip)]
-    pub now_s: i64,
 }
 
 /// Deletions older than this are purged: Cassandra's default of `gc_grace_seconds`.

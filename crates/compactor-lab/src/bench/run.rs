@@ -270,8 +270,8 @@ fn request(options: &BenchOptions, inputs: &Table, scratch: &Path, output: &Path
         threads: options.threads,
         compactors: 1,
         memory_bytes: options.memory_bytes,
-        now_s: options.now_s,
-        gc_before_s: options.now_s.saturating_sub(GC_GRACE_S),
+        now_s: options.generated.now_s,
+        gc_before_s: options.generated.now_s.saturating_sub(GC_GRACE_S),
         compression: None,
         sample_bytes: options.sample_bytes,
     }
@@ -330,7 +330,6 @@ fn inputs(options: &BenchOptions, directory: &Path, observer: &mut dyn Observer)
     generated.output_directory = directory.join("inputs");
     generated.keyspace = "bench".to_owned();
     generated.seed = options.seed;
-    generated.now_s = options.now_s;
     Table::generate(generated, observer)
 }
 

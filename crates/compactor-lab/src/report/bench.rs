@@ -260,7 +260,6 @@ mod tests {
                 memory_bytes: 64 << 20,
                 seed: 1,
                 sample_bytes: 0,
-                now_s: 0,
             },
             environment: crate::environment::capture(&std::env::temp_dir(), "none".to_owned())
                 .unwrap(),
