@@ -33,20 +33,6 @@ pub struct FioOptions {
     pub runtime_s: u32,
 }
 
-impl Default for FioOptions {
-    fn default() -> FioOptions {
-        FioOptions {
-            profiles: Profile::ALL.to_vec(),
-            repeats: 1,
-            hot_bytes: 1 << 30,
-            input_bytes: 8 << 30,
-            rate_bytes_per_s: 128 << 20,
-            reads_per_thread: 250,
-            runtime_s: 60,
-        }
-    }
-}
-
 /// Outcome of a measurement with fio.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FioOutcome {

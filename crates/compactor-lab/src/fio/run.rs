@@ -213,12 +213,12 @@ mod tests {
                 Profile::MixBuffered,
                 Profile::CeilingSequentialWrite,
             ],
+            repeats: 1,
             hot_bytes: 4 << 20,
             input_bytes: 8 << 20,
             rate_bytes_per_s: 4 << 20,
             reads_per_thread: 50,
             runtime_s: 1,
-            ..FioOptions::default()
         }
     }
 

@@ -226,7 +226,15 @@ mod tests {
         let fio = FioOutcome {
             fio_version: "fio-3.33".to_owned(),
             directory: "/data".to_owned(),
-            options: FioOptions::default(),
+            options: FioOptions {
+                profiles: Profile::ALL.to_vec(),
+                repeats: 1,
+                hot_bytes: 1 << 30,
+                input_bytes: 8 << 30,
+                rate_bytes_per_s: 128 << 20,
+                reads_per_thread: 250,
+                runtime_s: 60,
+            },
             end: End::Complete,
             runs: vec![
                 run(
