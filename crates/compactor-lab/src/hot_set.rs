@@ -61,7 +61,7 @@ impl HotSet {
         let readers = PointReader::open_all(&io, &table.data_paths)?;
         let page_bytes = rustix::param::page_size() as u64;
         HotSet::choose(&readers, bytes, page_bytes, seed, &|| {
-            check_cancelled(watcher)
+            check_cancelled(watcher.is_cancelled())
         })
     }
 
@@ -169,7 +169,6 @@ fn candidates(
     for (index, reader) in readers.iter().enumerate() {
         let mut found: Vec<Found> = Vec::new();
         let (mut step, mut count) = (1u64, 0u64);
-        let mut stopped = Ok(());
         reader.lookup.for_each(|place| {
             if count.is_multiple_of(step) {
                 found.push(place);
@@ -184,12 +183,11 @@ fn candidates(
                 });
                 step *= 2;
             }
-            if count.is_multiple_of(1 << 16) {
-                stopped = go_on();
+            match count.is_multiple_of(1 << 16) {
+                true => go_on(),
+                false => Ok(()),
             }
-            stopped.is_ok()
         })?;
-        stopped?;
         partitions += count;
         all.extend(found.into_iter().map(|place| (index, place)));
     }

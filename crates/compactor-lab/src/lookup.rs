@@ -213,28 +213,24 @@ impl PartitionLookup {
         }
     }
 
-    /// Calls `each` with the position of every partition, in order, until it returns false.
+    /// Calls `each` with the position of every partition, in order, until it fails.
     ///
     /// # Errors
-    /// Damage on the way.
-    pub(crate) fn for_each(&self, mut each: impl FnMut(Found) -> bool) -> Result<()> {
+    /// Damage on the way, or that of `each`.
+    pub(crate) fn for_each(&self, mut each: impl FnMut(Found) -> Result<()>) -> Result<()> {
         match self {
             PartitionLookup::Big { index, .. } => {
                 let mut reader = IndexReader::new(index);
                 while let Some(entry) = reader.next() {
                     let entry = entry.map_err(|e| e.with_file(index.path(), Component::Index))?;
-                    if !each(found_of(&entry, reader.offset())) {
-                        break;
-                    }
+                    each(found_of(&entry, reader.offset()))?;
                 }
             }
             PartitionLookup::Bti { partitions, rows } => {
                 let at = |e: FormatError| e.with_file(partitions.path(), Component::Partitions);
                 let mut entries = PartitionIndex::parse(partitions).map_err(at)?.iter();
                 while let Some(entry) = entries.next_entry().map_err(at)? {
-                    if !each(place_of(entry.position, rows.as_ref())?) {
-                        break;
-                    }
+                    each(place_of(entry.position, rows.as_ref())?)?;
                 }
             }
         }

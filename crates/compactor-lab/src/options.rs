@@ -145,8 +145,7 @@ pub struct InterferenceOptions {
     #[serde(rename = "least_compaction_s", with = "form::seconds")]
     pub least_compaction: Duration,
     /// Time between samples.
-    #[serde(rename = "sample_ms", with = "form::milliseconds")]
-    pub sample_interval: Duration,
+    pub sample_ms: u64,
     /// Time between lines of progress.
     #[serde(skip)]
     pub report_interval: Duration,
@@ -284,7 +283,7 @@ impl InterferenceOptions {
             before: Duration::from_secs(5),
             after: Duration::from_secs(5),
             least_compaction: Duration::from_secs(10),
-            sample_interval: Duration::from_millis(100),
+            sample_ms: 100,
             report_interval: Duration::from_secs(1),
             may_fall_back: false,
         }

@@ -110,12 +110,12 @@ impl Watcher for AtomicBool {
 /// Interval at which a waiting experiment checks whether it is to stop.
 const NAP: Duration = Duration::from_millis(20);
 
-/// Fails once the experiment is cancelled.
+/// Fails if the experiment is cancelled.
 ///
 /// # Errors
 /// Cancellation.
-pub(crate) fn check_cancelled(watcher: &dyn Watcher) -> Result<()> {
-    match watcher.is_cancelled() {
+pub(crate) fn check_cancelled(is_cancelled: bool) -> Result<()> {
+    match is_cancelled {
         true => Err(Error::Cancelled),
         false => Ok(()),
     }
@@ -128,7 +128,7 @@ pub(crate) fn check_cancelled(watcher: &dyn Watcher) -> Result<()> {
 pub(crate) fn wait(duration: Duration, watcher: &dyn Watcher) -> Result<()> {
     let until = Instant::now() + duration;
     loop {
-        check_cancelled(watcher)?;
+        check_cancelled(watcher.is_cancelled())?;
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return Ok(());

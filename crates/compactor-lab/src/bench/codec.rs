@@ -18,6 +18,7 @@ use compactor_sstable::compression::info::{CompressionParams, StoredChunk};
 use super::{CodecTimes, Request};
 use crate::parallel::parallel;
 use crate::stats::median;
+use crate::watcher::check_cancelled;
 
 /// Uncompressed bytes that are taken together: many chunks, so that compressing can cut them anew.
 const PIECE_BYTES: u64 = 1 << 20;
@@ -55,9 +56,7 @@ pub(super) fn codec(request: &Request, observer: &mut dyn Observer) -> Result<Co
     while compress.len() < FEWEST_PASSES
         || (compress.len() < MOST_PASSES && begun.elapsed().as_secs_f64() < LONG_ENOUGH_S)
     {
-        if observer.is_cancelled() {
-            return Err(Error::Cancelled);
-        }
+        check_cancelled(observer.is_cancelled())?;
         decompress.push(timed(request.threads, &pieces, || {
             decompression(decompressors.clone())
         })?);
@@ -114,9 +113,7 @@ fn read_sample(
             if !is_sampled(number, request.sample_bytes, total) {
                 continue;
             }
-            if observer.is_cancelled() {
-                return Err(Error::Cancelled);
-            }
+            check_cancelled(observer.is_cancelled())?;
             let end = count.min(start + per_piece);
             let mut piece = Piece {
                 stored: Vec::new(),

@@ -9,6 +9,7 @@ use compactor_sstable::compression::crc32;
 
 use super::{Compression, OutputFacts, Request, Work};
 use crate::table::components;
+use crate::watcher::check_cancelled;
 
 /// Examines the SSTables in a directory; `None` if there are none.
 ///
@@ -58,9 +59,7 @@ fn sum_of(io: &Io, path: &Path, is_cancelled: &dyn Fn() -> bool) -> Result<u32> 
     let mut reader = SequentialReader::whole(file, ReadaheadOptions::default());
     let mut sums = Vec::new();
     while let Some(extent) = reader.next()? {
-        if is_cancelled() {
-            return Err(Error::Cancelled);
-        }
+        check_cancelled(is_cancelled())?;
         sums.extend(crc32(&extent).to_be_bytes());
     }
     Ok(crc32(&sums))

@@ -14,7 +14,7 @@ use rustix::process::{
 };
 use serde_json::Value;
 
-use crate::watcher::Watcher;
+use crate::watcher::{Watcher, check_cancelled};
 
 use super::{Introduction, Reply, Request, read_line, write_line};
 
@@ -154,9 +154,7 @@ impl Process {
     ) -> Result<Result<Value, String>> {
         let mut gone_since = None;
         loop {
-            if watcher.is_cancelled() {
-                return Err(Error::Cancelled);
-            }
+            check_cancelled(watcher.is_cancelled())?;
             match self.replies.recv_timeout(LOOK) {
                 Ok(Ok(line)) => return Ok(Ok(line)),
                 Ok(Err(e)) => return Ok(Err(format!("it printed something other than JSON: {e}"))),
@@ -168,7 +166,7 @@ impl Process {
                         )));
                     }
                     // Something that it has started may hold its stdout.
-                    if self.status().is_some() {
+                    if matches!(self.status(), Ok(Some(_))) {
                         let since = *gone_since.get_or_insert_with(Instant::now);
                         if since.elapsed() > PATIENCE {
                             return Ok(Err(self.how_it_ended()));
@@ -185,7 +183,7 @@ impl Process {
         let command = &self.name;
         let asked = Instant::now();
         while asked.elapsed() < PATIENCE {
-            if let Some(status) = self.status() {
+            if let Ok(Some(status)) = self.status() {
                 return match (status.exit_status(), status.terminating_signal()) {
                     (Some(code), _) => format!("`{command}` ended with exit code {code}"),
                     (_, Some(signal)) => format!("`{command}` ended by signal {signal}"),
@@ -197,39 +195,30 @@ impl Process {
         format!("`{command}` closed its stdout")
     }
 
-    fn status(&self) -> Option<WaitIdStatus> {
-        look_at(self.pid()?).ok().flatten()
+    /// Status once it has ended. It is not waited for, so that its number stays its own.
+    fn status(&self) -> rustix::io::Result<Option<WaitIdStatus>> {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        waitid(WaitId::Pid(Pid::from_child(&self.child)), options)
     }
-
-    fn pid(&self) -> Option<Pid> {
-        i32::try_from(self.child.id()).ok().and_then(Pid::from_raw)
-    }
-}
-
-/// Status of a process that has ended. It is not waited for, so that its number stays its own.
-fn look_at(pid: Pid) -> rustix::io::Result<Option<WaitIdStatus>> {
-    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-    waitid(WaitId::Pid(pid), options)
 }
 
 impl Drop for Process {
     fn drop(&mut self) {
         drop(self.requests.take());
-        if let Some(pid) = self.pid() {
-            let patience = match self.is_ours {
-                true => PATIENCE_WITH_OURS,
-                false => PATIENCE,
-            };
-            if self.is_ours {
-                let _ = kill_process(pid, Signal::TERM);
-            }
-            let asked = Instant::now();
-            while asked.elapsed() < patience && matches!(look_at(pid), Ok(None)) {
-                std::thread::sleep(LOOK);
-            }
-            // And its child processes.
-            let _ = kill_process_group(pid, Signal::KILL);
+        let pid = Pid::from_child(&self.child);
+        let patience = match self.is_ours {
+            true => PATIENCE_WITH_OURS,
+            false => PATIENCE,
+        };
+        if self.is_ours {
+            let _ = kill_process(pid, Signal::TERM);
         }
+        let asked = Instant::now();
+        while asked.elapsed() < patience && matches!(self.status(), Ok(None)) {
+            std::thread::sleep(LOOK);
+        }
+        // And its child processes.
+        let _ = kill_process_group(pid, Signal::KILL);
         let _ = self.child.wait();
     }
 }

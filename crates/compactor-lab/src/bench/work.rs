@@ -4,9 +4,7 @@ use std::io::{BufRead, Write};
 use std::time::Instant;
 
 use compactor::process::Usage;
-use compactor::{
-    Error, MergeReport, MergeRequest, Observer, Purging, Resources, Result, Scope, Table,
-};
+use compactor::{MergeReport, MergeRequest, Observer, Purging, Resources, Result, Scope, Table};
 use compactor_io::{
     Io, IoOptions, ReadMode, ReadaheadOptions, SequentialReader, WriteMode, WriterOptions,
     sync_directory,
@@ -15,6 +13,7 @@ use compactor_io::{
 use rustix::process::{Signal, set_parent_process_death_signal};
 
 use super::{Done, IoPair, Reply, Request, Work, codec, read_line, write_line};
+use crate::watcher::check_cancelled;
 
 /// Carries out the one request that is read, and answers it. If its parent dies, this process is asked
 /// to stop, as with Ctrl-C.
@@ -126,9 +125,7 @@ fn copy(request: &Request, observer: &mut dyn Observer) -> Result<(Option<IoPair
         let mut writer = io.create(&target, request.io.write, options)?;
         let mut reader = SequentialReader::whole(input, ReadaheadOptions::default());
         while let Some(extent) = reader.next()? {
-            if observer.is_cancelled() {
-                return Err(Error::Cancelled);
-            }
+            check_cancelled(observer.is_cancelled())?;
             writer.write_all(&extent)?;
             done_bytes += extent.len() as u64;
             observer.progress(done_bytes, 0, 0);

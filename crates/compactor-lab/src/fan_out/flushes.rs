@@ -60,7 +60,7 @@ impl Flushes {
             },
         };
         for number in 0..options.flushes() {
-            check_cancelled(watcher)?;
+            check_cancelled(watcher.is_cancelled())?;
             watcher.event(&Event::Progress {
                 work: "flushing SSTables",
                 done_bytes: number * options.flush_bytes,

@@ -119,7 +119,7 @@ impl Bench<'_> {
             parallel(threads, "warming up", |thread| {
                 let mut reader = new_reader(u32::try_from(thread).unwrap_or(u32::MAX));
                 for row in (thread..self.hot.rows.len()).step_by(threads) {
-                    check_cancelled(self.session.watcher)?;
+                    check_cancelled(self.session.watcher.is_cancelled())?;
                     let read = reader.read_row(row);
                     read.map_err(|reason| Error::Internal(format!("warm up: {reason}")))?;
                 }
@@ -148,7 +148,7 @@ impl Bench<'_> {
             device: device.map(|device| device.name.as_str()),
             load,
             progress: &progress,
-            sample_interval: self.options.sample_interval,
+            sample_interval: Duration::from_millis(self.options.sample_ms),
             report_interval: self.options.report_interval,
         };
         let notify = |interval: &Interval, operations| {

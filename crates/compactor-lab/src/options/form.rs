@@ -18,21 +18,6 @@ pub(crate) mod seconds {
     }
 }
 
-/// A duration as milliseconds.
-pub(crate) mod milliseconds {
-    use std::time::Duration;
-
-    use super::*;
-
-    pub(crate) fn serialize<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_u64(u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
-    }
-
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
-        u64::deserialize(from).map(Duration::from_millis)
-    }
-}
-
 /// Values with a form as text.
 pub(crate) mod text {
     use std::fmt::Display;
