@@ -46,10 +46,30 @@ impl ResultFile {
                 .write(true)
                 .open(&other)
                 .map(|to| (other, To::Special(to))),
-            Err(_) => temporary(path).map(|_| (path.to_owned(), To::New)),
+            Err(_) => temporary(path).map(|_| (resolved(path), To::New)),
         };
         let (path, to) = prepared.map_err(failed)?;
         Ok(ResultFile { path, to })
+    }
+
+    /// As [`create`](ResultFile::create), of two results, for each that has a path.
+    ///
+    /// # Errors
+    /// As there, or if both are one file: the second would replace the first.
+    pub fn create_two(paths: [Option<&Path>; 2]) -> Result<[Option<ResultFile>; 2], Error> {
+        let [first, second] = paths.map(|path| path.map(ResultFile::create).transpose());
+        let (first, second) = (first?, second?);
+        if let (Some(first), Some(second)) = (&first, &second)
+            && first.path == second.path
+            && matches!(first.to, To::New)
+        {
+            let reason = "named for two results; name another file for one of them";
+            return Err(Error::invalid(format!(
+                "{}: {reason}",
+                first.path.display()
+            )));
+        }
+        Ok([first, second])
     }
 
     /// Writes the result.
@@ -68,17 +88,29 @@ impl ResultFile {
     }
 }
 
-/// Creates a file in the directory of `path`.
-fn temporary(path: &Path) -> io::Result<NamedTempFile> {
-    let directory = match path.parent() {
+/// Path of a file that does not exist, with its directory resolved.
+fn resolved(path: &Path) -> PathBuf {
+    let directory = directory_of(path).canonicalize();
+    match (directory, path.file_name()) {
+        (Ok(directory), Some(name)) => directory.join(name),
+        _ => path.to_owned(),
+    }
+}
+
+fn directory_of(path: &Path) -> &Path {
+    match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
-    };
+    }
+}
+
+/// Creates a file in the directory of `path`.
+fn temporary(path: &Path) -> io::Result<NamedTempFile> {
     // As for any new file, subject to the umask.
     tempfile::Builder::new()
         .prefix(".compactor-")
         .permissions(Permissions::from_mode(0o666))
-        .tempfile_in(directory)
+        .tempfile_in(directory_of(path))
 }
 
 #[cfg(test)]
@@ -117,6 +149,20 @@ mod tests {
         fs::write(temp.path().join("plain"), "").unwrap();
         let plain = fs::metadata(temp.path().join("plain")).unwrap();
         assert_eq!(mode, plain.permissions().mode());
+    }
+
+    #[test]
+    fn two_results_need_two_files() {
+        let temp = tempfile::tempdir().unwrap();
+        let two = |first: &Path, second: &Path| ResultFile::create_two([Some(first), Some(second)]);
+        let (here, again) = (temp.path().join("report"), temp.path().join("./report"));
+        for exists in [false, true] {
+            let error = two(&here, &again).unwrap_err().to_string();
+            assert!(error.contains("named for two results"), "{exists}: {error}");
+            fs::write(&here, "").unwrap();
+        }
+        assert!(two(&here, &temp.path().join("other")).is_ok());
+        assert!(two(Path::new("/dev/null"), Path::new("/dev/null")).is_ok());
     }
 
     #[test]

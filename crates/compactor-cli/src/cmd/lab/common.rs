@@ -335,11 +335,12 @@ impl Results {
     /// # Errors
     /// If one cannot be written.
     pub fn create(&self) -> Result<ResultFiles<'_>, Error> {
-        let create = |path: &Option<PathBuf>| path.as_deref().map(ResultFile::create).transpose();
+        let paths = [self.json.as_deref(), self.html.as_deref()];
+        let [json, html] = ResultFile::create_two(paths)?;
         Ok(ResultFiles {
             results: self,
-            json: create(&self.json)?,
-            html: create(&self.html)?,
+            json,
+            html,
         })
     }
 

@@ -82,7 +82,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         }
     }
     let document = Report::document(&reports);
-    if let Some(path) = &args.svg {
+    let paths = [args.svg.as_deref(), args.html.as_deref()];
+    let [svg, html] = ResultFile::create_two(paths)?;
+    if let (Some(file), Some(path)) = (svg, &args.svg) {
         let [
             Report {
                 picture: Some(picture),
@@ -94,11 +96,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
                  were sampled";
             return Err(Error::invalid(reason).into());
         };
-        ResultFile::create(path)?.write(picture)?;
+        file.write(picture)?;
         say(format_args!("picture: {}", path.display()));
     }
-    if let Some(path) = &args.html {
-        ResultFile::create(path)?.write(&document.to_html())?;
+    if let (Some(file), Some(path)) = (html, &args.html) {
+        file.write(&document.to_html())?;
         say(format_args!("report with charts: {}", path.display()));
     }
     let json = || serde_json::to_string_pretty(&reports);
