@@ -101,7 +101,7 @@ impl BloomFilter {
                 "filter.hash_count",
                 0,
                 format!("1 to {MAX_HASH_COUNT}"),
-                (hash_count as i32).to_string(),
+                hash_count as i32,
             ));
         }
         let words = reader.i32_count(8, "filter.word_count")?;

@@ -1,5 +1,7 @@
 //! A bounds-checked cursor over a component's bytes.
 
+use std::fmt::Display;
+
 use crate::error::{Error, Result};
 use crate::vint;
 
@@ -69,8 +71,8 @@ impl<'a> ByteReader<'a> {
     pub fn corrupt(
         &self,
         structure: &'static str,
-        expected: impl Into<String>,
-        found: impl Into<String>,
+        expected: impl Display,
+        found: impl Display,
     ) -> Error {
         Error::corrupt(structure, self.offset(), expected, found)
     }
@@ -121,7 +123,7 @@ impl<'a> ByteReader<'a> {
         match self.u8(structure)? {
             0 => Ok(false),
             1 => Ok(true),
-            other => Err(Error::corrupt(structure, at, "0 or 1", other.to_string())),
+            other => Err(Error::corrupt(structure, at, "0 or 1", other)),
         }
     }
 
@@ -145,8 +147,7 @@ impl<'a> ByteReader<'a> {
     pub fn vint32(&mut self, structure: &'static str) -> Result<i32> {
         let at = self.offset();
         let raw = self.uvint(structure)? as i64;
-        i32::try_from(raw)
-            .map_err(|_| Error::corrupt(structure, at, "a value of 32 bits", raw.to_string()))
+        i32::try_from(raw).map_err(|_| Error::corrupt(structure, at, "a value of 32 bits", raw))
     }
 
     /// Reads a count or length as vint and checks that `count * min_item_len` bytes can follow.
@@ -161,7 +162,7 @@ impl<'a> ByteReader<'a> {
         let at = self.offset();
         let raw = self.i32(structure)?;
         let raw = u64::try_from(raw)
-            .map_err(|_| Error::corrupt(structure, at, "a count of 0 or more", raw.to_string()))?;
+            .map_err(|_| Error::corrupt(structure, at, "a count of 0 or more", raw))?;
         self.check_count(raw, min_item_len, at, structure)
     }
 
@@ -179,7 +180,7 @@ impl<'a> ByteReader<'a> {
                 structure,
                 at,
                 format!("at most {limit} (bytes left: {})", self.remaining()),
-                count.to_string(),
+                count,
             )),
         }
     }

@@ -25,7 +25,7 @@ pub fn parse(bytes: &[u8]) -> Result<u32> {
                 "digest",
                 0,
                 "a decimal number of 32 bits",
-                String::from_utf8_lossy(shown).into_owned(),
+                String::from_utf8_lossy(shown),
             )
         })
 }

@@ -54,16 +54,16 @@ impl Error {
     pub fn corrupt(
         structure: &'static str,
         offset: u64,
-        expected: impl Into<String>,
-        found: impl Into<String>,
+        expected: impl fmt::Display,
+        found: impl fmt::Display,
     ) -> Error {
         Error::Corrupt(Box::new(Corruption {
             path: None,
             component: None,
             offset,
             structure,
-            expected: expected.into(),
-            found: found.into(),
+            expected: expected.to_string(),
+            found: found.to_string(),
             partition: None,
         }))
     }

@@ -171,7 +171,7 @@ impl TransactionLog {
                         "transaction_log.record",
                         offset as u64,
                         "TYPE:[path,time,components][CRC-32]",
-                        String::from_utf8_lossy(&line[..line.len().min(80)]).into_owned(),
+                        String::from_utf8_lossy(&line[..line.len().min(80)]),
                     ));
                 }
             }

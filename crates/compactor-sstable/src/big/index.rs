@@ -51,7 +51,7 @@ impl<'a> IndexEntry<'a> {
                 "index.promoted_size",
                 offset + promoted_at as u64,
                 "a length of 31 bits",
-                (promoted_len as i64).to_string(),
+                promoted_len as i64,
             ));
         }
         let end = pos + promoted_len as usize;
@@ -100,14 +100,8 @@ impl<'a> IndexReader<'a> {
         let position = self.reader.uvint("index.position")?;
         let at = self.reader.offset();
         let promoted_len = self.reader.vint32("index.promoted_size")?;
-        let promoted_len = usize::try_from(promoted_len).map_err(|_| {
-            Error::corrupt(
-                "index.promoted_size",
-                at,
-                "0 or more",
-                promoted_len.to_string(),
-            )
-        })?;
+        let promoted_len = usize::try_from(promoted_len)
+            .map_err(|_| Error::corrupt("index.promoted_size", at, "0 or more", promoted_len))?;
         let promoted = self.reader.bytes(promoted_len, "index.promoted")?;
         Ok(IndexEntry {
             key,

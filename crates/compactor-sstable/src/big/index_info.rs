@@ -75,7 +75,7 @@ impl<'a> PromotedIndex<'a> {
                 "promoted.count",
                 count_at,
                 "2 blocks or more",
-                count.to_string(),
+                count,
             ));
         }
         let base = reader.offset();
@@ -88,7 +88,7 @@ impl<'a> PromotedIndex<'a> {
                 "promoted.offset",
                 base + infos.len() as u64,
                 "0 for the first block",
-                u32::from_be_bytes(offsets[0]).to_string(),
+                u32::from_be_bytes(offsets[0]),
             ));
         }
         Ok(PromotedIndex {

@@ -67,7 +67,7 @@ impl Summary {
                     "summary.size",
                     size_at,
                     format!("{base} bytes of offsets or more, up to {left}"),
-                    size.to_string(),
+                    size,
                 )
             })?;
         let offsets_at = reader.offset();
@@ -94,7 +94,7 @@ impl Summary {
                         base + lowest,
                         base + entries_len.saturating_sub(POSITION_LEN)
                     ),
-                    stored.to_string(),
+                    stored,
                 ));
             };
             lowest = start + POSITION_LEN;
@@ -172,7 +172,7 @@ fn at_least(least: u32, reader: &mut ByteReader<'_>, structure: &'static str) ->
     u32::try_from(value)
         .ok()
         .filter(|&value| value >= least)
-        .ok_or_else(|| Error::corrupt(structure, at, format!("{least} or more"), value.to_string()))
+        .ok_or_else(|| Error::corrupt(structure, at, format!("{least} or more"), value))
 }
 
 /// Builder of a full sample of an index that is being written.

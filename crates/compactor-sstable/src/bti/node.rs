@@ -413,7 +413,7 @@ impl<'a> Node<'a> {
                 "trie.node.distance",
                 self.position,
                 format!("1 to {}", self.position),
-                distance.to_string(),
+                distance,
             )),
         }
     }

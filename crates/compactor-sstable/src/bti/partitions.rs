@@ -251,12 +251,7 @@ impl<'a> PartitionIndex<'a> {
             let raw = reader.i64(name)?;
             match u64::try_from(raw) {
                 Ok(number) if number <= limit => Ok(number),
-                _ => Err(Error::corrupt(
-                    name,
-                    at,
-                    format!("0 to {limit}"),
-                    raw.to_string(),
-                )),
+                _ => Err(Error::corrupt(name, at, format!("0 to {limit}"), raw)),
             }
         };
         let keys_at = number("partition_index.first_key_offset", footer_at as u64)?;

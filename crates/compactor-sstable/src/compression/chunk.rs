@@ -382,7 +382,7 @@ fn raw(payload: &[u8], offset: u64, out: &mut [u8]) -> Result<()> {
             "chunk.raw_length",
             offset,
             format!("{} bytes", out.len()),
-            payload.len().to_string(),
+            payload.len(),
         )),
     }
 }
@@ -404,7 +404,7 @@ fn lz4(payload: &[u8], offset: u64, out: &mut [u8]) -> Result<()> {
             "chunk.lz4_length",
             offset,
             format!("{} bytes of content", out.len()),
-            claimed.to_string(),
+            claimed,
         ));
     }
     match lz4_flex::block::decompress_into(block, out) {
@@ -413,13 +413,13 @@ fn lz4(payload: &[u8], offset: u64, out: &mut [u8]) -> Result<()> {
             "chunk.lz4_block",
             offset,
             format!("{claimed} bytes of content"),
-            len.to_string(),
+            len,
         )),
         Err(error) => Err(Error::corrupt(
             "chunk.lz4_block",
             offset,
             "an LZ4 block",
-            error.to_string(),
+            error,
         )),
     }
 }

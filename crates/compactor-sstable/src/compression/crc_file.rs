@@ -46,7 +46,7 @@ impl CrcFile {
                     "crc.chunk_size",
                     0,
                     "a power of two, the length of a writer's buffer",
-                    len.to_string(),
+                    len,
                 ));
             }
         };

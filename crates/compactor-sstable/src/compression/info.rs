@@ -182,7 +182,7 @@ impl CompressionInfo {
                 "compression_info.chunk_length",
                 reader.offset() - 4,
                 format!("a power of two up to {MAX_CHUNK_LEN}"),
-                chunk_len.to_string(),
+                chunk_len,
             ));
         }
         let max_compressed_len = if version.has_max_compressed_length() {
@@ -200,7 +200,7 @@ impl CompressionInfo {
                 "compression_info.data_length",
                 data_len_at,
                 "a positive number",
-                (data_len as i64).to_string(),
+                data_len as i64,
             ));
         }
         if (chunk_count as u64) < wanted {
@@ -208,7 +208,7 @@ impl CompressionInfo {
                 "compression_info.chunk_count",
                 count_at,
                 format!("{wanted} chunks of {chunk_len} bytes for a data length of {data_len}"),
-                chunk_count.to_string(),
+                chunk_count,
             ));
         }
         let chunk_offsets = offsets(&mut reader, chunk_count, wanted, file_len)?;
@@ -251,7 +251,7 @@ impl CompressionInfo {
                     "compression_info.chunk_offset",
                     chunk.offset,
                     format!("chunk {index} of at most {limit} stored bytes"),
-                    chunk.stored_len.to_string(),
+                    chunk.stored_len,
                 ));
             }
         }
@@ -264,7 +264,7 @@ impl CompressionInfo {
                     "at most {limit} stored bytes in {} empty chunks after the content",
                     self.empty_chunk_count()
                 ),
-                empty_len.to_string(),
+                empty_len,
             ));
         }
         Ok(())
@@ -363,12 +363,7 @@ fn positive(reader: &mut ByteReader<'_>, structure: &'static str) -> Result<u32>
     let at = reader.offset();
     match reader.i32(structure)? {
         value @ 1.. => Ok(value as u32),
-        value => Err(Error::corrupt(
-            structure,
-            at,
-            "a positive number",
-            value.to_string(),
-        )),
+        value => Err(Error::corrupt(structure, at, "a positive number", value)),
     }
 }
 
@@ -398,7 +393,7 @@ fn offsets(
                 NAME,
                 at,
                 format!("chunk {index} at {expected} (Data.db has {file_len} bytes)"),
-                offset.to_string(),
+                offset,
             ));
         }
         lowest = offset + shortest;

@@ -367,7 +367,7 @@ impl ClusteringComparator {
                     "marker.bound_kind",
                     at as u64,
                     "a bound or boundary: 0, 1, 2, 5, 6 or 7",
-                    ordinal.to_string(),
+                    ordinal,
                 )));
             }
         };
@@ -378,7 +378,7 @@ impl ClusteringComparator {
                 "marker.bound_count",
                 at as u64 + 1,
                 format!("at most {} clustering values", self.columns.len()),
-                count.to_string(),
+                count,
             )));
         }
         *pos = at + 3;
@@ -530,6 +530,6 @@ fn too_long(at: usize, found: u64) -> Stop {
         "clustering.value_length",
         at as u64,
         format!("at most {MAX_VALUE_LEN} bytes"),
-        found.to_string(),
+        found,
     ))
 }

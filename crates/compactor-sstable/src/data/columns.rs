@@ -93,7 +93,7 @@ impl<'a> PresentColumns<'a> {
                     "row.columns_subset.missing_count",
                     at as u64,
                     format!("at most {count} columns"),
-                    missing.to_string(),
+                    missing,
                 )
             })?;
         let present = count - missing;
@@ -113,7 +113,7 @@ impl<'a> PresentColumns<'a> {
                     "row.columns_subset.index",
                     item_at as u64,
                     format!("ascending indexes below {count}"),
-                    index.to_string(),
+                    index,
                 ));
             }
             previous = Some(index);

@@ -1,5 +1,7 @@
 //! Cursor over tokens with one token of lookahead.
 
+use std::fmt::Display;
+
 use crate::error::{Error, Result};
 use crate::schema::lexer::{Token, TokenKind, error_at, tokens};
 
@@ -73,7 +75,7 @@ impl<'a> Cursor<'a> {
 
     /// Creates an error at the next token.
     #[cold]
-    pub(super) fn error(&self, expected: impl Into<String>) -> Error {
+    pub(super) fn error(&self, expected: impl Display) -> Error {
         error_at(self.text, self.offset(), expected, "")
     }
 

@@ -2,6 +2,8 @@
 //!
 //! Source: `Lexer.g`.
 
+use std::fmt::Display;
+
 use crate::error::{Error, Result};
 use crate::schema::STRUCTURE;
 
@@ -172,12 +174,7 @@ fn number_len(text: &str) -> usize {
 
 /// Creates an error with line and column, both from 1.
 #[cold]
-pub(super) fn error_at(
-    text: &str,
-    offset: usize,
-    expected: impl Into<String>,
-    found: &str,
-) -> Error {
+pub(super) fn error_at(text: &str, offset: usize, expected: impl Display, found: &str) -> Error {
     let before = text.get(..offset).unwrap_or(text);
     let line = before.matches('\n').count() + 1;
     let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;

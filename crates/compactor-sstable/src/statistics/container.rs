@@ -58,9 +58,7 @@ pub(super) fn parse(bytes: &[u8], version: Version) -> Result<Components<'_>> {
         let ordinal = usize::try_from(ordinal)
             .ok()
             .filter(|&o| o < NAMES.len())
-            .ok_or_else(|| {
-                Error::corrupt("statistics.toc.type", at, "0 to 3", ordinal.to_string())
-            })?;
+            .ok_or_else(|| Error::corrupt("statistics.toc.type", at, "0 to 3", ordinal))?;
         toc.push((ordinal, offset, at));
     }
     crc.update(&bytes[toc_start..reader.position()]);
@@ -92,7 +90,7 @@ pub(super) fn parse(bytes: &[u8], version: Version) -> Result<Components<'_>> {
                     "an offset between {lowest} and {} or the next one",
                     bytes.len()
                 ),
-                offset.to_string(),
+                offset,
             ));
         };
         lowest = start + content.len();
@@ -102,7 +100,7 @@ pub(super) fn parse(bytes: &[u8], version: Version) -> Result<Components<'_>> {
                 return Err(content_reader.corrupt(
                     NAMES[ordinal],
                     "at least 4 bytes",
-                    content.len().to_string(),
+                    content.len(),
                 ));
             };
             let at_crc = start + body.len();

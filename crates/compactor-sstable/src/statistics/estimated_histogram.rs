@@ -233,12 +233,7 @@ impl EstimatedHistogram {
         let at = reader.offset();
         let size = reader.i32_count(16, structure)?;
         if size < 2 {
-            return Err(Error::corrupt(
-                structure,
-                at,
-                "2 buckets or more",
-                size.to_string(),
-            ));
+            return Err(Error::corrupt(structure, at, "2 buckets or more", size));
         }
         let mut offsets = Vec::with_capacity(size - 1);
         let mut counts = Vec::with_capacity(size);

@@ -204,7 +204,7 @@ impl HyperLogLogPlus {
                     return Err(reader.corrupt(
                         NAME,
                         format!("{} bytes of registers", 4 * REGISTER_WORDS),
-                        len.to_string(),
+                        len,
                     ));
                 }
                 let mut registers = Box::new([0; REGISTER_WORDS]);
@@ -221,7 +221,7 @@ impl HyperLogLogPlus {
                     return Err(reader.corrupt(
                         NAME,
                         format!("at most {} entries", reader.remaining()),
-                        len.to_string(),
+                        len,
                     ));
                 }
                 let mut set = Vec::with_capacity(len);
@@ -237,12 +237,7 @@ impl HyperLogLogPlus {
                     },
                 })
             }
-            format => Err(Error::corrupt(
-                NAME,
-                at,
-                "format 0 or 1",
-                format.to_string(),
-            )),
+            format => Err(Error::corrupt(NAME, at, "format 0 or 1", format)),
         }
     }
 

@@ -10,6 +10,7 @@
 //! Differs from Cassandra: text after the end of the outermost type is refused, and only the types of
 //! `org.apache.cassandra.db.marshal` are known, since a custom class has its own order.
 
+use std::fmt::Display;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
@@ -125,7 +126,7 @@ impl<'a> Parser<'a> {
     }
 
     #[cold]
-    fn corrupt(&self, expected: impl Into<String>) -> Error {
+    fn corrupt(&self, expected: impl Display) -> Error {
         let rest = self.text.get(self.pos..).unwrap_or_default();
         let found = if rest.is_empty() {
             "the end of the text".to_owned()
@@ -136,7 +137,7 @@ impl<'a> Parser<'a> {
     }
 
     #[cold]
-    fn corrupt_at(&self, at: usize, expected: impl Into<String>, found: &str) -> Error {
+    fn corrupt_at(&self, at: usize, expected: impl Display, found: &str) -> Error {
         Error::corrupt(STRUCTURE, at as u64, expected, excerpt(found.as_bytes()))
     }
 

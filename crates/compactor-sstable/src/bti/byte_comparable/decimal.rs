@@ -25,7 +25,7 @@ pub(super) fn append(value: &[u8], out: &mut Vec<u8>) -> Result<()> {
     }
     let text = CqlType::Integer
         .to_text(unscaled)
-        .map_err(|error| Error::corrupt("decimal.unscaled", 4, "an integer", error.to_string()))?;
+        .map_err(|error| Error::corrupt("decimal.unscaled", 4, "an integer", error))?;
     let negative = text.starts_with('-');
     let digits = text.trim_start_matches('-').as_bytes();
     if digits == b"0" {

@@ -212,7 +212,7 @@ fn comparator<'t>(
             text,
         ));
     }
-    let parsed = CqlType::parse(text)
-        .map_err(|error| Error::corrupt(NAME, at, "a type string", error.to_string()))?;
+    let parsed =
+        CqlType::parse(text).map_err(|error| Error::corrupt(NAME, at, "a type string", error))?;
     Ok(Cow::Owned(parsed))
 }

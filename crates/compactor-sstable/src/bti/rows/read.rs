@@ -61,7 +61,7 @@ impl<'a> RowIndex<'a> {
                 "row_index.entry",
                 position,
                 format!("a position below {}", bytes.len()),
-                position.to_string(),
+                position,
             ));
         };
         let mut reader = ByteReader::with_base(rest, position);
@@ -73,7 +73,7 @@ impl<'a> RowIndex<'a> {
                 "row_index.data_position",
                 base,
                 "a position of 63 bits",
-                data_position.to_string(),
+                data_position,
             ));
         }
         let root_at = reader.offset();
@@ -100,7 +100,7 @@ impl<'a> RowIndex<'a> {
                 "row_index.block_count",
                 count_at,
                 "one block or more, each with a node before the entry",
-                raw_count.to_string(),
+                raw_count,
             ));
         };
         let deletion = DeletionTime::read(&mut reader, DELETION_TIME_VERSION)?;
@@ -157,7 +157,7 @@ impl<'a> RowIndex<'a> {
                 "row_index.block.offset",
                 node.position(),
                 "an offset of 0 or more",
-                offset.to_string(),
+                offset,
             ));
         };
         let open_deletion = if has_open {
@@ -198,7 +198,7 @@ impl Blocks<'_> {
                 "row_index.block_count",
                 self.index.position,
                 format!("{wanted} separators, the end included"),
-                self.seen.to_string(),
+                self.seen,
             ));
         }
         let Some(node) = node else { return Ok(None) };
@@ -216,7 +216,7 @@ impl Blocks<'_> {
                 "row_index.block.offset",
                 node.position(),
                 format!("more than {}", self.offset.unwrap_or_default()),
-                block.offset.to_string(),
+                block.offset,
             ));
         }
         self.offset = Some(block.offset);
