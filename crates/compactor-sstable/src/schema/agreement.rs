@@ -152,21 +152,7 @@ fn frozen_or_not(is_multi_cell: bool) -> &'static str {
 /// Whether values of `a` may have fields that those of `b` do not have yet: of two types that agree, it is
 /// the newer one.
 pub fn has_more_fields(a: &CqlType, b: &CqlType) -> bool {
-    count_types(a) > count_types(b)
-}
-
-fn count_types(cql_type: &CqlType) -> usize {
-    use CqlType::{Composite, List, Map, Reversed, Set, Tuple, Udt, Vector};
-    1 + match cql_type {
-        Reversed(inner)
-        | List { element: inner, .. }
-        | Set { element: inner, .. }
-        | Vector { element: inner, .. } => count_types(inner),
-        Map { key, value, .. } => count_types(key) + count_types(value),
-        Tuple(types) | Composite(types) => types.iter().map(count_types).sum(),
-        Udt(udt) => udt.fields.iter().map(|(_, field)| count_types(field)).sum(),
-        _ => 0,
-    }
+    a.count() > b.count()
 }
 
 /// Required agreement.

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::schema::cursor::{Cursor, Name};
 use crate::schema::lexer::TokenKind;
 use crate::types::parse::MAX_DEPTH;
-use crate::types::{CqlType, UserType};
+use crate::types::{CqlType, UserType, simple};
 
 /// An unresolved type.
 #[derive(Clone, Debug, PartialEq)]
@@ -64,7 +64,7 @@ impl RawType {
                 name,
             });
         }
-        match native_type(&first.text) {
+        match simple::of_cql_name(&first.text) {
             Some(native) if !first.quoted => Ok(RawType::Known(native)),
             _ => Ok(RawType::User {
                 keyspace: None,
@@ -114,33 +114,6 @@ impl RawType {
         cursor.expect_symbol('>')?;
         Ok(parsed)
     }
-}
-
-fn native_type(name: &str) -> Option<CqlType> {
-    Some(match name {
-        "ascii" => CqlType::Ascii,
-        "bigint" => CqlType::Long,
-        "blob" => CqlType::Bytes,
-        "boolean" => CqlType::Boolean,
-        "counter" => CqlType::CounterColumn,
-        "date" => CqlType::SimpleDate,
-        "decimal" => CqlType::Decimal,
-        "double" => CqlType::Double,
-        "duration" => CqlType::Duration,
-        "empty" => CqlType::Empty,
-        "float" => CqlType::Float,
-        "inet" => CqlType::Inet,
-        "int" => CqlType::Int32,
-        "smallint" => CqlType::Short,
-        "text" | "varchar" => CqlType::Utf8,
-        "time" => CqlType::Time,
-        "timestamp" => CqlType::Timestamp,
-        "timeuuid" => CqlType::TimeUuid,
-        "tinyint" => CqlType::Byte,
-        "uuid" => CqlType::Uuid,
-        "varint" => CqlType::Integer,
-        _ => return None,
-    })
 }
 
 /// A `CREATE TYPE` statement.

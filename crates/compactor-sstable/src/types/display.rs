@@ -6,7 +6,7 @@ use std::fmt;
 
 use crate::types::identifier::maybe_quote;
 use crate::types::parse::PACKAGE;
-use crate::types::{CqlType, UserType};
+use crate::types::{CqlType, UserType, simple};
 
 /// Whether `FrozenType(...)` is written around frozen types.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -28,30 +28,6 @@ impl CqlType {
     /// Name of the class without package: `Int32Type`.
     pub fn class_name(&self) -> &'static str {
         match self {
-            CqlType::Ascii => "AsciiType",
-            CqlType::Utf8 => "UTF8Type",
-            CqlType::Bytes => "BytesType",
-            CqlType::Boolean => "BooleanType",
-            CqlType::Byte => "ByteType",
-            CqlType::Short => "ShortType",
-            CqlType::Int32 => "Int32Type",
-            CqlType::Long => "LongType",
-            CqlType::Float => "FloatType",
-            CqlType::Double => "DoubleType",
-            CqlType::Timestamp => "TimestampType",
-            CqlType::LegacyDate => "DateType",
-            CqlType::SimpleDate => "SimpleDateType",
-            CqlType::Time => "TimeType",
-            CqlType::Uuid => "UUIDType",
-            CqlType::TimeUuid => "TimeUUIDType",
-            CqlType::LegacyTimeUuid => "LegacyTimeUUIDType",
-            CqlType::LexicalUuid => "LexicalUUIDType",
-            CqlType::Integer => "IntegerType",
-            CqlType::Decimal => "DecimalType",
-            CqlType::Inet => "InetAddressType",
-            CqlType::Duration => "DurationType",
-            CqlType::CounterColumn => "CounterColumnType",
-            CqlType::Empty => "EmptyType",
             CqlType::List { .. } => "ListType",
             CqlType::Set { .. } => "SetType",
             CqlType::Map { .. } => "MapType",
@@ -62,6 +38,7 @@ impl CqlType {
             CqlType::Composite(_) => "CompositeType",
             CqlType::DynamicComposite(_) => "DynamicCompositeType",
             CqlType::PartitionerDefinedOrder { .. } => "PartitionerDefinedOrder",
+            simple => simple::names(simple).map_or("", |(class, _)| class),
         }
     }
 
@@ -187,52 +164,23 @@ pub(super) fn push_hex(bytes: &[u8], out: &mut String) {
 }
 
 fn write_cql(cql_type: &CqlType, out: &mut String) {
-    let name = match cql_type {
-        CqlType::Ascii => "ascii",
-        CqlType::Utf8 => "text",
-        CqlType::Bytes => "blob",
-        CqlType::Boolean => "boolean",
-        CqlType::Byte => "tinyint",
-        CqlType::Short => "smallint",
-        CqlType::Int32 => "int",
-        CqlType::Long => "bigint",
-        CqlType::Float => "float",
-        CqlType::Double => "double",
-        // `DateType.asCQL3Type` is timestamp as well.
-        CqlType::Timestamp | CqlType::LegacyDate => "timestamp",
-        CqlType::SimpleDate => "date",
-        CqlType::Time => "time",
-        CqlType::Uuid => "uuid",
-        CqlType::TimeUuid | CqlType::LegacyTimeUuid => "timeuuid",
-        CqlType::Integer => "varint",
-        CqlType::Decimal => "decimal",
-        CqlType::Inet => "inet",
-        CqlType::Duration => "duration",
-        CqlType::CounterColumn => "counter",
-        CqlType::Empty => "empty",
-        CqlType::Reversed(base) => return write_cql(base, out),
+    match cql_type {
+        CqlType::Reversed(base) => write_cql(base, out),
         CqlType::Vector { element, dimension } => {
             out.push_str("vector<");
             write_cql(element, out);
             out.push_str(&format!(", {dimension}>"));
-            return;
-        }
-        CqlType::LexicalUuid
-        | CqlType::Composite(_)
-        | CqlType::DynamicComposite(_)
-        | CqlType::PartitionerDefinedOrder { .. } => {
-            out.push('\'');
-            out.push_str(&cql_type.class_string());
-            out.push('\'');
-            return;
         }
         CqlType::List { .. }
         | CqlType::Set { .. }
         | CqlType::Map { .. }
         | CqlType::Tuple(_)
-        | CqlType::Udt(_) => return write_cql_freezable(cql_type, out),
-    };
-    out.push_str(name);
+        | CqlType::Udt(_) => write_cql_freezable(cql_type, out),
+        other => match simple::names(other) {
+            Some((_, name)) if !name.is_empty() => out.push_str(name),
+            _ => out.push_str(&format!("'{}'", other.class_string())),
+        },
+    }
 }
 
 fn write_cql_freezable(cql_type: &CqlType, out: &mut String) {

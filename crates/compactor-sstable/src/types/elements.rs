@@ -13,7 +13,7 @@ use crate::vint;
 ///
 /// The variants are declared in the order in which they sort in a collection, in which a shorter one comes
 /// first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Item<'a> {
     /// The value ends here, as expected.
     End,
@@ -23,17 +23,6 @@ pub(super) enum Item<'a> {
     Null,
     /// An element's bytes.
     Value(&'a [u8]),
-}
-
-impl Item<'_> {
-    pub(super) fn rank(&self) -> u8 {
-        match self {
-            Item::End => 0,
-            Item::Broken(_) => 1,
-            Item::Null => 2,
-            Item::Value(_) => 3,
-        }
-    }
 }
 
 /// Reader of the elements of a value.
@@ -141,8 +130,8 @@ impl<'a> Elements<'a> {
     }
 }
 
-/// Component of a composite.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Component of a composite. As for [`Item`], variants are declared in their order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Component<'a> {
     End,
     Broken(&'a [u8]),
@@ -155,7 +144,7 @@ pub(super) enum Component<'a> {
 /// Skips the marker `FFFF` at the start of a composite of a static column of 2.x.
 ///
 /// Source: `CompositeType.readIsStatic`.
-pub(super) fn split_static_marker(bytes: &[u8]) -> (bool, &[u8]) {
+pub(crate) fn split_static_marker(bytes: &[u8]) -> (bool, &[u8]) {
     match bytes.strip_prefix(&[0xff, 0xff]) {
         Some(rest) => (true, rest),
         None => (false, bytes),

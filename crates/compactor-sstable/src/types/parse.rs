@@ -14,7 +14,7 @@ use std::fmt::Display;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
-use crate::types::{CqlType, UserType};
+use crate::types::{CqlType, UserType, simple};
 
 /// Package that is implied by a name without a dot.
 pub(super) const PACKAGE: &str = "org.apache.cassandra.db.marshal.";
@@ -155,7 +155,7 @@ impl<'a> Parser<'a> {
         }
         self.skip_blanks();
         let class = name.strip_prefix(PACKAGE).unwrap_or(name);
-        if let Some(simple) = simple_type(class) {
+        if let Some(simple) = simple::of_class(class) {
             return self.with_default_parameters(simple);
         }
         let next = depth + 1;
@@ -397,36 +397,6 @@ impl<'a> Parser<'a> {
             key_type,
         })
     }
-}
-
-fn simple_type(class: &str) -> Option<CqlType> {
-    Some(match class {
-        "AsciiType" => CqlType::Ascii,
-        "UTF8Type" => CqlType::Utf8,
-        "BytesType" => CqlType::Bytes,
-        "BooleanType" => CqlType::Boolean,
-        "ByteType" => CqlType::Byte,
-        "ShortType" => CqlType::Short,
-        "Int32Type" => CqlType::Int32,
-        "LongType" => CqlType::Long,
-        "FloatType" => CqlType::Float,
-        "DoubleType" => CqlType::Double,
-        "TimestampType" => CqlType::Timestamp,
-        "DateType" => CqlType::LegacyDate,
-        "SimpleDateType" => CqlType::SimpleDate,
-        "TimeType" => CqlType::Time,
-        "UUIDType" => CqlType::Uuid,
-        "TimeUUIDType" => CqlType::TimeUuid,
-        "LegacyTimeUUIDType" => CqlType::LegacyTimeUuid,
-        "LexicalUUIDType" => CqlType::LexicalUuid,
-        "IntegerType" => CqlType::Integer,
-        "DecimalType" => CqlType::Decimal,
-        "InetAddressType" => CqlType::Inet,
-        "DurationType" => CqlType::Duration,
-        "CounterColumnType" => CqlType::CounterColumn,
-        "EmptyType" => CqlType::Empty,
-        _ => return None,
-    })
 }
 
 fn decode_hex(digits: &str) -> Option<Vec<u8>> {

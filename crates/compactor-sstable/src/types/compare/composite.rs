@@ -36,20 +36,12 @@ pub(super) fn composite(types: &[CqlType], a: &[u8], b: &[u8]) -> Ordering {
                 .then(end_a.cmp(&end_b)),
             (Component::Broken(a), Component::Broken(b)) => return a.cmp(b),
             (Component::End, Component::End) => return Ordering::Equal,
-            (a, b) => rank(&a).cmp(&rank(&b)),
+            (a, b) => a.cmp(&b),
         };
         if order != Ordering::Equal {
             return order;
         }
         index += 1;
-    }
-}
-
-fn rank(component: &Component<'_>) -> u8 {
-    match component {
-        Component::End => 0,
-        Component::Broken(_) => 1,
-        Component::Value { .. } => 2,
     }
 }
 
@@ -191,29 +183,8 @@ pub(in crate::types) fn next_comparator<'a, 't>(
     let name = std::str::from_utf8(name).ok()?;
     let parsed = CqlType::parse(name).ok()?;
     // Otherwise values could name types whose values name types: unbounded recursion.
-    (!contains_dynamic_composite(&parsed)).then_some(Comparator {
+    (!parsed.contains_dynamic_composite()).then_some(Comparator {
         name: ComparatorName::Class(name),
         cql_type: Cow::Owned(parsed),
     })
-}
-
-fn contains_dynamic_composite(cql_type: &CqlType) -> bool {
-    match cql_type {
-        CqlType::DynamicComposite(_) => true,
-        CqlType::List { element, .. }
-        | CqlType::Set { element, .. }
-        | CqlType::Vector { element, .. } => contains_dynamic_composite(element),
-        CqlType::Map { key, value, .. } => {
-            contains_dynamic_composite(key) || contains_dynamic_composite(value)
-        }
-        CqlType::Tuple(types) | CqlType::Composite(types) => {
-            types.iter().any(contains_dynamic_composite)
-        }
-        CqlType::Udt(udt) => udt
-            .fields
-            .iter()
-            .any(|(_, field)| contains_dynamic_composite(field)),
-        CqlType::Reversed(base) => contains_dynamic_composite(base),
-        _ => false,
-    }
 }

@@ -28,10 +28,9 @@ pub(super) fn collection<const N: usize>(types: [&CqlType; N], a: &[u8], b: &[u8
 fn step(cql_type: &CqlType, pair: (Item<'_>, Item<'_>)) -> Option<Ordering> {
     let order = match pair {
         (Item::Value(a), Item::Value(b)) => cql_type.compare(a, b),
-        (Item::Null, Item::Null) => Ordering::Equal,
         (Item::End, Item::End) => return Some(Ordering::Equal),
         (Item::Broken(a), Item::Broken(b)) => return Some(a.cmp(b)),
-        (a, b) => a.rank().cmp(&b.rank()),
+        (a, b) => a.cmp(&b),
     };
     (order != Ordering::Equal).then_some(order)
 }

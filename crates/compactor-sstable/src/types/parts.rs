@@ -1,8 +1,34 @@
-//! Types with values that compare equal but differ in their bytes.
+//! Types in a type, and what follows from them.
 
 use crate::types::CqlType;
 
 impl CqlType {
+    /// Types in it: of elements, keys and values, fields or components. None for a dynamic composite, whose values
+    /// name their types, and for an order by partitioner.
+    fn parts(&self) -> Vec<&CqlType> {
+        match self {
+            CqlType::List { element, .. }
+            | CqlType::Set { element, .. }
+            | CqlType::Vector { element, .. } => vec![element],
+            CqlType::Map { key, value, .. } => vec![key, value],
+            CqlType::Tuple(types) | CqlType::Composite(types) => types.iter().collect(),
+            CqlType::Udt(udt) => udt.fields.iter().map(|(_, field)| field).collect(),
+            CqlType::Reversed(base) => vec![base],
+            _ => Vec::new(),
+        }
+    }
+
+    /// Number of types in it, itself included.
+    pub(crate) fn count(&self) -> usize {
+        1 + self.parts().into_iter().map(CqlType::count).sum::<usize>()
+    }
+
+    /// Whether values name the types of parts of them.
+    pub(super) fn contains_dynamic_composite(&self) -> bool {
+        matches!(self, CqlType::DynamicComposite(_))
+            || (self.parts().into_iter()).any(CqlType::contains_dynamic_composite)
+    }
+
     /// Whether values that compare equal may differ in their bytes: decimals of different scales (1.5 and
     /// 1.50), varints with redundant leading bytes, tuples and UDTs that omit trailing nulls, and types that
     /// contain these.
@@ -16,37 +42,7 @@ impl CqlType {
             | CqlType::Tuple(_)
             | CqlType::Udt(_)
             | CqlType::DynamicComposite(_) => true,
-            CqlType::List { element, .. }
-            | CqlType::Set { element, .. }
-            | CqlType::Vector { element, .. } => element.has_several_encodings(),
-            CqlType::Map { key, value, .. } => {
-                key.has_several_encodings() || value.has_several_encodings()
-            }
-            CqlType::Reversed(base) => base.has_several_encodings(),
-            CqlType::Composite(types) => types.iter().any(CqlType::has_several_encodings),
-            CqlType::Ascii
-            | CqlType::Utf8
-            | CqlType::Bytes
-            | CqlType::Boolean
-            | CqlType::Byte
-            | CqlType::Short
-            | CqlType::Int32
-            | CqlType::Long
-            | CqlType::Float
-            | CqlType::Double
-            | CqlType::Timestamp
-            | CqlType::LegacyDate
-            | CqlType::SimpleDate
-            | CqlType::Time
-            | CqlType::Uuid
-            | CqlType::TimeUuid
-            | CqlType::LegacyTimeUuid
-            | CqlType::LexicalUuid
-            | CqlType::Inet
-            | CqlType::Duration
-            | CqlType::CounterColumn
-            | CqlType::Empty
-            | CqlType::PartitionerDefinedOrder { .. } => false,
+            other => (other.parts().into_iter()).any(CqlType::has_several_encodings),
         }
     }
 }
