@@ -3,7 +3,6 @@
 //! Types are resolved at the end, so that the position in the text at which a UDT is created or changed does
 //! not matter.
 
-use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -19,13 +18,7 @@ use crate::types::CqlType;
 pub(super) fn build(text: &str, statements: Vec<Statement>) -> Result<Schema> {
     let mut builder = Builder {
         text,
-        keyspace: None,
-        types: Vec::new(),
-        types_by_name: HashMap::new(),
-        tables: Vec::new(),
-        tables_by_name: HashMap::new(),
-        indexes: Vec::new(),
-        indexes_by_name: HashMap::new(),
+        ..Builder::default()
     };
     for statement in statements {
         builder.apply(statement)?;
@@ -56,6 +49,7 @@ type FullName = (Option<String>, String);
 
 /// Builder of a schema. Everything is looked up by name in a map, and dropped items leave a vacant entry, so
 /// that the time is linear in the length of the text.
+#[derive(Default)]
 struct Builder<'a> {
     text: &'a str,
     /// Set by `USE`.
@@ -76,6 +70,7 @@ struct TypeDraft {
 }
 
 /// A table with unresolved types.
+#[derive(Default)]
 struct Draft {
     keyspace: Option<String>,
     name: String,
@@ -88,7 +83,7 @@ struct Draft {
     clustering: Vec<(usize, bool)>,
     /// Indexes of both.
     key: HashSet<usize>,
-    dropped: Vec<(RawDropped, Option<i64>)>,
+    dropped: Vec<RawDropped>,
     properties: Properties,
     indexes: Vec<Index>,
 }
@@ -97,6 +92,7 @@ struct RawDropped {
     name: String,
     raw_type: Option<RawType>,
     is_static: bool,
+    at_micros: Option<i64>,
 }
 
 impl Builder<'_> {
@@ -109,31 +105,17 @@ impl Builder<'_> {
         self.tables_by_name
             .get(&self.full_name(name))
             .copied()
-            .ok_or_else(|| {
-                error_at(
-                    self.text,
-                    name.name.offset,
-                    "a table that the text creates",
-                    "",
-                )
-            })
+            .ok_or_else(|| error_at(self.text, name.name.offset, "a table that the text creates"))
     }
 
     fn add_table(&mut self, name: &QualifiedName, draft: Draft) -> Result<()> {
         let place = self.tables.len();
-        match self.tables_by_name.entry(self.full_name(name)) {
-            Entry::Occupied(_) => Err(error_at(
-                self.text,
-                name.name.offset,
-                "a table that does not exist yet",
-                "",
-            )),
-            Entry::Vacant(vacant) => {
-                vacant.insert(place);
-                self.tables.push(Some(draft));
-                Ok(())
-            }
+        if (self.tables_by_name.insert(self.full_name(name), place)).is_some() {
+            let expected = "a table that does not exist yet";
+            return Err(error_at(self.text, name.name.offset, expected));
         }
+        self.tables.push(Some(draft));
+        Ok(())
     }
 
     fn apply(&mut self, statement: Statement) -> Result<()> {
@@ -171,7 +153,13 @@ impl Builder<'_> {
                 properties,
             } => {
                 let (keyspace, _) = self.full_name(&name);
-                let draft = Draft::view(keyspace, name.name.text.clone(), base, properties);
+                let draft = Draft {
+                    keyspace,
+                    name: name.name.text.clone(),
+                    view_of: Some(base.name.text),
+                    properties,
+                    ..Draft::default()
+                };
                 self.add_table(&name, draft)?;
             }
             Statement::AlterTable { name, changes } => {
@@ -241,20 +229,16 @@ impl TypeDraft {
     }
 }
 
+/// Expected name of a column that is added.
+const NEW_COLUMN: &str = "a column that does not exist yet";
+
 impl Draft {
     fn table(text: &str, keyspace: Option<String>, create: CreateTable) -> Result<Draft> {
         let mut draft = Draft {
             keyspace,
             name: create.name.name.text,
-            view_of: None,
-            columns: Vec::with_capacity(create.columns.len()),
-            columns_by_name: HashMap::with_capacity(create.columns.len()),
-            partition_key: Vec::new(),
-            clustering: Vec::new(),
-            key: HashSet::new(),
-            dropped: Vec::new(),
             properties: create.properties,
-            indexes: Vec::new(),
+            ..Draft::default()
         };
         for column in create.columns {
             draft.add_column(text, column)?;
@@ -274,49 +258,21 @@ impl Draft {
         Ok(draft)
     }
 
-    fn view(
-        keyspace: Option<String>,
-        name: String,
-        base: QualifiedName,
-        properties: Properties,
-    ) -> Draft {
-        Draft {
-            keyspace,
-            name,
-            view_of: Some(base.name.text),
-            columns: Vec::new(),
-            columns_by_name: HashMap::new(),
-            partition_key: Vec::new(),
-            clustering: Vec::new(),
-            key: HashSet::new(),
-            dropped: Vec::new(),
-            properties,
-            indexes: Vec::new(),
-        }
-    }
-
     fn column_place(&self, text: &str, name: &Name) -> Result<usize> {
         self.columns_by_name
             .get(&name.text)
             .copied()
-            .ok_or_else(|| error_at(text, name.offset, "a column of the table", ""))
+            .ok_or_else(|| error_at(text, name.offset, "a column of the table"))
     }
 
     fn add_column(&mut self, text: &str, column: RawColumn) -> Result<()> {
         let place = self.columns.len();
-        match self.columns_by_name.entry(column.name.text.clone()) {
-            Entry::Occupied(_) => Err(error_at(
-                text,
-                column.name.offset,
-                "a column that does not exist yet",
-                "",
-            )),
-            Entry::Vacant(vacant) => {
-                vacant.insert(place);
-                self.columns.push(Some(column));
-                Ok(())
-            }
+        let taken = self.columns_by_name.insert(column.name.text.clone(), place);
+        if taken.is_some() {
+            return Err(error_at(text, column.name.offset, NEW_COLUMN));
         }
+        self.columns.push(Some(column));
+        Ok(())
     }
 
     fn change(&mut self, text: &str, change: TableChange) -> Result<()> {
@@ -328,8 +284,7 @@ impl Draft {
             }
             TableChange::Drop { names, at_micros } => {
                 for name in names {
-                    let dropped = self.drop_column(text, name)?;
-                    self.dropped.push((dropped, at_micros));
+                    self.drop_column(text, name, at_micros)?;
                 }
             }
             TableChange::Rename(renamed) => {
@@ -341,12 +296,7 @@ impl Draft {
                         column.name.text.clone_from(&to.text);
                     }
                     if self.columns_by_name.insert(to.text, place).is_some() {
-                        return Err(error_at(
-                            text,
-                            to.offset,
-                            "a column that does not exist yet",
-                            "",
-                        ));
+                        return Err(error_at(text, to.offset, NEW_COLUMN));
                     }
                 }
             }
@@ -358,46 +308,34 @@ impl Draft {
     }
 
     /// A column that is dropped twice was declared again in between.
-    fn drop_column(&mut self, text: &str, name: Name) -> Result<RawDropped> {
+    fn drop_column(&mut self, text: &str, name: Name, at_micros: Option<i64>) -> Result<()> {
         let place = self.columns_by_name.remove(&name.text);
         if place.is_some_and(|place| self.key.contains(&place)) {
-            return Err(error_at(
-                text,
-                name.offset,
-                "a column that is not of the primary key",
-                "",
-            ));
+            let expected = "a column that is not of the primary key";
+            return Err(error_at(text, name.offset, expected));
         }
         let column = place.and_then(|place| self.columns[place].take());
-        Ok(match column {
-            Some(column) => RawDropped {
-                name: name.text,
-                raw_type: Some(column.raw_type),
-                is_static: column.is_static,
-            },
-            None => RawDropped {
-                name: name.text,
-                raw_type: None,
-                is_static: false,
-            },
-        })
+        self.dropped.push(RawDropped {
+            name: name.text,
+            is_static: column.as_ref().is_some_and(|column| column.is_static),
+            raw_type: column.map(|column| column.raw_type),
+            at_micros,
+        });
+        Ok(())
     }
 
     fn finish(mut self, resolver: &mut Resolver<'_>) -> Result<Table> {
         let keyspace = self.keyspace.as_deref();
         let mut columns = Vec::with_capacity(self.columns.len());
-        let keys = self
-            .partition_key
-            .iter()
-            .map(|place| (*place, ColumnKind::PartitionKey, false))
-            .chain(
-                self.clustering
-                    .iter()
-                    .map(|(place, descends)| (*place, ColumnKind::Clustering, *descends)),
-            );
-        for (place, kind, descends) in keys {
-            // A column that occurs twice in the key is listed once.
-            let Some(raw) = self.columns.get_mut(place).and_then(Option::take) else {
+        let partition_key = self.partition_key.iter();
+        let clustering = self.clustering.iter();
+        let places = partition_key
+            .map(|place| (*place, Some(ColumnKind::PartitionKey), false))
+            .chain(clustering.map(|(place, down)| (*place, Some(ColumnKind::Clustering), *down)))
+            .chain((0..self.columns.len()).map(|place| (place, None, false)));
+        for (place, key_kind, descends) in places {
+            // A column of the key is listed once, even if it occurs twice in the key.
+            let Some(raw) = self.columns[place].take() else {
                 continue;
             };
             let mut cql_type = resolver.resolve(&raw.raw_type, keyspace)?;
@@ -408,24 +346,14 @@ impl Draft {
                 cql_type,
                 is_multi_cell: raw.raw_type.is_multi_cell(),
                 name: raw.name.text,
-                kind,
-            });
-        }
-        for raw in self.columns.into_iter().flatten() {
-            let kind = if raw.is_static {
-                ColumnKind::Static
-            } else {
-                ColumnKind::Regular
-            };
-            columns.push(Column {
-                cql_type: resolver.resolve(&raw.raw_type, keyspace)?,
-                is_multi_cell: raw.raw_type.is_multi_cell(),
-                name: raw.name.text,
-                kind,
+                kind: key_kind.unwrap_or(match raw.is_static {
+                    true => ColumnKind::Static,
+                    false => ColumnKind::Regular,
+                }),
             });
         }
         let mut dropped_columns = Vec::with_capacity(self.dropped.len());
-        for (raw, dropped_at_micros) in self.dropped {
+        for raw in self.dropped {
             let cql_type = match &raw.raw_type {
                 Some(raw) => resolver.resolve(raw, keyspace)?,
                 None => None,
@@ -434,7 +362,7 @@ impl Draft {
                 name: raw.name,
                 cql_type,
                 is_static: raw.is_static,
-                dropped_at_micros,
+                dropped_at_micros: raw.at_micros,
             });
         }
         Ok(Table {

@@ -76,7 +76,7 @@ impl<'a> Cursor<'a> {
     /// Creates an error at the next token.
     #[cold]
     pub(super) fn error(&self, expected: impl Display) -> Error {
-        error_at(self.text, self.offset(), expected, "")
+        error_at(self.text, self.offset(), expected)
     }
 
     pub(super) fn is_keyword(&self, keyword: &str) -> bool {
@@ -126,44 +126,29 @@ impl<'a> Cursor<'a> {
     }
 
     pub(super) fn name(&mut self, expected: &str) -> Result<Name> {
-        let offset = self.offset();
-        match self.peek() {
+        let (text, quoted) = match self.peek() {
             TokenKind::Word(word) if word.starts_with(|c: char| c.is_ascii_alphabetic()) => {
-                let text = word.to_ascii_lowercase();
-                self.pos += 1;
-                Ok(Name {
-                    text,
-                    quoted: false,
-                    offset,
-                })
+                (word.to_ascii_lowercase(), false)
             }
-            TokenKind::Quoted(text) => {
-                let text = text.clone();
-                self.pos += 1;
-                Ok(Name {
-                    text,
-                    quoted: true,
-                    offset,
-                })
-            }
-            _ => Err(self.error(expected)),
-        }
+            TokenKind::Quoted(text) => (text.clone(), true),
+            _ => return Err(self.error(expected)),
+        };
+        let offset = self.offset();
+        self.pos += 1;
+        Ok(Name {
+            text,
+            quoted,
+            offset,
+        })
     }
 
     pub(super) fn qualified_name(&mut self, expected: &str) -> Result<QualifiedName> {
         let first = self.name(expected)?;
-        if self.take_symbol('.') {
-            let name = self.name(expected)?;
-            Ok(QualifiedName {
-                keyspace: Some(first.text),
-                name,
-            })
-        } else {
-            Ok(QualifiedName {
-                keyspace: None,
-                name: first,
-            })
-        }
+        let (keyspace, name) = match self.take_symbol('.') {
+            true => (Some(first.text), self.name(expected)?),
+            false => (None, first),
+        };
+        Ok(QualifiedName { keyspace, name })
     }
 
     /// Skips to the `;` that ends the statement, or to the end of the text.
@@ -204,6 +189,21 @@ impl<'a> Cursor<'a> {
                 self.expect_symbol(')')?;
                 break;
             }
+        }
+        Ok(items)
+    }
+
+    /// Reads a list in brackets, or at least one item without brackets.
+    pub(super) fn items<T>(
+        &mut self,
+        mut item: impl FnMut(&mut Cursor<'a>) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        if *self.peek() == TokenKind::Symbol('(') {
+            return self.list(item);
+        }
+        let mut items = vec![item(self)?];
+        while self.take_symbol(',') {
+            items.push(item(self)?);
         }
         Ok(items)
     }

@@ -66,7 +66,7 @@ impl<'a> Lexer<'a> {
             } else if let Some(comment) = trimmed.strip_prefix("/*") {
                 match comment.find("*/") {
                     Some(len) => self.pos += 2 + len + 2,
-                    None => return Err(error_at(self.text, self.pos, "the end of a comment", "")),
+                    None => return Err(error_at(self.text, self.pos, "the end of a comment")),
                 }
             } else {
                 return Ok(());
@@ -91,12 +91,7 @@ impl<'a> Lexer<'a> {
                     self.pos += 2 + len + 2;
                     Ok(TokenKind::Text(rest[2..2 + len].to_owned()))
                 }
-                None => Err(error_at(
-                    self.text,
-                    self.pos,
-                    "'$$' at the end of a string",
-                    "",
-                )),
+                None => Err(error_at(self.text, self.pos, "'$$' at the end of a string")),
             },
             c if c.is_ascii_alphanumeric() || c == '_' => {
                 let number = number_len(rest);
@@ -132,7 +127,7 @@ impl<'a> Lexer<'a> {
                 return Ok(out);
             }
         }
-        Err(error_at(self.text, start, format!("a closing {quote}"), ""))
+        Err(error_at(self.text, start, format!("a closing {quote}")))
     }
 }
 
@@ -174,15 +169,11 @@ fn number_len(text: &str) -> usize {
 
 /// Creates an error with line and column, both from 1.
 #[cold]
-pub(super) fn error_at(text: &str, offset: usize, expected: impl Display, found: &str) -> Error {
+pub(super) fn error_at(text: &str, offset: usize, expected: impl Display) -> Error {
     let before = text.get(..offset).unwrap_or(text);
     let line = before.matches('\n').count() + 1;
     let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
-    let found = if found.is_empty() {
-        excerpt(text, offset)
-    } else {
-        found.to_owned()
-    };
+    let found = excerpt(text, offset);
     Error::corrupt(
         STRUCTURE,
         offset as u64,

@@ -233,33 +233,29 @@ fn parse_compression(cursor: &mut Cursor<'_>) -> Result<CompressionOptions> {
         None => has_class,
         Some(text) => text == "true",
     };
-    let chunk_length = match get(&["chunk_length_in_kb", "chunk_length_kb"]) {
-        None => None,
-        Some(text) => match text.parse::<u32>().ok().and_then(|kb| kb.checked_mul(1024)) {
-            Some(len) if len.is_power_of_two() => Some(len),
-            _ => {
-                return Err(cursor.error(format!(
-                    "chunk_length_in_kb as a power of two, not '{text}'"
-                )));
-            }
-        },
-    };
-    let min_compress_ratio = match get(&["min_compress_ratio"]) {
-        None => None,
-        Some(text) => match text.parse::<f64>() {
-            Ok(ratio) if ratio == 0.0 || ratio >= 1.0 => Some(ratio),
-            _ => {
-                return Err(cursor.error(format!(
+    let chunk_length = get(&["chunk_length_in_kb", "chunk_length_kb"]).map(|text| {
+        let len = text.parse::<u32>().ok().and_then(|kb| kb.checked_mul(1024));
+        len.filter(|len| len.is_power_of_two()).ok_or_else(|| {
+            cursor.error(format!(
+                "chunk_length_in_kb as a power of two, not '{text}'"
+            ))
+        })
+    });
+    let min_compress_ratio = get(&["min_compress_ratio"]).map(|text| {
+        let ratio = text.parse::<f64>().ok();
+        ratio
+            .filter(|ratio| *ratio == 0.0 || *ratio >= 1.0)
+            .ok_or_else(|| {
+                cursor.error(format!(
                     "min_compress_ratio as 0 or at least 1, not '{text}'"
-                )));
-            }
-        },
-    };
+                ))
+            })
+    });
     Ok(CompressionOptions {
         enabled,
         class,
-        chunk_length,
-        min_compress_ratio,
+        chunk_length: chunk_length.transpose()?,
+        min_compress_ratio: min_compress_ratio.transpose()?,
         all,
     })
 }

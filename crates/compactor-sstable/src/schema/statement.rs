@@ -196,11 +196,7 @@ fn create_table(cursor: &mut Cursor<'_>) -> Result<Statement> {
     if partition_key.is_empty() {
         return Err(cursor.error("a PRIMARY KEY before the end of the columns"));
     }
-    let properties = if cursor.take_keyword("WITH") {
-        parse_properties(cursor)?
-    } else {
-        Properties::default()
-    };
+    let properties = with_properties(cursor)?;
     Ok(Statement::CreateTable(CreateTable {
         name,
         columns,
@@ -208,6 +204,14 @@ fn create_table(cursor: &mut Cursor<'_>) -> Result<Statement> {
         clustering,
         properties,
     }))
+}
+
+/// Reads `[WITH property AND property ...]`.
+fn with_properties(cursor: &mut Cursor<'_>) -> Result<Properties> {
+    match cursor.take_keyword("WITH") {
+        true => parse_properties(cursor),
+        false => Ok(Properties::default()),
+    }
 }
 
 /// Reads `PRIMARY KEY ( a, b )` or `PRIMARY KEY ( (a, b), c )`.
@@ -305,11 +309,7 @@ fn create_view(cursor: &mut Cursor<'_>) -> Result<Statement> {
         skip_one(cursor, "PRIMARY KEY")?;
     }
     primary_key(cursor)?;
-    let properties = if cursor.take_keyword("WITH") {
-        parse_properties(cursor)?
-    } else {
-        Properties::default()
-    };
+    let properties = with_properties(cursor)?;
     Ok(Statement::CreateView {
         name,
         base,
@@ -338,15 +338,7 @@ fn alter_table(cursor: &mut Cursor<'_>) -> Result<Statement> {
     let mut changes = Vec::new();
     if cursor.take_keyword("ADD") {
         cursor.take_keywords(&["IF", "NOT", "EXISTS"]);
-        let added = if *cursor.peek() == TokenKind::Symbol('(') {
-            cursor.list(|cursor| column(cursor).map(|(column, _)| column))?
-        } else {
-            let mut added = vec![column(cursor)?.0];
-            while cursor.take_symbol(',') {
-                added.push(column(cursor)?.0);
-            }
-            added
-        };
+        let added = cursor.items(|cursor| column(cursor).map(|(column, _)| column))?;
         changes.push(TableChange::Add(added));
     } else if cursor.is_keyword("DROP") && !cursor.is_keyword_at(1, "COMPACT") {
         cursor.advance();
@@ -365,15 +357,7 @@ fn alter_table(cursor: &mut Cursor<'_>) -> Result<Statement> {
 /// Reads `[IF EXISTS] a, b` or `(a, b)`, then `[USING TIMESTAMP micros]`.
 fn drop_columns(cursor: &mut Cursor<'_>) -> Result<TableChange> {
     cursor.take_keywords(&["IF", "EXISTS"]);
-    let names = if *cursor.peek() == TokenKind::Symbol('(') {
-        cursor.list(|cursor| cursor.name("a column"))?
-    } else {
-        let mut names = vec![cursor.name("a column")?];
-        while cursor.take_symbol(',') {
-            names.push(cursor.name("a column")?);
-        }
-        names
-    };
+    let names = cursor.items(|cursor| cursor.name("a column"))?;
     let mut at_micros = None;
     if cursor.take_keywords(&["USING", "TIMESTAMP"]) {
         let sign = if cursor.take_symbol('-') { "-" } else { "" };
