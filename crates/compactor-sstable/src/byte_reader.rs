@@ -77,6 +77,17 @@ impl<'a> ByteReader<'a> {
         Error::corrupt(structure, self.offset(), expected, found)
     }
 
+    /// Checks that all bytes have been read; `expected` names what the next ones would have to be.
+    ///
+    /// # Errors
+    /// Corruption if bytes are left.
+    pub fn expect_end(&self, structure: &'static str, expected: &str) -> Result<()> {
+        match self.remaining() {
+            0 => Ok(()),
+            left => Err(self.corrupt(structure, expected, format!("{left} more bytes"))),
+        }
+    }
+
     #[cold]
     fn short(&self, structure: &'static str, wanted: u64) -> Error {
         self.corrupt(

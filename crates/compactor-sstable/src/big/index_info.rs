@@ -16,7 +16,7 @@
 
 use crate::byte_reader::ByteReader;
 use crate::byte_sink::ByteSink;
-use crate::data::clustering::{ClusteringComparator, Kind, ValueSpan};
+use crate::data::clustering::{ClusteringComparator, Kind, ValueSpan, set_name};
 use crate::data::deletion_time::DeletionTime;
 use crate::error::{Error, Result};
 use crate::version::Version;
@@ -135,25 +135,16 @@ impl<'a> PromotedIndex<'a> {
         let last = prefix(&mut reader, bytes, comparator, spans)?;
         let offset = reader.uvint("index_info.offset")?;
         let width_at = reader.offset();
-        let width = reader.svint("index_info.width")?;
-        let width = width
-            .checked_add(WIDTH_BASE)
-            .and_then(|width| u64::try_from(width).ok());
+        let width = reader.svint("index_info.width")?.checked_add(WIDTH_BASE);
+        let width = width.and_then(|width| u64::try_from(width).ok());
         let width = width.ok_or_else(|| {
             Error::corrupt("index_info.width", width_at, "a width of 0 or more", "less")
         })?;
-        let open_marker = if reader.bool("index_info.has_open_marker")? {
-            Some(DeletionTime::read(&mut reader, self.version)?)
-        } else {
-            None
-        };
-        if !reader.is_empty() {
-            return Err(reader.corrupt(
-                "index_info",
-                "the next block",
-                format!("{} more bytes", reader.remaining()),
-            ));
-        }
+        let has_open_marker = reader.bool("index_info.has_open_marker")?;
+        let open_marker = has_open_marker
+            .then(|| DeletionTime::read(&mut reader, self.version))
+            .transpose()?;
+        reader.expect_end("index_info", "the next block")?;
         Ok(IndexInfo {
             first,
             last,
@@ -313,13 +304,6 @@ impl PromotedIndexBuilder {
         }
         Ok(&self.promoted)
     }
-}
-
-#[inline]
-fn set_name(name: &mut Vec<u8>, kind: Kind, body: &[u8]) {
-    name.clear();
-    name.push(kind as u8);
-    name.extend_from_slice(body);
 }
 
 #[cfg(test)]

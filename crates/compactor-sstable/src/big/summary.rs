@@ -102,13 +102,7 @@ impl Summary {
         }
         let first_key = reader.bytes32("summary.first_key")?.to_vec();
         let last_key = reader.bytes32("summary.last_key")?.to_vec();
-        if !reader.is_empty() {
-            return Err(reader.corrupt(
-                "summary.end",
-                "the end of the file",
-                format!("{} more bytes", reader.remaining()),
-            ));
-        }
+        reader.expect_end("summary.end", "the end of the file")?;
         Ok(Summary {
             min_index_interval,
             sampling_level,

@@ -95,7 +95,7 @@ impl Payload for PartitionPayload {
 
 /// Writer of `Partitions.db`. The bytes are collected in [`PartitionIndexWriter::output`], from which the
 /// caller takes them.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct PartitionIndexWriter {
     out: PagedOutput,
     trie: TrieWriter<PartitionPayload>,
@@ -109,26 +109,10 @@ pub struct PartitionIndexWriter {
     count: u64,
 }
 
-impl Default for PartitionIndexWriter {
-    fn default() -> PartitionIndexWriter {
-        PartitionIndexWriter::new()
-    }
-}
-
 impl PartitionIndexWriter {
     /// Creates an empty index.
     pub fn new() -> PartitionIndexWriter {
-        PartitionIndexWriter {
-            out: PagedOutput::new(),
-            trie: TrieWriter::new(),
-            first_key: Vec::new(),
-            last_key: Vec::new(),
-            last: Vec::new(),
-            last_payload: None,
-            last_diff: 0,
-            next: Vec::new(),
-            count: 0,
-        }
+        PartitionIndexWriter::default()
     }
 
     /// Number of keys added.
@@ -261,13 +245,7 @@ impl<'a> PartitionIndex<'a> {
         let mut reader = ByteReader::with_base(keys, keys_at);
         let first_key = reader.bytes16("partition_index.first_key")?;
         let last_key = reader.bytes16("partition_index.last_key")?;
-        if !reader.is_empty() {
-            return Err(reader.corrupt(
-                "partition_index.footer",
-                "the footer after the last key",
-                format!("{} more bytes", reader.remaining()),
-            ));
-        }
+        reader.expect_end("partition_index.footer", "the footer after the last key")?;
         Ok(PartitionIndex {
             first_key,
             last_key,
@@ -297,9 +275,8 @@ impl<'a> PartitionIndex<'a> {
     ) -> Result<Option<PartitionPosition>> {
         let mut comparable = Vec::with_capacity(2 * key.len() + 16);
         append_key(token, key, &mut comparable);
-        let followed = self.trie.follow(&comparable)?;
-        let node = followed.node;
-        if node.payload_bits() == 0 || (!followed.is_whole_key && node.range() > 0) {
+        let (node, is_whole_key) = self.trie.follow(&comparable)?;
+        if node.payload_bits() == 0 || (!is_whole_key && node.range() > 0) {
             return Ok(None);
         }
         let entry = self.entry(&node)?;

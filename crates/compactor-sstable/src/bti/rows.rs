@@ -23,7 +23,7 @@ use crate::bti::paged_output::PagedOutput;
 use crate::bti::partitions::{put_signed, signed_len};
 use crate::bti::trie_write::{Payload, TrieWriter};
 use crate::byte_sink::ByteSink;
-use crate::data::clustering::{ClusteringComparator, Kind, ValueSpan};
+use crate::data::clustering::{ClusteringComparator, Kind, ValueSpan, set_name};
 use crate::data::deletion_time::DeletionTime;
 use crate::error::{Error, Result};
 use crate::types::CqlType;
@@ -51,21 +51,11 @@ struct BlockPayload {
 
 impl Payload for BlockPayload {
     fn encoded_len(&self) -> usize {
-        signed_len(self.offset)
-            + if self.open.is_live() {
-                0
-            } else {
-                DELETION_TIME_LEN
-            }
+        signed_len(self.offset) + usize::from(!self.open.is_live()) * DELETION_TIME_LEN
     }
 
     fn bits(&self) -> u8 {
-        signed_len(self.offset) as u8
-            | if self.open.is_live() {
-                0
-            } else {
-                FLAG_OPEN_MARKER
-            }
+        signed_len(self.offset) as u8 | u8::from(!self.open.is_live()) * FLAG_OPEN_MARKER
     }
 
     fn write(&self, out: &mut Vec<u8>) {
@@ -73,19 +63,6 @@ impl Payload for BlockPayload {
         if !self.open.is_live() {
             self.open.write(out, DELETION_TIME_VERSION);
         }
-    }
-}
-
-/// A clustering in the form of an `IndexInfo`: kind, then the bytes that follow it in Data.db.
-#[derive(Clone, Debug, Default)]
-struct Name(Vec<u8>);
-
-impl Name {
-    #[inline]
-    fn set(&mut self, kind: Kind, body: &[u8]) {
-        self.0.clear();
-        self.0.push(kind as u8);
-        self.0.extend_from_slice(body);
     }
 }
 
@@ -97,12 +74,12 @@ pub struct RowBlocks {
     column_index_size: u64,
 
     /// The block being filled: whether there is one, its start, the deletion open there, its first and last
-    /// clustering.
+    /// clustering, each as in an `IndexInfo`.
     in_block: bool,
     block_start: u64,
     block_open: DeletionTime,
-    first: Name,
-    last: Name,
+    first: Vec<u8>,
+    last: Vec<u8>,
     end: u64,
     open_marker: DeletionTime,
     blocks: u32,
@@ -140,8 +117,8 @@ impl RowBlocks {
             in_block: false,
             block_start: 0,
             block_open: DeletionTime::LIVE,
-            first: Name::default(),
-            last: Name::default(),
+            first: Vec::new(),
+            last: Vec::new(),
             end: 0,
             open_marker: DeletionTime::LIVE,
             blocks: 0,
@@ -170,9 +147,9 @@ impl RowBlocks {
             self.in_block = true;
             self.block_start = start;
             self.block_open = self.open_marker;
-            self.first.set(kind, body);
+            set_name(&mut self.first, kind, body);
         }
-        self.last.set(kind, body);
+        set_name(&mut self.last, kind, body);
         self.end = end;
         self.open_marker = *open_marker;
         if end - self.block_start >= self.column_index_size {
@@ -252,22 +229,12 @@ pub struct RowIndexWriter {
 }
 
 /// Writer of the tries of a `Rows.db`, from blocks with known separators.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct RowTries {
     out: PagedOutput,
     trie: TrieWriter<BlockPayload>,
     /// Whether blocks of the current partition are in the trie.
     has_blocks: bool,
-}
-
-impl Default for RowTries {
-    fn default() -> RowTries {
-        RowTries {
-            out: PagedOutput::new(),
-            trie: TrieWriter::new(),
-            has_blocks: false,
-        }
-    }
 }
 
 impl RowTries {
@@ -390,24 +357,20 @@ impl RowIndexWriter {
         deletion: &DeletionTime,
     ) -> Result<Option<u64>> {
         let tries = &mut self.tries;
-        match self.blocks.finish(|block| tries.add(block)) {
-            Ok(blocks) => Ok(self.tries.finish(key, data_position, deletion, blocks)),
-            Err(error) => {
-                self.tries.reset();
-                Err(error)
-            }
-        }
+        let finished = self.blocks.finish(|block| tries.add(block));
+        let blocks = finished.inspect_err(|_| self.tries.reset())?;
+        Ok(self.tries.finish(key, data_position, deletion, blocks))
     }
 }
 
 fn encode(
     comparator: &ClusteringComparator,
     types: &[CqlType],
-    name: &Name,
+    name: &[u8],
     spans: &mut Vec<ValueSpan>,
     out: &mut Vec<u8>,
 ) -> Result<()> {
-    let prefix = comparator.parse_name(&name.0, spans)?;
+    let prefix = comparator.parse_name(name, spans)?;
     out.clear();
     append_prefix(types, prefix, out)
 }

@@ -22,15 +22,6 @@ pub struct Trie<'a> {
     root: u64,
 }
 
-/// End of following a key.
-#[derive(Clone, Copy, Debug)]
-pub struct Followed<'a> {
-    /// The last node reached.
-    pub node: Node<'a>,
-    /// Whether the whole key was followed.
-    pub is_whole_key: bool,
-}
-
 impl<'a> Trie<'a> {
     /// Creates a trie with its root at `root` of `bytes`, the file up to the end of the nodes. The first node
     /// may be at `start`.
@@ -69,27 +60,20 @@ impl<'a> Trie<'a> {
         ))
     }
 
-    /// Follows `key` as far as there are transitions for it (`Walker.follow`).
+    /// Follows `key` as far as there are transitions for it (`Walker.follow`). Returns the last node reached, and
+    /// whether the whole key was followed.
     ///
     /// # Errors
     /// Corruption in the trie.
-    pub fn follow(&self, key: &[u8]) -> Result<Followed<'a>> {
+    pub fn follow(&self, key: &[u8]) -> Result<(Node<'a>, bool)> {
         let mut node = self.node(self.root)?;
         for byte in key {
             match node.search(*byte) {
                 Ok(index) => node = self.child(&node, index)?,
-                Err(_) => {
-                    return Ok(Followed {
-                        node,
-                        is_whole_key: false,
-                    });
-                }
+                Err(_) => return Ok((node, false)),
             }
         }
-        Ok(Followed {
-            node,
-            is_whole_key: true,
-        })
+        Ok((node, true))
     }
 
     /// Returns the node with the payload of the greatest separator that is not greater than `key`. A

@@ -56,14 +56,7 @@ impl CompressionDictionary {
                 format!("{stored:08x}"),
             ));
         }
-        if !reader.is_empty() {
-            let left = reader.remaining();
-            return Err(reader.corrupt(
-                "compression_info.end",
-                "the end of the file",
-                format!("{left} more bytes"),
-            ));
-        }
+        reader.expect_end("compression_info.end", "the end of the file")?;
         Ok(CompressionDictionary {
             id,
             bytes: bytes.to_vec(),

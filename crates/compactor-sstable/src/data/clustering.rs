@@ -179,28 +179,31 @@ impl<'a> Prefix<'a> {
     }
 }
 
+/// Replaces `name` by a clustering in the form used in the promoted index: its kind, then `body`, the bytes that
+/// follow the kind in Data.db.
+#[inline]
+pub(crate) fn set_name(name: &mut Vec<u8>, kind: Kind, body: &[u8]) {
+    name.clear();
+    name.push(kind as u8);
+    name.extend_from_slice(body);
+}
+
 impl ClusteringComparator {
     /// Creates a comparator for clustering columns of these types, in order.
     ///
     /// # Errors
     /// Unsupported if a fixed-length type is longer than 256 MiB.
     pub fn new(types: &[CqlType]) -> Result<ClusteringComparator> {
-        let mut columns = Vec::with_capacity(types.len());
-        for cql_type in types {
-            let fixed_len = match cql_type.fixed_len() {
-                None => None,
-                Some(len) if len <= MAX_VALUE_LEN => Some(len as u32),
-                Some(len) => {
-                    return Err(Error::unsupported(format!(
-                        "clustering values of {len} bytes"
-                    )));
-                }
-            };
-            columns.push(ClusteringColumn {
-                fixed_len,
+        let column = |cql_type: &CqlType| match cql_type.fixed_len() {
+            Some(len) if len > MAX_VALUE_LEN => Err(Error::unsupported(format!(
+                "clustering values of {len} bytes"
+            ))),
+            fixed_len => Ok(ClusteringColumn {
+                fixed_len: fixed_len.map(|len| len as u32),
                 order: ClusteringOrder::of(cql_type),
-            });
-        }
+            }),
+        };
+        let columns = types.iter().map(column).collect::<Result<_>>()?;
         Ok(ClusteringComparator { columns })
     }
 
@@ -232,13 +235,6 @@ impl ClusteringComparator {
             (Some(a), Some(b)) => a.order.same_prefixes(&b.order),
             (a, b) => a.is_none() && b.is_none(),
         }
-    }
-
-    /// Whether prefixes may have a [`ClusteringComparator::memcomparable_prefix`].
-    pub fn has_memcomparable_prefixes(&self) -> bool {
-        self.columns
-            .first()
-            .is_some_and(|column| column.order.has_prefixes())
     }
 
     /// Whether clusterings that compare equal may differ in their bytes.

@@ -9,7 +9,7 @@ use crate::vint;
 
 /// Converts a vint that must fit a Java `int`.
 #[inline(always)]
-pub(super) fn delta_seconds(raw: u64) -> Option<i64> {
+fn delta_seconds(raw: u64) -> Option<i64> {
     i32::try_from(raw as i64).ok().map(i64::from)
 }
 
@@ -77,4 +77,26 @@ pub(super) fn deletion_time(
         seconds(bytes, pos, layout)?
     };
     Ok(DeletionTime::build(marked_for_delete_at, seconds))
+}
+
+/// Expected and found value of a problem with a time whose delta is `raw`, for an error.
+#[cold]
+pub(super) fn explain(problem: Problem, raw: u64, layout: &Layout) -> (String, String) {
+    let stated =
+        |what: &str| format!("{what} between the minimum and the maximum in Statistics.db");
+    let seconds = delta_seconds(raw).unwrap_or_default();
+    let ttl = (seconds as i32).wrapping_add(layout.min_ttl).to_string();
+    match problem {
+        Problem::Timestamp => {
+            let timestamp = layout.min_timestamp.wrapping_add(raw as i64);
+            (stated("a timestamp"), timestamp.to_string())
+        }
+        Problem::DeletionTime => {
+            let seconds = seconds + layout.min_local_deletion_time;
+            (stated("a local deletion time"), seconds.to_string())
+        }
+        Problem::Ttl => (stated("a TTL"), ttl),
+        Problem::NegativeTtl => ("0 or more".to_owned(), ttl),
+        _ => ("a delta of 32 bits".to_owned(), raw.to_string()),
+    }
 }

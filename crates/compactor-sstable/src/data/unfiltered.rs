@@ -261,16 +261,12 @@ fn parse_marker(
     // predicts a length other than that it writes. Cassandra's reader ignores it as well.
     vint::read_unsigned(bytes, &mut pos).ok_or(Stop::Incomplete)?;
     vint::read_unsigned(bytes, &mut pos).ok_or(Stop::Incomplete)?;
-    let mut close = DeletionTime::LIVE;
-    let mut open = DeletionTime::LIVE;
-    if kind.is_boundary() {
-        close = read_marker_deletion(bytes, &mut pos, layout)?;
-        open = read_marker_deletion(bytes, &mut pos, layout)?;
-    } else if kind.is_open() {
-        open = read_marker_deletion(bytes, &mut pos, layout)?;
-    } else {
-        close = read_marker_deletion(bytes, &mut pos, layout)?;
-    }
+    let mut deletion = |is_there: bool| match is_there {
+        true => read_marker_deletion(bytes, &mut pos, layout),
+        false => Ok(DeletionTime::LIVE),
+    };
+    let close = deletion(kind.is_close())?;
+    let open = deletion(kind.is_open())?;
     Ok(UnfilteredHead::Marker(MarkerHead {
         kind,
         close,
@@ -282,46 +278,17 @@ fn parse_marker(
 }
 
 fn read_marker_deletion(bytes: &[u8], pos: &mut usize, layout: &Layout) -> Parse<DeletionTime> {
-    let at = *pos;
-    let fault = |problem: Problem, pos: usize| {
-        let (structure, what, found) = match problem {
-            Problem::Short => return Stop::Incomplete,
-            Problem::Timestamp => {
-                let mut start = at;
-                let delta = vint::read_unsigned(bytes, &mut start).unwrap_or_default();
-                let timestamp = layout.min_timestamp.wrapping_add(delta as i64);
-                ("marker.deletion_time", "a timestamp", timestamp)
-            }
-            _ => {
-                let mut start = pos;
-                let delta = vint::read_unsigned(bytes, &mut start).unwrap_or_default();
-                let Some(seconds) = deltas::delta_seconds(delta) else {
-                    let (expected, found) = ("a delta of 32 bits", delta.to_string());
-                    return corrupt("marker.local_deletion_time", pos, expected, found);
-                };
-                let seconds = seconds + layout.min_local_deletion_time;
-                (
-                    "marker.local_deletion_time",
-                    "a local deletion time",
-                    seconds,
-                )
-            }
-        };
-        let expected = format!("{what} between the minimum and the maximum in Statistics.db");
-        let found = found.to_string();
-        corrupt(
-            structure,
-            if problem == Problem::Timestamp {
-                at
-            } else {
-                pos
-            },
-            &expected,
-            found,
-        )
+    let fault = |problem: Problem, structure: &'static str, at: usize| {
+        if problem == Problem::Short {
+            return Stop::Incomplete;
+        }
+        let raw = vint::read_unsigned(bytes, &mut { at }).unwrap_or_default();
+        let (expected, found) = deltas::explain(problem, raw, layout);
+        corrupt(structure, at, &expected, found)
     };
-    let marked_for_delete_at =
-        deltas::timestamp(bytes, pos, layout).map_err(|problem| fault(problem, at))?;
+    let at = *pos;
+    let marked_for_delete_at = deltas::timestamp(bytes, pos, layout)
+        .map_err(|problem| fault(problem, "marker.deletion_time", at))?;
     if marked_for_delete_at == DeletionTime::LIVE.marked_for_delete_at {
         return Err(corrupt(
             "marker.deletion_time",
@@ -331,8 +298,8 @@ fn read_marker_deletion(bytes: &[u8], pos: &mut usize, layout: &Layout) -> Parse
         ));
     }
     let seconds_at = *pos;
-    let seconds =
-        deltas::seconds(bytes, pos, layout).map_err(|problem| fault(problem, seconds_at))?;
+    let seconds = deltas::seconds(bytes, pos, layout)
+        .map_err(|problem| fault(problem, "marker.local_deletion_time", seconds_at))?;
     Ok(DeletionTime::build(marked_for_delete_at, seconds))
 }
 

@@ -85,27 +85,7 @@ impl ValueOrder {
                 Some(u64::from_be_bytes(value) ^ SIGN)
             }
             ValueOrder::TimeUuid => compare::time_uuid_prefix(value),
-            ValueOrder::Boolean
-            | ValueOrder::Float
-            | ValueOrder::Double
-            | ValueOrder::Uuid
-            | ValueOrder::General(_) => None,
-        }
-    }
-}
-
-impl ValueOrder {
-    /// Whether values may have a [`ClusteringOrder::prefix`].
-    fn has_prefixes(&self) -> bool {
-        match self {
-            ValueOrder::Bytes | ValueOrder::Int32 | ValueOrder::Int64 | ValueOrder::TimeUuid => {
-                true
-            }
-            ValueOrder::Boolean
-            | ValueOrder::Float
-            | ValueOrder::Double
-            | ValueOrder::Uuid
-            | ValueOrder::General(_) => false,
+            _ => None,
         }
     }
 }
@@ -162,11 +142,6 @@ impl ClusteringOrder {
     pub fn prefix(&self, value: &[u8]) -> Option<u64> {
         let prefix = self.order.prefix(value)?;
         Some(if self.reversed { !prefix } else { prefix })
-    }
-
-    /// Whether values may have a [`ClusteringOrder::prefix`].
-    pub fn has_prefixes(&self) -> bool {
-        self.order.has_prefixes()
     }
 
     /// Whether prefixes of values in either order can be compared.

@@ -5,11 +5,15 @@ use std::borrow::Cow;
 use crate::byte_reader::ByteReader;
 use crate::error::{Error, Result};
 use crate::types::CqlType;
+use crate::types::elements::split_static_marker;
 
 use super::{NEXT_COMPONENT, NEXT_COMPONENT_NULL, TERMINATOR, append_component, append_escaped};
 
 /// `REVERSED_TYPE` of `DynamicCompositeType`.
 const REVERSED_TYPE: &[u8] = b"ReversedType";
+
+/// Expectation after the last element.
+const END: &str = "the end of the value";
 
 /// `i32 length | bytes`; a negative length is null.
 fn element32<'a>(reader: &mut ByteReader<'a>, name: &'static str) -> Result<Option<&'a [u8]>> {
@@ -30,17 +34,6 @@ fn append_element(cql_type: &CqlType, value: Option<&[u8]>, out: &mut Vec<u8>) -
     }
 }
 
-fn expect_end(reader: &ByteReader<'_>, name: &'static str) -> Result<()> {
-    if reader.is_empty() {
-        return Ok(());
-    }
-    Err(reader.corrupt(
-        name,
-        "the end of the value",
-        format!("{} more bytes", reader.remaining()),
-    ))
-}
-
 /// Appends a frozen list, set or map, whose elements have these types in turn.
 pub(super) fn collection(types: &[&CqlType], value: &[u8], out: &mut Vec<u8>) -> Result<()> {
     let mut reader = ByteReader::new(value);
@@ -51,7 +44,7 @@ pub(super) fn collection(types: &[&CqlType], value: &[u8], out: &mut Vec<u8>) ->
             append_element(cql_type, element, out)?;
         }
     }
-    expect_end(&reader, "collection")?;
+    reader.expect_end("collection", END)?;
     out.push(TERMINATOR);
     Ok(())
 }
@@ -74,7 +67,7 @@ pub(super) fn tuple<'t>(
             end = out.len();
         }
     }
-    expect_end(&reader, "tuple")?;
+    reader.expect_end("tuple", END)?;
     out.truncate(end);
     out.push(TERMINATOR);
     Ok(())
@@ -100,37 +93,30 @@ pub(super) fn vector(
             break;
         }
     }
-    expect_end(&reader, "vector")?;
+    reader.expect_end("vector", END)?;
     out.push(TERMINATOR);
     Ok(())
 }
 
 /// Appends a composite, which begins with null if it is static, otherwise with a source without bytes. Static
-/// ones begin with `FFFF` (`CompositeType.readIsStatic`).
+/// ones begin with `FFFF`.
 pub(super) fn composite(types: &[CqlType], value: &[u8], out: &mut Vec<u8>) -> Result<()> {
-    let (is_static, rest) = match value.strip_prefix(&[0xff, 0xff]) {
-        Some(rest) => (true, rest),
-        None => (false, value),
-    };
+    let (is_static, rest) = split_static_marker(value);
     out.push(if is_static {
         NEXT_COMPONENT_NULL
     } else {
         NEXT_COMPONENT
     });
     let mut reader = ByteReader::new(rest);
-    let mut types = types.iter();
-    while !reader.is_empty() {
-        let Some(cql_type) = types.next() else {
-            return Err(reader.corrupt(
-                "composite",
-                "no more components than the type has",
-                format!("{} more bytes", reader.remaining()),
-            ));
-        };
+    for cql_type in types {
+        if reader.is_empty() {
+            break;
+        }
         let component = reader.bytes16("composite.component")?;
         append_component(cql_type, component, NEXT_COMPONENT_NULL, out)?;
         append_end_of_component(&mut reader, out)?;
     }
+    reader.expect_end("composite", "no more components than the type has")?;
     out.push(TERMINATOR);
     Ok(())
 }

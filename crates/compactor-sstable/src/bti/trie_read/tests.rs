@@ -67,7 +67,7 @@ fn nodes_may_not_cross_pages() {
     let mut bytes = vec![0; 4095];
     bytes.extend([0x01, 0xaa]);
     let trie = Trie::new(&bytes, 0, 4095);
-    let node = trie.follow(&[]).unwrap().node;
+    let node = trie.follow(&[]).unwrap().0;
     assert!(trie.check_page(&node, 0).is_ok());
     assert!(trie.check_page(&node, 1).is_err());
 }

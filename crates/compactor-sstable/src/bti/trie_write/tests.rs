@@ -48,8 +48,8 @@ fn check(keys: &[Vec<u8>], start: usize) {
         assert_eq!(node.payload_bits(), payload.bits());
         assert_eq!(node.after()[0], payload.0 as u8);
         trie.check_page(&node, payload.encoded_len()).unwrap();
-        let followed = trie.follow(key).unwrap();
-        assert!(followed.is_whole_key && followed.node.position() == node.position());
+        let (followed, is_whole_key) = trie.follow(key).unwrap();
+        assert!(is_whole_key && followed.position() == node.position());
     }
     assert!(walk.next_payload().unwrap().is_none());
     assert!(walk.next_payload().unwrap().is_none());

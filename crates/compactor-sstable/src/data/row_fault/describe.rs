@@ -2,9 +2,9 @@
 
 use super::{MIN_CELL_LEN, Problem, RowFault};
 use crate::data::cell::{Cell, Span};
-use crate::data::columns::PresentColumns;
+use crate::data::columns::{LIST_FORM_FROM, PresentColumns};
 use crate::data::deletion_time::DeletionTime;
-use crate::data::deltas::delta_seconds;
+use crate::data::deltas;
 use crate::data::parse::MAX_VALUE_LEN;
 use crate::data::row::{CellSink, RowRef};
 use crate::error::Error;
@@ -20,28 +20,13 @@ impl RowFault {
         let raw = vint::read_unsigned(bytes, &mut end).unwrap_or_default();
         let room = bytes.len().saturating_sub(end);
         let layout = row.layout;
-        let seconds = || delta_seconds(raw).unwrap_or_default();
-        let stated =
-            |what: &str| format!("{what} between the minimum and the maximum in Statistics.db");
         let (expected, found) = match self.problem {
             Problem::Short => ("more bytes".to_owned(), "the end of the row".to_owned()),
-            Problem::Timestamp => (
-                stated("a timestamp"),
-                layout.min_timestamp.wrapping_add(raw as i64).to_string(),
-            ),
-            Problem::DeletionTime => (
-                stated("a local deletion time"),
-                (seconds() + layout.min_local_deletion_time).to_string(),
-            ),
-            Problem::Ttl | Problem::NegativeTtl => {
-                let expected = match self.problem {
-                    Problem::Ttl => stated("a TTL"),
-                    _ => "0 or more".to_owned(),
-                };
-                let ttl = (seconds() as i32).wrapping_add(layout.min_ttl);
-                (expected, ttl.to_string())
-            }
-            Problem::Delta => ("a delta of 32 bits".to_owned(), raw.to_string()),
+            Problem::Timestamp
+            | Problem::DeletionTime
+            | Problem::Ttl
+            | Problem::NegativeTtl
+            | Problem::Delta => deltas::explain(self.problem, raw, layout),
             Problem::Live => (
                 "only data that expires, by max_local_deletion_time in Statistics.db".to_owned(),
                 "data without a TTL".to_owned(),
@@ -60,11 +45,15 @@ impl RowFault {
             ),
             Problem::Subset => {
                 let columns = layout.columns(row.head.is_static()).len();
-                let mut pos = at;
-                if let Err(error) = PresentColumns::parse(bytes, &mut pos, columns) {
+                if columns >= LIST_FORM_FROM
+                    && let Err(error) = PresentColumns::parse(bytes, &mut { at }, columns)
+                {
                     return error;
                 }
-                ("a subset of the columns".to_owned(), raw.to_string())
+                (
+                    format!("a bitmap of {columns} columns"),
+                    format!("{raw:#x}"),
+                )
             }
             Problem::Order => {
                 let mut last = LastPaths::default();
