@@ -153,11 +153,8 @@ fn read_optional_uuid(
     reader: &mut ByteReader<'_>,
     structure: &'static str,
 ) -> Result<Option<UuidBytes>> {
-    Ok(if reader.bool(structure)? {
-        Some(reader.array(structure)?)
-    } else {
-        None
-    })
+    let is_present = reader.bool(structure)?;
+    is_present.then(|| reader.array(structure)).transpose()
 }
 
 fn write_optional_uuid(out: &mut Vec<u8>, uuid: Option<&UuidBytes>) {

@@ -114,47 +114,32 @@ struct MinMax<T> {
     max: T,
 }
 
-impl MinMax<i64> {
-    const EMPTY: MinMax<i64> = MinMax {
-        min: i64::MAX,
-        max: i64::MIN,
-    };
+impl<T: Copy + Ord> MinMax<T> {
+    /// Of no values, where the type has values from `least` to `greatest`.
+    fn none(least: T, greatest: T) -> MinMax<T> {
+        MinMax {
+            min: greatest,
+            max: least,
+        }
+    }
 
     #[inline(always)]
-    fn update(&mut self, value: i64) {
+    fn update(&mut self, value: T) {
         self.min = self.min.min(value);
         self.max = self.max.max(value);
     }
 
-    fn merge(&mut self, other: MinMax<i64>) {
+    fn merge(&mut self, other: MinMax<T>) {
         self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);
     }
 
-    fn or(self, min: i64, max: i64) -> (i64, i64) {
+    fn or(self, min: T, max: T) -> (T, T) {
         if self.min > self.max {
             (min, max)
         } else {
             (self.min, self.max)
         }
-    }
-}
-
-impl MinMax<i32> {
-    const EMPTY: MinMax<i32> = MinMax {
-        min: i32::MAX,
-        max: i32::MIN,
-    };
-
-    #[inline(always)]
-    fn update(&mut self, value: i32) {
-        self.min = self.min.min(value);
-        self.max = self.max.max(value);
-    }
-
-    fn merge(&mut self, other: MinMax<i32>) {
-        self.min = self.min.min(other.min);
-        self.max = self.max.max(other.max);
     }
 }
 
@@ -190,10 +175,10 @@ impl MetadataCollector {
     /// Creates a collector.
     pub fn new(settings: CollectorSettings) -> MetadataCollector {
         MetadataCollector {
-            timestamp: MinMax::<i64>::EMPTY,
-            local_deletion_time: MinMax::<i64>::EMPTY,
+            timestamp: MinMax::none(i64::MIN, i64::MAX),
+            local_deletion_time: MinMax::none(i64::MIN, i64::MAX),
             latest_deletion_time: i64::MIN,
-            ttl: MinMax::<i32>::EMPTY,
+            ttl: MinMax::none(i32::MIN, i32::MAX),
             tombstone_drop_times: TombstoneHistogramBuilder::new(),
             cells: 0,
             total_rows: 0,
@@ -373,11 +358,7 @@ impl MetadataCollector {
         let (min_local_deletion_time, max_local_deletion_time) = self
             .local_deletion_time
             .or(NO_DELETION_TIME, NO_DELETION_TIME);
-        let (min_ttl, max_ttl) = if self.ttl.min > self.ttl.max {
-            (0, 0)
-        } else {
-            (self.ttl.min, self.ttl.max)
-        };
+        let (min_ttl, max_ttl) = self.ttl.or(0, 0);
         let types = finish.header.clustering_types.clone();
         let settings = self.settings;
         let stats = StatsMetadata {

@@ -110,68 +110,45 @@ impl StatsMetadata {
         let partition_sizes = EstimatedHistogram::parse(reader, "stats.partition_sizes")?;
         let cells_per_partition = EstimatedHistogram::parse(reader, "stats.cells_per_partition")?;
         let upper_bound = CommitLogPosition::parse(reader)?;
-        let min_timestamp = reader.i64("stats.min_timestamp")?;
-        let max_timestamp = reader.i64("stats.max_timestamp")?;
-        let min_local_deletion_time = read_local_deletion_time(reader, version)?;
-        let max_local_deletion_time = read_local_deletion_time(reader, version)?;
-        let min_ttl = reader.i32("stats.min_ttl")?;
-        let max_ttl = reader.i32("stats.max_ttl")?;
-        let compression_ratio = reader.f64("stats.compression_ratio")?;
-        let tombstone_drop_times = TombstoneHistogram::parse(reader, version)?;
-        let level = reader.i32("stats.level")?;
-        let repaired_at = reader.i64("stats.repaired_at")?;
-        let covered_clustering = CoveredClustering::parse(reader, version)?;
-        let has_legacy_counter_shards = reader.bool("stats.has_legacy_counter_shards")?;
-        let total_columns_set = reader.i64("stats.total_columns_set")?;
-        let total_rows = reader.i64("stats.total_rows")?;
+        // Fields are evaluated in this order, which is that of the file.
+        let mut stats = StatsMetadata {
+            partition_sizes,
+            cells_per_partition,
+            min_timestamp: reader.i64("stats.min_timestamp")?,
+            max_timestamp: reader.i64("stats.max_timestamp")?,
+            min_local_deletion_time: read_local_deletion_time(reader, version)?,
+            max_local_deletion_time: read_local_deletion_time(reader, version)?,
+            min_ttl: reader.i32("stats.min_ttl")?,
+            max_ttl: reader.i32("stats.max_ttl")?,
+            compression_ratio: reader.f64("stats.compression_ratio")?,
+            tombstone_drop_times: TombstoneHistogram::parse(reader, version)?,
+            level: reader.i32("stats.level")?,
+            repaired_at: reader.i64("stats.repaired_at")?,
+            covered_clustering: CoveredClustering::parse(reader, version)?,
+            has_legacy_counter_shards: reader.bool("stats.has_legacy_counter_shards")?,
+            total_columns_set: reader.i64("stats.total_columns_set")?,
+            total_rows: reader.i64("stats.total_rows")?,
+            ..StatsMetadata::empty()
+        };
         let lower_bound = if version.has_commit_log_lower_bound() {
             CommitLogPosition::parse(reader)?
         } else {
             CommitLogPosition::NONE
         };
-        let commit_log_intervals = if version.has_commit_log_intervals() {
+        stats.commit_log_intervals = if version.has_commit_log_intervals() {
             IntervalSet::parse(reader)?
         } else {
             IntervalSet::single(lower_bound, upper_bound)
         };
-        let (pending_repair, is_transient) = if version.has_pending_repair() {
-            let session = read_optional_uuid(reader, "stats.pending_repair")?;
-            (session, reader.bool("stats.is_transient")?)
-        } else {
-            (None, false)
-        };
-        let originating_host_id = if version.has_originating_host_id() {
-            read_optional_uuid(reader, "stats.originating_host_id")?
-        } else {
-            None
-        };
-        let mut stats = StatsMetadata {
-            partition_sizes,
-            cells_per_partition,
-            commit_log_intervals,
-            min_timestamp,
-            max_timestamp,
-            min_local_deletion_time,
-            max_local_deletion_time,
-            min_ttl,
-            max_ttl,
-            compression_ratio,
-            tombstone_drop_times,
-            level,
-            repaired_at,
-            covered_clustering,
-            has_legacy_counter_shards,
-            total_columns_set,
-            total_rows,
-            pending_repair,
-            is_transient,
-            originating_host_id,
-            // If the version does not store this, any deletion may be a partition deletion.
-            has_partition_level_deletions: min_local_deletion_time != NO_DELETION_TIME,
-            first_key: None,
-            last_key: None,
-            token_space_coverage: f64::NAN,
-        };
+        if version.has_pending_repair() {
+            stats.pending_repair = read_optional_uuid(reader, "stats.pending_repair")?;
+            stats.is_transient = reader.bool("stats.is_transient")?;
+        }
+        if version.has_originating_host_id() {
+            stats.originating_host_id = read_optional_uuid(reader, "stats.originating_host_id")?;
+        }
+        // If the version does not store this, any deletion may be a partition deletion.
+        stats.has_partition_level_deletions = stats.min_local_deletion_time != NO_DELETION_TIME;
         if version.has_key_range() {
             stats.has_partition_level_deletions =
                 reader.bool("stats.has_partition_level_deletions")?;
