@@ -116,35 +116,10 @@ pub(crate) fn resolve_read(
     asked: ReadMode,
     facts: &FileFacts,
 ) -> Result<Resolved<ReadMode>, IoError> {
-    let direct = matches!(asked, ReadMode::Auto | ReadMode::Direct);
-    let dontcache = asked == ReadMode::DontCache;
-    Ok(
-        match prepare(
-            file,
-            path,
-            IoOperation::Open,
-            Mode::Read(asked),
-            direct,
-            dontcache,
-            facts,
-        )? {
-            Prepared::Direct(alignment) => Resolved {
-                mode: ReadMode::Direct,
-                alignment: Some(alignment),
-                fallback: None,
-            },
-            Prepared::NotDirect(reason) => Resolved {
-                mode: ReadMode::DontNeed,
-                alignment: None,
-                fallback: Some(reason),
-            },
-            Prepared::AsAsked => Resolved {
-                mode: asked,
-                alignment: None,
-                fallback: None,
-            },
-        },
-    )
+    use ReadMode::{Auto, Direct, DontCache, DontNeed};
+    let modes = [Auto, Direct, DontNeed, DontCache];
+    let mode = Mode::Read(asked);
+    resolve(file, path, IoOperation::Open, asked, modes, mode, facts)
 }
 
 /// Resolves the mode in which a file (open for reading and writing) is written, and prepares the file for it.
@@ -154,82 +129,65 @@ pub(crate) fn resolve_write(
     asked: WriteMode,
     facts: &FileFacts,
 ) -> Result<Resolved<WriteMode>, IoError> {
-    let direct = matches!(asked, WriteMode::Auto | WriteMode::Direct);
-    let dontcache = asked == WriteMode::DontCache;
+    use WriteMode::{Auto, Direct, DontCache, DontNeed};
+    let modes = [Auto, Direct, DontNeed, DontCache];
     let mode = Mode::Write(asked);
-    Ok(
-        match prepare(
-            file,
-            path,
-            IoOperation::Create,
-            mode,
-            direct,
-            dontcache,
-            facts,
-        )? {
-            Prepared::Direct(alignment) => Resolved {
-                mode: WriteMode::Direct,
-                alignment: Some(alignment),
-                fallback: None,
-            },
-            Prepared::NotDirect(reason) => Resolved {
-                mode: WriteMode::DontNeed,
-                alignment: None,
-                fallback: Some(reason),
-            },
-            Prepared::AsAsked => Resolved {
-                mode: asked,
-                alignment: None,
-                fallback: None,
-            },
-        },
-    )
+    resolve(file, path, IoOperation::Create, asked, modes, mode, facts)
 }
 
-enum Prepared {
-    Direct(Alignment),
-    NotDirect(String),
-    AsAsked,
-}
-
-fn prepare(
+/// `mode` is `asked` with its direction, for errors.
+fn resolve<M: Copy + PartialEq>(
     file: impl AsFd,
     path: &Path,
     operation: IoOperation,
-    asked: Mode,
-    direct: bool,
-    dontcache: bool,
+    asked: M,
+    [auto, direct, dontneed, dontcache]: [M; 4],
+    mode: Mode,
     facts: &FileFacts,
-) -> Result<Prepared, IoError> {
-    if direct {
+) -> Result<Resolved<M>, IoError> {
+    if asked == auto || asked == direct {
         let reason = match &facts.direct {
             Ok(alignment) => match set_direct(&file) {
-                Ok(()) => return Ok(Prepared::Direct(*alignment)),
+                Ok(()) => {
+                    return Ok(Resolved {
+                        mode: direct,
+                        alignment: Some(*alignment),
+                        fallback: None,
+                    });
+                }
                 Err(error) => format!("it reports direct I/O, but refuses O_DIRECT: {error}"),
             },
             Err(reason) => reason.clone(),
         };
-        if asked.is_direct() {
+        if asked == direct {
             let kind = IoErrorKind::Unsupported;
             return Err(IoError::found(operation, kind, path, reason)
-                .in_mode(asked)
+                .in_mode(mode)
                 .remedy(format!(
                     "choose {} auto, dontneed or buffered for it",
-                    asked.option_name()
+                    mode.option_name()
                 )));
         }
-        return Ok(Prepared::NotDirect(reason));
+        return Ok(Resolved {
+            mode: dontneed,
+            alignment: None,
+            fallback: Some(reason),
+        });
     }
-    if dontcache {
+    if asked == dontcache {
         accepts_dontcache(&file, facts.len).map_err(|error| {
-            IoError::system(operation, path, error).in_mode(asked).remedy(format!(
+            IoError::system(operation, path, error).in_mode(mode).remedy(format!(
                 "RWF_DONTCACHE needs Linux 6.14 and a file system with support for it (ext4, xfs, \
                  btrfs); choose {} auto or dontneed",
-                asked.option_name()
+                mode.option_name()
             ))
         })?;
     }
-    Ok(Prepared::AsAsked)
+    Ok(Resolved {
+        mode: asked,
+        alignment: None,
+        fallback: None,
+    })
 }
 
 #[cfg(test)]

@@ -141,13 +141,6 @@ impl Mode {
         }
     }
 
-    pub(crate) fn is_direct(self) -> bool {
-        matches!(
-            self,
-            Mode::Read(ReadMode::Direct) | Mode::Write(WriteMode::Direct)
-        )
-    }
-
     /// `read-io` or `write-io`, the name of the option.
     pub(crate) fn option_name(self) -> &'static str {
         match self {
