@@ -14,6 +14,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{self, JoinHandle};
 
 use rustix::io::ReadWriteFlags;
 
@@ -248,6 +249,12 @@ pub struct Outcome {
     pub buffer: Option<AlignedBuffer>,
 }
 
+impl Outcome {
+    pub(crate) fn new(result: io::Result<usize>, buffer: Option<AlignedBuffer>) -> Outcome {
+        Outcome { result, buffer }
+    }
+}
+
 /// Callback that ends an operation, called exactly once. If a backend loses the operation (its thread died),
 /// the callback is called with an error.
 pub struct Completion(Option<Box<dyn FnOnce(Outcome) + Send>>);
@@ -275,12 +282,12 @@ impl Completion {
 
 impl Drop for Completion {
     fn drop(&mut self) {
-        self.call(Outcome {
-            result: Err(io::Error::other(
+        self.call(Outcome::new(
+            Err(io::Error::other(
                 "the I/O thread ended before the operation did",
             )),
-            buffer: None,
-        });
+            None,
+        ));
     }
 }
 
@@ -297,6 +304,15 @@ thread_local! {
 /// Marks the current thread as one that runs completions.
 pub(crate) fn enter_io_thread() {
     ON_IO_THREAD.set(true);
+}
+
+/// Waits for the end of a thread whose work has been ended. The last owner of a backend may be a completion: a
+/// thread does not wait for itself.
+pub(crate) fn join(thread: JoinHandle<()>) {
+    if thread.thread().id() != thread::current().id() {
+        // A panic of the thread has been reported; there is nothing left to clean up.
+        drop(thread.join());
+    }
 }
 
 /// Whether the current thread runs completions.

@@ -9,7 +9,7 @@ use std::thread::{self, JoinHandle};
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use rustix::io::ReadWriteFlags;
 
-use super::{IoBackend, Operation, Outcome, Request, enter_io_thread};
+use super::{IoBackend, Operation, Outcome, Request, enter_io_thread, join};
 use crate::backend::FileHandle;
 use crate::mode::BackendKind;
 
@@ -63,17 +63,10 @@ impl IoBackend for ThreadsBackend {
 }
 
 impl Drop for ThreadsBackend {
-    /// Ends the workers after the queued operations. The last owner may be a completion: a worker then does
-    /// not wait for itself.
+    /// Ends the workers after the queued operations.
     fn drop(&mut self) {
         self.queue = None;
-        let current = thread::current().id();
-        for worker in self.workers.drain(..) {
-            if worker.thread().id() != current {
-                // A worker's panic has been reported; there is nothing left to clean up.
-                drop(worker.join());
-            }
-        }
+        self.workers.drain(..).for_each(join);
     }
 }
 
@@ -92,10 +85,7 @@ pub(crate) fn perform(operation: Operation) {
         } => {
             let (mut buffer, start, end) = target.into_buffer();
             let result = read(&file, &mut buffer[start..end], offset, flags);
-            Outcome {
-                result,
-                buffer: Some(buffer),
-            }
+            Outcome::new(result, Some(buffer))
         }
         Request::Write {
             source,
@@ -105,28 +95,16 @@ pub(crate) fn perform(operation: Operation) {
             flags,
         } => {
             let result = write(&file, &source[start..end], offset, flags);
-            Outcome {
-                result,
-                buffer: Some(source),
-            }
+            Outcome::new(result, Some(source))
         }
         Request::SyncData => {
             let result = rustix::fs::fdatasync(&file)
                 .map(|()| 0)
                 .map_err(io::Error::from);
-            Outcome {
-                result,
-                buffer: None,
-            }
+            Outcome::new(result, None)
         }
-        Request::Call(call) => Outcome {
-            result: call(&file).map(|()| 0),
-            buffer: None,
-        },
-        Request::Nothing => Outcome {
-            result: Ok(0),
-            buffer: None,
-        },
+        Request::Call(call) => Outcome::new(call(&file).map(|()| 0), None),
+        Request::Nothing => Outcome::new(Ok(0), None),
     };
     // The file is dropped first: the completion's owner may expect it to be closed.
     drop(file);

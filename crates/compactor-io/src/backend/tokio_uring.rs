@@ -31,7 +31,7 @@ use tokio::sync::Mutex;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_uring::buf::{BoundedBuf, IoBuf, IoBufMut};
 
-use super::{IoBackend, Operation, Outcome, QUEUE_DEPTH_MAX, Request, enter_io_thread};
+use super::{IoBackend, Operation, Outcome, QUEUE_DEPTH_MAX, Request, enter_io_thread, join};
 use crate::backend::FileHandle;
 use crate::buffer::AlignedBuffer;
 use crate::mode::BackendKind;
@@ -128,17 +128,10 @@ impl IoBackend for TokioUringBackend {
 }
 
 impl Drop for TokioUringBackend {
-    /// Ends the I/O threads after the queued operations. The last owner may be a completion: an I/O thread
-    /// then does not wait for itself.
+    /// Ends the I/O threads after the queued operations.
     fn drop(&mut self) {
         self.senders.clear();
-        let current = thread::current().id();
-        for thread in self.threads.drain(..) {
-            if thread.thread().id() != current {
-                // A thread's panic has been reported; there is nothing left to clean up.
-                drop(thread.join());
-            }
-        }
+        self.threads.drain(..).for_each(join);
     }
 }
 
@@ -213,10 +206,7 @@ async fn perform(operation: Operation, files: &Files) {
     } = operation;
     let outcome = match ring_file(&file, files) {
         Ok(ring_file) => perform_on(&ring_file, request).await,
-        Err(error) => Outcome {
-            result: Err(error),
-            buffer: None,
-        },
+        Err(error) => Outcome::new(Err(error), None),
     };
     drop(file);
     completion.run(outcome);
@@ -226,26 +216,17 @@ async fn perform_on(file: &tokio_uring::fs::File, request: Request) -> Outcome {
     match request {
         Request::Read { flags, .. } | Request::Write { flags, .. } if !flags.is_empty() => {
             // Files whose mode requires flags are assigned the other backend when they are opened.
-            Outcome {
-                result: Err(Errno::OPNOTSUPP.into()),
-                buffer: None,
-            }
+            Outcome::new(Err(Errno::OPNOTSUPP.into()), None)
         }
         Request::Read { target, offset, .. } => {
             let (buffer, start, end) = target.into_buffer();
             if start >= end {
-                return Outcome {
-                    result: Ok(0),
-                    buffer: Some(buffer),
-                };
+                return Outcome::new(Ok(0), Some(buffer));
             }
             let (result, slice) = file
                 .read_at(RingBuffer(buffer).slice(start..end), offset)
                 .await;
-            Outcome {
-                result,
-                buffer: Some(slice.into_inner().0),
-            }
+            Outcome::new(result, Some(slice.into_inner().0))
         }
         Request::Write {
             source,
@@ -255,31 +236,16 @@ async fn perform_on(file: &tokio_uring::fs::File, request: Request) -> Outcome {
             ..
         } => {
             if start >= end {
-                return Outcome {
-                    result: Ok(0),
-                    buffer: Some(source),
-                };
+                return Outcome::new(Ok(0), Some(source));
             }
             let write = file.write_at(RingBuffer(source).slice(start..end), offset);
             let (result, slice) = write.submit().await;
-            Outcome {
-                result,
-                buffer: Some(slice.into_inner().0),
-            }
+            Outcome::new(result, Some(slice.into_inner().0))
         }
-        Request::SyncData => Outcome {
-            result: file.sync_data().await.map(|()| 0),
-            buffer: None,
-        },
-        Request::Nothing => Outcome {
-            result: Ok(0),
-            buffer: None,
-        },
+        Request::SyncData => Outcome::new(file.sync_data().await.map(|()| 0), None),
+        Request::Nothing => Outcome::new(Ok(0), None),
         // `submit` sends these to the blocking backend.
-        Request::Call(_) => Outcome {
-            result: Err(Errno::OPNOTSUPP.into()),
-            buffer: None,
-        },
+        Request::Call(_) => Outcome::new(Err(Errno::OPNOTSUPP.into()), None),
     }
 }
 

@@ -23,7 +23,9 @@ use io_uring::{IoUring, opcode, types};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
 
-use super::{Completion, IoBackend, Operation, Outcome, QUEUE_DEPTH_MAX, Request, enter_io_thread};
+use super::{
+    Completion, IoBackend, Operation, Outcome, QUEUE_DEPTH_MAX, Request, enter_io_thread, join,
+};
 use crate::backend::FileHandle;
 use crate::buffer::AlignedBuffer;
 use crate::lock;
@@ -164,15 +166,11 @@ impl Ring {
 }
 
 impl Drop for Ring {
-    /// Ends the thread after the queued operations. The last owner may be a completion: the thread then does
-    /// not wait for itself.
+    /// Ends the thread after the queued operations.
     fn drop(&mut self) {
         self.update_queue(|queue| queue.is_closing = true);
-        if let Some(thread) = self.thread.take()
-            && thread.thread().id() != thread::current().id()
-        {
-            // A thread's panic has been reported; there is nothing left to clean up.
-            drop(thread.join());
+        if let Some(thread) = self.thread.take() {
+            join(thread);
         }
     }
 }
@@ -347,12 +345,8 @@ impl Driver {
                 continue;
             };
             self.free.push(slot);
-            let result = match usize::try_from(entry.result()) {
-                Ok(bytes) => Ok(bytes),
-                Err(_) => Err(io::Error::from_raw_os_error(
-                    entry.result().saturating_neg(),
-                )),
-            };
+            let failed = |_| io::Error::from_raw_os_error(entry.result().saturating_neg());
+            let result = usize::try_from(entry.result()).map_err(failed);
             finish(in_flight, result);
         }
         count
@@ -380,10 +374,8 @@ impl Driver {
             };
             let Some(operation) = operation else { return };
             drop(operation.file);
-            operation.completion.run(Outcome {
-                result: Err(copy_of(&error)),
-                buffer: None,
-            });
+            let outcome = Outcome::new(Err(copy_of(&error)), None);
+            operation.completion.run(outcome);
         }
     }
 
@@ -392,10 +384,8 @@ impl Driver {
         for in_flight in self.slots.iter_mut().filter_map(Option::take) {
             std::mem::forget(in_flight.buffer);
             drop(in_flight.file);
-            in_flight.completion.run(Outcome {
-                result: Err(copy_of(error)),
-                buffer: None,
-            });
+            let outcome = Outcome::new(Err(copy_of(error)), None);
+            in_flight.completion.run(outcome);
         }
     }
 }
@@ -414,10 +404,8 @@ impl Drop for Driver {
 fn finish(in_flight: InFlight, result: io::Result<usize>) {
     // The file is dropped first: the completion's owner may expect it to be closed.
     drop(in_flight.file);
-    in_flight.completion.run(Outcome {
-        result,
-        buffer: in_flight.buffer,
-    });
+    let outcome = Outcome::new(result, in_flight.buffer);
+    in_flight.completion.run(outcome);
 }
 
 /// Whether `io_uring_enter` may succeed when it is called again.

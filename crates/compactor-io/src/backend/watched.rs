@@ -12,7 +12,7 @@ use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use super::{Completion, IoBackend, Operation, Outcome, enter_io_thread};
+use super::{Completion, IoBackend, Operation, Outcome, enter_io_thread, join};
 use crate::backend::FileHandle;
 use crate::lock;
 use crate::mode::BackendKind;
@@ -107,10 +107,8 @@ impl Drop for Watchdog {
     fn drop(&mut self) {
         lock(&self.watch.state).is_closing = true;
         self.watch.closing.notify_all();
-        if let Some(thread) = self.thread.take()
-            && thread.thread().id() != thread::current().id()
-        {
-            drop(thread.join());
+        if let Some(thread) = self.thread.take() {
+            join(thread);
         }
     }
 }
@@ -189,10 +187,7 @@ fn given_up_outcome() -> Outcome {
         "no operation has completed for {GIVE_UP_S} seconds; the device or its driver does \
          not respond (see `dmesg`)"
     );
-    Outcome {
-        result: Err(io::Error::new(io::ErrorKind::TimedOut, message)),
-        buffer: None,
-    }
+    Outcome::new(Err(io::Error::new(io::ErrorKind::TimedOut, message)), None)
 }
 
 /// A backend whose operations are registered with a [`Watchdog`].
