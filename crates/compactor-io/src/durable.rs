@@ -47,25 +47,16 @@ pub fn rename(from: &Path, to: &Path) -> Result<(), IoError> {
 /// [`AlreadyExists`](crate::IoErrorKind::AlreadyExists) naming `to`, or a failed system call; nothing has
 /// changed then.
 pub fn rename_no_replace(from: &Path, to: &Path) -> Result<(), IoError> {
+    let taken = || IoError::system(IoOperation::Rename, to, Errno::EXIST.into());
     match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
         Ok(()) => Ok(()),
-        Err(Errno::EXIST) => Err(IoError::system(
-            IoOperation::Rename,
-            to,
-            Errno::EXIST.into(),
-        )),
+        Err(Errno::EXIST) => Err(taken()),
         // Not supported by the file system or the kernel, or unknown to a sandbox. A missing permission would
         // also fail the plain rename.
-        Err(Errno::INVAL | Errno::NOSYS | Errno::PERM) => {
-            if fs::symlink_metadata(to).is_ok() {
-                return Err(IoError::system(
-                    IoOperation::Rename,
-                    to,
-                    Errno::EXIST.into(),
-                ));
-            }
-            rename(from, to)
-        }
+        Err(Errno::INVAL | Errno::NOSYS | Errno::PERM) => match fs::symlink_metadata(to) {
+            Ok(_) => Err(taken()),
+            Err(_) => rename(from, to),
+        },
         Err(errno) => Err(IoError::system(IoOperation::Rename, from, errno.into())),
     }
 }

@@ -4,7 +4,6 @@ use std::fmt;
 use std::ops::Deref;
 
 use crate::buffer::AlignedBuffer;
-use crate::pool::BufferPool;
 
 /// Bytes requested by one read. Dereferences to exactly those, although the underlying buffer may be larger
 /// because of alignment. Dropping it returns the buffer to its pool.
@@ -26,13 +25,6 @@ impl Extent {
             len,
             offset,
         }
-    }
-
-    /// Creates an extent by copying bytes in memory, as if they had been read at `offset`.
-    pub fn copy_from(pool: &BufferPool, bytes: &[u8], offset: u64) -> Extent {
-        let mut buffer = pool.take(bytes.len());
-        buffer[..bytes.len()].copy_from_slice(bytes);
-        Extent::new(buffer, 0, bytes.len(), offset)
     }
 
     /// Offset of the bytes in the file.

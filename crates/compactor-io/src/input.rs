@@ -75,7 +75,7 @@ impl InputFile {
     /// Passed to `done`: [`UnexpectedEof`](IoErrorKind::UnexpectedEof) if the file ends before `offset +
     /// len`, or a failed system call.
     pub fn submit_read(&self, offset: u64, len: usize, done: ReadDone) {
-        ReadTransfer::submit(Arc::clone(&self.shared), offset, len, done);
+        ReadTransfer::submit(Arc::clone(&self.shared), offset, len, false, done);
     }
 
     /// Reads `len` bytes at `offset`, both arbitrary, and waits for them.
@@ -95,11 +95,7 @@ impl InputFile {
             drop(sender.send(result));
         });
         let input = Arc::clone(&self.shared);
-        if len <= SMALL_READ_BYTES {
-            ReadTransfer::submit_awaited(input, offset, len, done)
-        } else {
-            ReadTransfer::submit(input, offset, len, done)
-        }
+        ReadTransfer::submit(input, offset, len, len <= SMALL_READ_BYTES, done);
         receiver
             .recv()
             .unwrap_or_else(|_| Err(self.lost_read(offset, len)))

@@ -32,17 +32,14 @@ pub(crate) struct ReadTransfer {
 }
 
 impl ReadTransfer {
-    /// Submits a read with arbitrary offset and length.
-    pub(crate) fn submit(input: Arc<OpenInput>, offset: u64, len: usize, done: ReadDone) {
-        ReadTransfer::start(input, offset, len, false, done);
-    }
-
-    /// As [`submit`](Self::submit), for a caller that will wait for the bytes.
-    pub(crate) fn submit_awaited(input: Arc<OpenInput>, offset: u64, len: usize, done: ReadDone) {
-        ReadTransfer::start(input, offset, len, true, done);
-    }
-
-    fn start(input: Arc<OpenInput>, offset: u64, len: usize, is_awaited: bool, done: ReadDone) {
+    /// Submits a read with arbitrary offset and length. `is_awaited` if the caller will wait for the bytes.
+    pub(crate) fn submit(
+        input: Arc<OpenInput>,
+        offset: u64,
+        len: usize,
+        is_awaited: bool,
+        done: ReadDone,
+    ) {
         let end = offset.checked_add(len as u64);
         let beyond = end.is_none_or(|end| end > input.len);
         if len == 0 || beyond {
@@ -67,9 +64,17 @@ impl ReadTransfer {
         let start = round_down(offset, step);
         // Within the length of the file, rounded up: it does not overflow and fits a usize.
         let span = (round_up(offset + len as u64, step) - start) as usize;
-        let target = ReadTarget::Fresh {
-            pool: input.pool.clone(),
-            len: span.min(OPERATION_BYTES_MAX),
+        let target = match span <= OPERATION_BYTES_MAX {
+            true => ReadTarget::Fresh {
+                pool: input.pool.clone(),
+                len: span,
+            },
+            // Exceeds the maximum length of one operation: the whole buffer is needed from the start.
+            false => ReadTarget::Rest {
+                buffer: input.pool.take(span),
+                start: 0,
+                end: OPERATION_BYTES_MAX,
+            },
         };
         let transfer = ReadTransfer {
             input,
@@ -82,18 +87,7 @@ impl ReadTransfer {
             is_awaited,
             done,
         };
-        if span <= OPERATION_BYTES_MAX {
-            transfer.submit_into(target, 0);
-        } else {
-            // Exceeds the maximum length of one operation: the whole buffer is needed from the start.
-            let buffer = transfer.input.pool.take(span);
-            let target = ReadTarget::Rest {
-                buffer,
-                start: 0,
-                end: OPERATION_BYTES_MAX,
-            };
-            transfer.submit_into(target, 0);
-        }
+        transfer.submit_into(target, 0);
     }
 
     /// Submits one operation that reads from `position` (relative to `start`) on.

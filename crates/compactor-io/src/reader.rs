@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
 
-use crate::align::round_down;
+use crate::align::round_up;
 use crate::backend::assert_may_block;
 use crate::error::{IoError, IoErrorKind, IoOperation};
 use crate::extent::Extent;
@@ -70,8 +70,7 @@ impl SequentialReader {
         input.advise_sequential();
         let (sender, receiver) = unbounded();
         let alignment = input.alignment();
-        let request_bytes =
-            crate::align::round_up((options.request_bytes as u64).max(1), alignment);
+        let request_bytes = round_up((options.request_bytes as u64).max(1), alignment);
         let end = range.end.min(input.len());
         let mut reader = SequentialReader {
             next_offset: range.start.min(end),
@@ -104,8 +103,8 @@ impl SequentialReader {
     fn submit_ahead(&mut self) {
         while self.ahead.len() < self.depth && self.next_offset < self.end {
             let offset = self.next_offset;
-            let boundary = round_down_any(offset, self.request_bytes) + self.request_bytes;
-            let end = boundary.min(self.end);
+            let len = self.request_bytes - offset % self.request_bytes;
+            let end = (offset + len).min(self.end);
             // At most the length of a request, which was a usize.
             let len = (end - offset) as usize;
             let number = self.oldest + self.ahead.len() as u64;
@@ -185,15 +184,6 @@ impl SequentialReader {
                 slot.result = Some(result);
             }
         }
-    }
-}
-
-/// Rounds down to a multiple of a number that need not be a power of two.
-fn round_down_any(value: u64, multiple: u64) -> u64 {
-    if multiple.is_power_of_two() {
-        round_down(value, multiple)
-    } else {
-        value - value % multiple
     }
 }
 
