@@ -21,7 +21,7 @@ use std::borrow::Cow;
 use crate::byte_reader::ByteReader;
 use crate::byte_sink::ByteSink;
 use crate::error::{Error, Result};
-use bias::{BIASES, RAW_ESTIMATES};
+use bias::{CARDINALITIES, RAW_ESTIMATES};
 
 const P: u32 = 13;
 const SP: u32 = 25;
@@ -421,9 +421,10 @@ fn bias_of(raw: f64) -> f64 {
         same
     });
     by_distance.truncate(NEAREST_NEIGHBOURS);
+    let bias = |index: usize| RAW_ESTIMATES[index] - f64::from(CARDINALITIES[index]);
     let total = by_distance
         .iter()
-        .fold(0.0, |total, &(_, index)| total + BIASES[index]);
+        .fold(0.0, |total, &(_, index)| total + bias(index));
     total / by_distance.len() as f64
 }
 
