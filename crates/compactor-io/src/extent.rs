@@ -31,11 +31,6 @@ impl Extent {
     pub fn offset(&self) -> u64 {
         self.offset
     }
-
-    /// Size of the extent's buffer, bytes: at least its length.
-    pub fn buffer_bytes(&self) -> usize {
-        self.buffer.capacity()
-    }
 }
 
 impl Deref for Extent {

@@ -40,7 +40,7 @@ pub(crate) struct Preallocation {
 
 impl Preallocation {
     pub(crate) fn new(expected_len: Option<u64>, keep_size: bool) -> Preallocation {
-        let limit = limit_of(Resource::Fsize).current.unwrap_or(u64::MAX);
+        let limit = limit_of(Resource::Fsize).soft.unwrap_or(u64::MAX);
         let limit = round_down(limit, DEFAULT_ALIGNMENT_U64);
         Preallocation {
             reserved: 0,

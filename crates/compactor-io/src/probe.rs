@@ -203,17 +203,14 @@ fn choose<M>(direct: &Support, with: M, without: M) -> Choice<M> {
 }
 
 fn try_modes(file: Result<&File, &String>) -> (Support, Option<Alignment>, Support) {
-    let file = match file {
-        Ok(file) => file,
+    let facts = file.map_err(String::clone).and_then(|file| {
+        let facts = dio::file_facts(file).map_err(|error| error.to_string())?;
+        Ok((file, facts))
+    });
+    let (file, facts) = match facts {
+        Ok(found) => found,
         Err(reason) => {
-            let unknown = Support::Unknown(reason.clone());
-            return (unknown.clone(), None, unknown);
-        }
-    };
-    let facts = match dio::file_facts(file) {
-        Ok(facts) => facts,
-        Err(error) => {
-            let unknown = Support::Unknown(error.to_string());
+            let unknown = Support::Unknown(reason);
             return (unknown.clone(), None, unknown);
         }
     };

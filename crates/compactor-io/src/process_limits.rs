@@ -4,27 +4,11 @@ use rustix::process::{Resource, Rlimit, setrlimit};
 
 use crate::sys::limit::limit_of;
 
-/// A soft limit and the hard limit to which it can be raised; `None` is unlimited.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ProcessLimit {
-    /// Current limit.
-    pub soft: Option<u64>,
-    /// Maximum to which the process may raise the soft limit.
-    pub hard: Option<u64>,
-}
-
-impl From<Rlimit> for ProcessLimit {
-    fn from(limit: Rlimit) -> Self {
-        ProcessLimit {
-            soft: limit.current,
-            hard: limit.maximum,
-        }
-    }
-}
+pub use crate::sys::limit::ProcessLimit;
 
 /// Limit on open files (`RLIMIT_NOFILE`).
 pub fn open_files_limit() -> ProcessLimit {
-    limit_of(Resource::Nofile).into()
+    limit_of(Resource::Nofile)
 }
 
 /// Raises the soft limit on open files to the hard limit and returns the resulting limit. The tokio-uring
@@ -35,13 +19,13 @@ pub fn open_files_limit() -> ProcessLimit {
 /// (It is low for the sake of programs that use `select`.)
 pub fn raise_open_files_limit() -> ProcessLimit {
     let limit = limit_of(Resource::Nofile);
-    if limit.current != limit.maximum {
+    if limit.soft != limit.hard {
         // Refused only by unusual sandboxes; then the old limit is returned.
         let _ = setrlimit(
             Resource::Nofile,
             Rlimit {
-                current: limit.maximum,
-                maximum: limit.maximum,
+                current: limit.hard,
+                maximum: limit.hard,
             },
         );
     }
@@ -54,7 +38,7 @@ pub const THREAD_REMEDY: &str = "a limit on threads (`ulimit -u`, TasksMax of a 
 
 /// Limit on locked memory (`RLIMIT_MEMLOCK`), to which older kernels charge io_uring's rings.
 pub fn locked_memory_limit() -> ProcessLimit {
-    limit_of(Resource::Memlock).into()
+    limit_of(Resource::Memlock)
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -68,6 +68,15 @@ struct Queue {
     /// operations.
     is_in_ring: bool,
     is_closing: bool,
+}
+
+impl RingShared {
+    /// Waits until an operation is queued.
+    fn wait<'a>(&self, queue: MutexGuard<'a, Queue>) -> MutexGuard<'a, Queue> {
+        self.arrived
+            .wait(queue)
+            .unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl UringBackend {
@@ -245,11 +254,7 @@ impl Driver {
             if queue.is_closing {
                 return None;
             }
-            queue = self
-                .shared
-                .arrived
-                .wait(queue)
-                .unwrap_or_else(PoisonError::into_inner);
+            queue = self.shared.wait(queue);
         }
     }
 
@@ -364,11 +369,7 @@ impl Driver {
                 let mut queue = lock(&self.shared.queue);
                 queue.is_in_ring = false;
                 while queue.operations.is_empty() && !queue.is_closing {
-                    queue = self
-                        .shared
-                        .arrived
-                        .wait(queue)
-                        .unwrap_or_else(PoisonError::into_inner);
+                    queue = self.shared.wait(queue);
                 }
                 queue.operations.pop_front()
             };
