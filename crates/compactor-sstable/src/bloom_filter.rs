@@ -133,11 +133,6 @@ impl BloomFilter {
         8 * self.bits.len() as u64
     }
 
-    /// Memory of the bits, bytes.
-    pub fn memory_len(&self) -> usize {
-        self.bits.len()
-    }
-
     /// Indexes of a key's bits: the absolute remainders of h2 + i * h1, wrapping around, as in Cassandra.
     #[inline]
     fn bits_of(&self, h1: u64, h2: u64) -> impl Iterator<Item = u64> + use<> {

@@ -26,11 +26,7 @@ macro_rules! fixed {
 impl<'a> ByteReader<'a> {
     /// Creates a reader at the first byte of `bytes`, which is offset 0 of the file.
     pub fn new(bytes: &'a [u8]) -> Self {
-        ByteReader {
-            bytes,
-            pos: 0,
-            base: 0,
-        }
+        ByteReader::with_base(bytes, 0)
     }
 
     /// Creates a reader at the first byte of `bytes`, which is offset `base` of the file.

@@ -37,7 +37,7 @@ pub trait ByteSink {
     }
     /// Appends a zig-zag vint.
     fn put_svint(&mut self, value: i64) {
-        self.put_uvint(((value << 1) ^ (value >> 63)) as u64);
+        self.put_uvint(vint::encode_zigzag(value));
     }
     /// Appends a Java `int` as `writeUnsignedVInt32` does (sign-extended).
     fn put_vint32(&mut self, value: i32) {

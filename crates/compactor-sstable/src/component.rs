@@ -4,8 +4,6 @@
 
 use std::fmt;
 
-use crate::version::Format;
-
 /// A component of an SSTable, identified by the part of its file name after the last `-`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
@@ -49,16 +47,6 @@ impl Component {
         Component::Digest,
         Component::Toc,
     ];
-
-    /// Index files of a format, without which Cassandra opens no SSTable
-    /// (`BigFormat.Components.PRIMARY_COMPONENTS`, `BtiFormat.Components.PRIMARY_COMPONENTS`). It opens one
-    /// without `Rows.db`, but does not find rows then.
-    pub fn index_files(format: Format) -> &'static [Component] {
-        match format {
-            Format::Big => &[Component::Index],
-            Format::Bti => &[Component::Partitions, Component::Rows],
-        }
-    }
 
     /// Part of the file name after the last `-`.
     pub fn file_suffix(self) -> &'static str {

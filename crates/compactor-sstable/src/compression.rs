@@ -17,9 +17,6 @@ pub use info::{CompressionInfo, CompressionParams, StoredChunk};
 /// Length of the CRC32 that follows each chunk.
 pub const CRC_LEN: usize = 4;
 
-/// Cassandra's default chunk length since 4.0.
-pub const DEFAULT_CHUNK_LEN: u32 = 16 * 1024;
-
 /// Maximum chunk length accepted. Cassandra sets no limit; tables use 4 KiB to 1 MiB, and a longer chunk
 /// length indicates damage.
 pub const MAX_CHUNK_LEN: u32 = 128 * 1024 * 1024;

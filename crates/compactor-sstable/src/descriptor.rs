@@ -149,12 +149,6 @@ impl Descriptor {
     pub fn path(&self, component: Component) -> PathBuf {
         self.directory.join(self.file_name(component))
     }
-
-    /// Path of a component while it is being written (`Descriptor.tmpFileFor`). Cassandra deletes such files
-    /// when it starts.
-    pub fn tmp_path(&self, component: Component) -> PathBuf {
-        self.directory.join(self.file_name(component) + TMP_SUFFIX)
-    }
 }
 
 /// A file name that is not that of an SSTable readable by this project.

@@ -19,6 +19,7 @@ pub mod data;
 pub mod descriptor;
 pub mod digest;
 pub mod error;
+mod hex;
 pub mod partitioner;
 pub mod schema;
 pub mod sstable_id;

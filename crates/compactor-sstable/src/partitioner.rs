@@ -7,6 +7,7 @@ pub mod murmur3;
 use md5::{Digest, Md5};
 
 use crate::error::{Error, Result};
+use crate::hex::hex;
 
 /// Partitioner of a table, which maps partition keys to tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -146,7 +147,7 @@ impl Partitioner {
             Partitioner::Random => {
                 random_token(key).map_or_else(|| "-1".to_owned(), |token| token.to_string())
             }
-            Partitioner::ByteOrdered => key.iter().map(|byte| format!("{byte:02x}")).collect(),
+            Partitioner::ByteOrdered => hex(key),
         }
     }
 }

@@ -81,44 +81,6 @@ impl SstableId {
             _ => None,
         }
     }
-
-    /// Binary form: 4 bytes for a sequence id, 16 for a UUID (`SSTableId.asBytes`).
-    pub fn to_bytes(self) -> Vec<u8> {
-        match self {
-            SstableId::Sequence(number) => number.to_be_bytes().to_vec(),
-            SstableId::Uuid { ticks, lsb } => {
-                let mut out = ticks.to_be_bytes().to_vec();
-                out.extend_from_slice(&lsb.to_be_bytes());
-                out
-            }
-        }
-    }
-
-    /// Parses the binary form.
-    ///
-    /// # Errors
-    /// Neither 4 nor 16 bytes, or out of range.
-    pub fn from_bytes(bytes: &[u8]) -> Result<SstableId, InvalidSstableId> {
-        let invalid = |why| InvalidSstableId {
-            text: format!("{bytes:02x?}"),
-            why,
-        };
-        if let Ok(raw) = <[u8; 4]>::try_from(bytes) {
-            return match i32::from_be_bytes(raw) {
-                number @ 0.. => Ok(SstableId::Sequence(number as u32)),
-                _ => Err(invalid("negative")),
-            };
-        }
-        match bytes.split_first_chunk::<8>() {
-            Some((ticks, rest)) => match <[u8; 8]>::try_from(rest) {
-                Ok(lsb) => {
-                    SstableId::from_uuid_parts(i64::from_be_bytes(*ticks), i64::from_be_bytes(lsb))
-                }
-                Err(_) => Err(invalid("neither 4 nor 16 bytes")),
-            },
-            None => Err(invalid("neither 4 nor 16 bytes")),
-        }
-    }
 }
 
 /// `SSTableIdFactory.COMPARATOR`: UUIDs sort after numbers, and among one another by time, then by the lower
@@ -242,7 +204,6 @@ mod tests {
         for text in ["0", "1", "2147483647", UUID, "3gsm_0lob_1zdg02we44my8dy25w"] {
             let id: SstableId = text.parse().unwrap();
             assert_eq!(id.to_string(), text);
-            assert_eq!(SstableId::from_bytes(&id.to_bytes()).unwrap(), id);
         }
     }
 
@@ -265,9 +226,6 @@ mod tests {
         ] {
             assert!(text.parse::<SstableId>().is_err(), "{text}");
         }
-        assert!(SstableId::from_bytes(&[0xff; 4]).is_err());
-        assert!(SstableId::from_bytes(&[0; 8]).is_err());
-        assert!(SstableId::from_bytes(&[0xff; 16]).is_err());
         assert!(SstableId::from_uuid_parts(i64::MAX, 0).is_err());
     }
 

@@ -32,20 +32,15 @@ pub enum RecordKind {
 }
 
 impl RecordKind {
-    const ALL: [RecordKind; 4] = [
-        RecordKind::Add,
-        RecordKind::Remove,
-        RecordKind::Commit,
-        RecordKind::Abort,
+    const NAMES: [(RecordKind, &str); 4] = [
+        (RecordKind::Add, "ADD"),
+        (RecordKind::Remove, "REMOVE"),
+        (RecordKind::Commit, "COMMIT"),
+        (RecordKind::Abort, "ABORT"),
     ];
 
     fn name(self) -> &'static str {
-        match self {
-            RecordKind::Add => "ADD",
-            RecordKind::Remove => "REMOVE",
-            RecordKind::Commit => "COMMIT",
-            RecordKind::Abort => "ABORT",
-        }
+        RecordKind::NAMES[self as usize].1
     }
 }
 
@@ -131,9 +126,10 @@ impl Record {
         let (body, components) = body.rsplit_once(',')?;
         let (path, update_time_ms) = body.rsplit_once(',')?;
         let record = Record {
-            kind: *RecordKind::ALL
+            kind: RecordKind::NAMES
                 .iter()
-                .find(|kind| kind.name().eq_ignore_ascii_case(name))?,
+                .find(|(_, known)| known.eq_ignore_ascii_case(name))?
+                .0,
             path: path.to_owned(),
             update_time_ms: update_time_ms.parse().ok()?,
             components: components.parse().ok()?,

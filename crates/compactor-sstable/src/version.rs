@@ -47,35 +47,17 @@ pub enum Version {
 
 impl Version {
     /// All versions, oldest first, BIG before BTI.
-    pub const ALL: [Version; 11] = [
-        Version::Ma,
-        Version::Mb,
-        Version::Mc,
-        Version::Md,
-        Version::Me,
-        Version::Na,
-        Version::Nb,
-        Version::Oa,
-        Version::Pa,
-        Version::Da,
-        Version::Ea,
-    ];
+    pub const ALL: [Version; 11] = {
+        use Version::{Da, Ea, Ma, Mb, Mc, Md, Me, Na, Nb, Oa, Pa};
+        [Ma, Mb, Mc, Md, Me, Na, Nb, Oa, Pa, Da, Ea]
+    };
 
     /// The two letters used in file names.
     pub fn name(self) -> &'static str {
-        match self {
-            Version::Ma => "ma",
-            Version::Mb => "mb",
-            Version::Mc => "mc",
-            Version::Md => "md",
-            Version::Me => "me",
-            Version::Na => "na",
-            Version::Nb => "nb",
-            Version::Oa => "oa",
-            Version::Pa => "pa",
-            Version::Da => "da",
-            Version::Ea => "ea",
-        }
+        const NAMES: [&str; 11] = [
+            "ma", "mb", "mc", "md", "me", "na", "nb", "oa", "pa", "da", "ea",
+        ];
+        NAMES[self as usize]
     }
 
     /// Format of the index files.

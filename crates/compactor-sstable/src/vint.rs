@@ -49,17 +49,16 @@ pub fn write_unsigned(out: &mut Vec<u8>, value: u64) {
     out.truncate(end);
 }
 
-/// Appends a Java `int` as `writeUnsignedVInt32` does: sign-extended to 64 bits, so that a negative value
-/// takes nine bytes.
-#[inline]
-pub fn write_unsigned32(out: &mut Vec<u8>, value: i32) {
-    write_unsigned(out, i64::from(value) as u64);
-}
-
 /// Appends `value` zig-zag encoded.
 #[inline]
 pub fn write_signed(out: &mut Vec<u8>, value: i64) {
-    write_unsigned(out, ((value << 1) ^ (value >> 63)) as u64);
+    write_unsigned(out, encode_zigzag(value));
+}
+
+/// Encodes a value by zig-zag.
+#[inline]
+pub fn encode_zigzag(value: i64) -> u64 {
+    ((value << 1) ^ (value >> 63)) as u64
 }
 
 /// Decodes a zig-zag value.
@@ -159,9 +158,6 @@ mod tests {
             assert_eq!(out, bytes, "{value}");
             assert_eq!(unsigned_len(value), out.len(), "{value}");
         }
-        let mut out = Vec::new();
-        write_unsigned32(&mut out, -1);
-        assert_eq!(out, [0xff; 9]);
     }
 
     proptest::proptest! {

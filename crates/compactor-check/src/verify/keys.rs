@@ -293,7 +293,7 @@ mod tests {
         assert_eq!(findings_of(intact.clone()).len(), 0);
         let mut bytes = Vec::new();
         intact.write(&mut bytes);
-        for bit in 0..8 * intact.memory_len() {
+        for bit in 0..8 * intact.bits().len() {
             let (at, mask) = (8 + bit / 8, 1 << (bit % 8));
             bytes[at] ^= mask;
             let [finding] = &findings_of(BloomFilter::parse(&bytes, Version::Oa).unwrap())[..]

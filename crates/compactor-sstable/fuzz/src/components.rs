@@ -42,11 +42,7 @@ pub fn compression_info(mut data: &[u8]) {
             "chunk {index} ends at {end} of {file_len}"
         );
     }
-    let _ = (
-        info.max_stored_len(),
-        info.compression_ratio(),
-        info.params.codec(),
-    );
+    let _ = (info.compression_ratio(), info.params.codec());
     let _ = info.chunk_index_of(info.data_len / 2);
     let mut written = Vec::new();
     if info.write(&mut written, version).is_ok() {

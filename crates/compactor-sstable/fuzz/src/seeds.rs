@@ -38,7 +38,6 @@ pub fn add_directory(seeds: &mut Seeds, directory: &Path) -> io::Result<()> {
             add(seeds, "schema", &[&fs::read(&path)?]);
         } else if let Ok(file) = Descriptor::parse(&path) {
             add(seeds, "names", &[path.to_string_lossy().as_bytes()]);
-            add(seeds, "names", &[&file.descriptor.id.to_bytes()]);
             let record = Record::add(&path.to_string_lossy(), 8).line();
             let log = [&record, &Record::commit().line()];
             add(seeds, "transaction_log", &log.map(|line| line.as_bytes()));

@@ -78,9 +78,7 @@ pub struct IndexReader<'a> {
 impl<'a> IndexReader<'a> {
     /// Creates a reader of a whole file.
     pub fn new(bytes: &'a [u8]) -> IndexReader<'a> {
-        IndexReader {
-            reader: ByteReader::new(bytes),
-        }
+        IndexReader::with_base(bytes, 0)
     }
 
     /// Creates a reader of a part of a file, at offset `base`.

@@ -163,18 +163,10 @@ pub fn append_value(cql_type: &CqlType, value: &[u8], out: &mut Vec<u8>) -> Resu
         CqlType::LexicalUuid => fixed_width::lexical_uuid(value, out)?,
         CqlType::Integer => integer::append(value, out),
         CqlType::Decimal => decimal::append(value, out)?,
-        CqlType::List { element, .. } | CqlType::Set { element, .. } => {
-            nested::collection(&[element], value, out)?;
+        CqlType::List { .. } | CqlType::Set { .. } | CqlType::Map { .. } => {
+            nested::collection(&cql_type.parts(), value, out)?;
         }
-        CqlType::Map {
-            key,
-            value: element,
-            ..
-        } => {
-            nested::collection(&[key, element], value, out)?;
-        }
-        CqlType::Tuple(types) => nested::tuple(types.iter(), value, out)?,
-        CqlType::Udt(udt) => nested::tuple(udt.fields.iter().map(|(_, field)| field), value, out)?,
+        CqlType::Tuple(_) | CqlType::Udt(_) => nested::tuple(&cql_type.parts(), value, out)?,
         CqlType::Vector { element, dimension } => {
             nested::vector(element, *dimension, value, out)?;
         }

@@ -148,10 +148,7 @@ impl<'a> Trie<'a> {
     /// Corruption in the trie.
     pub fn walk_from(&self, key: &[u8]) -> Result<(Option<Node<'a>>, Walk<'a>)> {
         let mut walk = self.walk();
-        let mut beginning = None;
-        if let Some(node) = walk.enter(self.root)? {
-            beginning = Some(node);
-        }
+        let mut beginning = walk.enter(self.root)?;
         for byte in key {
             let Some(frame) = walk.stack.last_mut() else {
                 break;
@@ -168,9 +165,7 @@ impl<'a> Trie<'a> {
                 break;
             };
             walk.key.push(*byte);
-            if let Some(node) = walk.enter(child)? {
-                beginning = Some(node);
-            }
+            beginning = walk.enter(child)?.or(beginning);
         }
         Ok((beginning, walk))
     }

@@ -18,6 +18,7 @@
 use crate::bti::node::{NodeShape, NodeType, PAGE_LEN, write_node};
 use crate::bti::paged_output::PagedOutput;
 use crate::error::{Error, Result};
+use crate::hex::hex;
 
 /// Payload of a key.
 pub trait Payload: Copy {
@@ -138,11 +139,6 @@ impl<P: Payload> TrieWriter<P> {
         self.stack.push(root);
     }
 
-    /// Number of keys added.
-    pub fn count(&self) -> u64 {
-        self.count
-    }
-
     /// Adds a key greater than all before.
     ///
     /// # Errors
@@ -152,8 +148,8 @@ impl<P: Payload> TrieWriter<P> {
         if self.count > 0 && (key.len() == common || self.key.get(common) > key.get(common)) {
             return Err(Error::unsupported(format!(
                 "keys of a trie that do not ascend: {} after {}",
-                hex(key),
-                hex(&self.key)
+                shown(key),
+                shown(&self.key)
             )));
         }
         self.count += 1;
@@ -488,17 +484,10 @@ impl<P: Payload> TrieWriter<P> {
 }
 
 /// First bytes of a key in hexadecimal, for an error.
-fn hex(key: &[u8]) -> String {
+fn shown(key: &[u8]) -> String {
     const SHOWN: usize = 64;
-    let mut text: String = key
-        .iter()
-        .take(SHOWN)
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
-    if key.len() > SHOWN {
-        text.push('…');
-    }
-    text
+    let dots = if key.len() > SHOWN { "…" } else { "" };
+    hex(&key[..key.len().min(SHOWN)]) + dots
 }
 
 #[cfg(test)]

@@ -284,19 +284,13 @@ impl ChunkDecompressor {
                 wanted,
                 "another length",
             )),
-            Err(error) => Err(bad_stream(
-                "chunk.deflate",
-                offset,
-                wanted,
-                &error.to_string(),
-            )),
+            Err(error) => Err(bad_stream("chunk.deflate", offset, wanted, error)),
         }
     }
 
     fn unzstd(&mut self, payload: &[u8], offset: u64, out: &mut [u8]) -> Result<()> {
         let wanted = out.len();
-        let bad =
-            |error: std::io::Error| bad_stream("chunk.zstd", offset, wanted, &error.to_string());
+        let bad = |error: std::io::Error| bad_stream("chunk.zstd", offset, wanted, error);
         let decompressor = match &mut self.zstd {
             Some(decompressor) => decompressor,
             none => {
@@ -320,16 +314,17 @@ fn check_len(structure: &'static str, offset: u64, wanted: usize, found: usize) 
     if wanted == found {
         return Ok(());
     }
-    Err(bad_stream(
-        structure,
-        offset,
-        wanted,
-        &format!("{found} bytes"),
-    ))
+    let found = format!("{found} bytes");
+    Err(bad_stream(structure, offset, wanted, found))
 }
 
 #[cold]
-fn bad_stream(structure: &'static str, offset: u64, wanted: usize, found: &str) -> Error {
+fn bad_stream(
+    structure: &'static str,
+    offset: u64,
+    wanted: usize,
+    found: impl fmt::Display,
+) -> Error {
     Error::corrupt(
         structure,
         offset,
@@ -340,7 +335,7 @@ fn bad_stream(structure: &'static str, offset: u64, wanted: usize, found: &str) 
 
 fn snappy(payload: &[u8], offset: u64, out: &mut [u8]) -> Result<()> {
     let wanted = out.len();
-    let bad = |error: snap::Error| bad_stream("chunk.snappy", offset, wanted, &error.to_string());
+    let bad = |error: snap::Error| bad_stream("chunk.snappy", offset, wanted, error);
     let claimed = snap::raw::decompress_len(payload).map_err(bad)?;
     check_len("chunk.snappy", offset, wanted, claimed)?;
     let found = snap::raw::Decoder::new()
@@ -388,33 +383,21 @@ fn raw(payload: &[u8], offset: u64, out: &mut [u8]) -> Result<()> {
 }
 
 fn lz4(payload: &[u8], offset: u64, out: &mut [u8]) -> Result<()> {
-    let (claimed, block) = match payload.split_first_chunk::<LZ4_LENGTH_LEN>() {
-        Some((prefix, block)) => (u32::from_le_bytes(*prefix) as usize, block),
-        None => {
-            return Err(Error::corrupt(
-                "chunk.lz4_length",
-                offset,
-                "4 bytes of length",
-                format!("{} bytes", payload.len()),
-            ));
-        }
-    };
-    if claimed != out.len() {
+    let Some((prefix, block)) = payload.split_first_chunk::<LZ4_LENGTH_LEN>() else {
         return Err(Error::corrupt(
             "chunk.lz4_length",
             offset,
-            format!("{} bytes of content", out.len()),
-            claimed,
+            "4 bytes of length",
+            format!("{} bytes", payload.len()),
         ));
+    };
+    let claimed = u32::from_le_bytes(*prefix) as usize;
+    if claimed != out.len() {
+        return Err(bad_stream("chunk.lz4_length", offset, out.len(), claimed));
     }
     match lz4_flex::block::decompress_into(block, out) {
         Ok(len) if len == claimed => Ok(()),
-        Ok(len) => Err(Error::corrupt(
-            "chunk.lz4_block",
-            offset,
-            format!("{claimed} bytes of content"),
-            len,
-        )),
+        Ok(len) => Err(bad_stream("chunk.lz4_block", offset, claimed, len)),
         Err(error) => Err(Error::corrupt(
             "chunk.lz4_block",
             offset,

@@ -219,14 +219,13 @@ impl CompressionInfo {
             ),
             left => (None, left),
         };
-        let params = CompressionParams {
-            compressor,
-            options,
-            chunk_len,
-            max_compressed_len,
-        };
         let info = CompressionInfo {
-            params,
+            params: CompressionParams {
+                compressor,
+                options,
+                chunk_len,
+                max_compressed_len,
+            },
             data_len,
             file_len,
             chunk_offsets,
@@ -242,10 +241,7 @@ impl CompressionInfo {
     fn check_stored_lengths(&self) -> Result<()> {
         let chunk_len = u64::from(self.params.chunk_len);
         let limit = chunk_len + chunk_len / 4 + 4096;
-        for index in 0..self.chunk_count() {
-            let Some(chunk) = self.chunk(index) else {
-                continue;
-            };
+        for (index, chunk) in (0..).map_while(|index| self.chunk(index)).enumerate() {
             if chunk.stored_len > limit {
                 return Err(Error::corrupt(
                     "compression_info.chunk_offset",
@@ -309,15 +305,6 @@ impl CompressionInfo {
     #[inline]
     pub fn chunk_index_of(&self, position: u64) -> u64 {
         position >> self.params.chunk_len.trailing_zeros()
-    }
-
-    /// Stored length of the longest chunk: the minimum size of a reader's buffer.
-    pub fn max_stored_len(&self) -> u64 {
-        (0..self.chunk_count())
-            .filter_map(|index| self.chunk(index))
-            .map(|chunk| chunk.stored_len)
-            .max()
-            .unwrap_or(0)
     }
 
     /// Appends the file's bytes.

@@ -128,11 +128,7 @@ impl DeletionTime {
     /// Appends the partition-level form.
     pub fn write(&self, out: &mut Vec<u8>, version: Version) {
         if !version.has_uint_deletion_time() {
-            let local = match self.local_deletion_time {
-                NO_DELETION_TIME => i32::MAX,
-                seconds => seconds.min(i64::from(i32::MAX) - 1) as i32,
-            };
-            out.put_i32(local);
+            out.put_i32(to_signed(self.local_deletion_time));
             out.put_i64(self.marked_for_delete_at);
         } else if self.is_live() {
             out.put_u8(LIVE_BYTE);
@@ -151,6 +147,14 @@ fn bad_live_byte(at: u64, found: u8) -> Error {
         "80 for a live partition or a positive timestamp",
         format!("{found:02x}"),
     )
+}
+
+/// Local deletion time in versions without unsigned ones.
+pub(crate) fn to_signed(value: i64) -> i32 {
+    match value {
+        NO_DELETION_TIME => i32::MAX,
+        seconds => seconds.min(i64::from(i32::MAX) - 1) as i32,
+    }
 }
 
 /// `Cell.deletionTimeUnsignedIntegerToLong`.

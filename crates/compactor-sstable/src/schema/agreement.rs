@@ -171,43 +171,20 @@ fn agree(schema: &CqlType, sstable: &CqlType, same: Same) -> bool {
         Long, Map, Reversed, Set, SimpleDate, Time, TimeUuid, Timestamp, Tuple, Udt, Utf8, Uuid,
         Vector,
     };
+    let parts_agree = || {
+        let mut pairs = schema.parts().into_iter().zip(sstable.parts());
+        pairs.all(|(a, b)| agree(a, b, same))
+    };
     match (schema, sstable) {
-        (Reversed(a), Reversed(b)) => agree(a, b, same),
-        (List { element: a, .. }, List { element: b, .. })
-        | (Set { element: a, .. }, Set { element: b, .. }) => {
-            schema.is_multi_cell() == sstable.is_multi_cell() && agree(a, b, same)
-        }
-        (
-            Map {
-                key: ka, value: va, ..
-            },
-            Map {
-                key: kb, value: vb, ..
-            },
-        ) => {
-            schema.is_multi_cell() == sstable.is_multi_cell()
-                && agree(ka, kb, same)
-                && agree(va, vb, same)
-        }
-        (
-            Vector {
-                element: a,
-                dimension: m,
-            },
-            Vector {
-                element: b,
-                dimension: n,
-            },
-        ) => m == n && agree(a, b, same),
-        // One may have fields that the other does not have yet: a schema may be as old as its snapshot.
-        (Tuple(a), Tuple(b)) => a.iter().zip(b.iter()).all(|(a, b)| agree(a, b, same)),
-        (Udt(a), Udt(b)) => {
-            let mut fields = a.fields.iter().zip(&b.fields);
-            a.multi_cell == b.multi_cell && fields.all(|((_, a), (_, b))| agree(a, b, same))
-        }
-        (Composite(a), Composite(b)) => {
-            a.len() == b.len() && a.iter().zip(b.iter()).all(|(a, b)| agree(a, b, same))
-        }
+        // One tuple may have fields that the other does not have yet: a schema may be as old as its snapshot.
+        (Reversed(_), Reversed(_)) | (Tuple(_), Tuple(_)) => parts_agree(),
+        // The same holds for UDTs.
+        (List { .. }, List { .. })
+        | (Set { .. }, Set { .. })
+        | (Map { .. }, Map { .. })
+        | (Udt(_), Udt(_)) => schema.is_multi_cell() == sstable.is_multi_cell() && parts_agree(),
+        (Vector { dimension: m, .. }, Vector { dimension: n, .. }) => m == n && parts_agree(),
+        (Composite(a), Composite(b)) => a.len() == b.len() && parts_agree(),
         (a, b) if a == b => true,
         (a, b) if a.fixed_len() != b.fixed_len() || a.is_multi_cell() || b.is_multi_cell() => false,
         (Utf8, Ascii) | (Bytes, Utf8 | Ascii) => true,

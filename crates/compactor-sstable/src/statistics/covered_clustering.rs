@@ -229,16 +229,6 @@ impl OwnedPrefix {
         })
     }
 
-    fn of(comparator: &ClusteringComparator, prefix: Prefix<'_>) -> OwnedPrefix {
-        let mut owned = OwnedPrefix {
-            kind: prefix.kind,
-            bytes: Vec::new(),
-            spans: Vec::new(),
-        };
-        owned.set(comparator, prefix);
-        owned
-    }
-
     fn set(&mut self, comparator: &ClusteringComparator, prefix: Prefix<'_>) {
         self.kind = prefix.kind;
         self.bytes.clear();
@@ -272,10 +262,12 @@ impl OwnedPrefix {
 }
 
 fn replace(slot: &mut Option<OwnedPrefix>, comparator: &ClusteringComparator, prefix: Prefix<'_>) {
-    match slot {
-        Some(owned) => owned.set(comparator, prefix),
-        None => *slot = Some(OwnedPrefix::of(comparator, prefix)),
-    }
+    let owned = slot.get_or_insert_with(|| OwnedPrefix {
+        kind: prefix.kind,
+        bytes: Vec::new(),
+        spans: Vec::new(),
+    });
+    owned.set(comparator, prefix);
 }
 
 impl CoveredClusteringTracker {

@@ -151,13 +151,6 @@ impl EstimatedHistogram {
         self.counts.last().copied().unwrap_or(0)
     }
 
-    /// Removes the values beyond the last offset, as Cassandra does when it reads a histogram.
-    pub fn clear_overflow(&mut self) {
-        if let Some(last) = self.counts.last_mut() {
-            *last = 0;
-        }
-    }
-
     /// Number of values.
     pub fn count(&self) -> i64 {
         self.counts
@@ -184,8 +177,8 @@ impl EstimatedHistogram {
             .unwrap_or(0)
     }
 
-    /// Mean of bucket offsets weighted by count; `None` if there are values beyond the last offset.
-    pub fn raw_mean(&self) -> Option<f64> {
+    /// Mean of bucket offsets weighted by count, rounded up; `None` if there are values beyond the last offset.
+    pub fn mean(&self) -> Option<i64> {
         if self.overflow() > 0 {
             return None;
         }
@@ -194,16 +187,10 @@ impl EstimatedHistogram {
             elements = elements.wrapping_add(count);
             sum = sum.wrapping_add(count.wrapping_mul(offset));
         }
-        Some(if elements == 0 {
-            0.0
-        } else {
-            sum as f64 / elements as f64
+        Some(match elements {
+            0 => 0,
+            _ => (sum as f64 / elements as f64).ceil() as i64,
         })
-    }
-
-    /// [`raw_mean`](Self::raw_mean), rounded up.
-    pub fn mean(&self) -> Option<i64> {
-        self.raw_mean().map(|mean| mean.ceil() as i64)
     }
 
     /// Offset of the bucket with the value at `percentile` (0.0 to 1.0); `None` if there are values beyond
@@ -307,10 +294,6 @@ mod tests {
             (histogram.min(), histogram.max(), histogram.count()),
             (0, 12, 5)
         );
-        assert_eq!(
-            histogram.raw_mean(),
-            Some((1 + 1 + 10 + 10 + 12) as f64 / 5.0)
-        );
         assert_eq!(histogram.mean(), Some(7));
         assert_eq!(histogram.percentile(0.5), Some(10));
         assert_eq!(histogram.percentile(0.0), Some(0));
@@ -359,11 +342,8 @@ mod tests {
         histogram.add(4);
         assert_eq!((histogram.overflow(), histogram.max()), (1, i64::MAX));
         assert_eq!((histogram.mean(), histogram.percentile(0.5)), (None, None));
-        histogram.clear_overflow();
-        assert_eq!(
-            (histogram.mean(), histogram.max(), histogram.min()),
-            (Some(0), 0, 0)
-        );
+        let empty = histogram.empty_like();
+        assert_eq!((empty.mean(), empty.max(), empty.min()), (Some(0), 0, 0));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 
 use crate::byte_reader::ByteReader;
 use crate::byte_sink::ByteSink;
-use crate::data::deletion_time::{NO_DELETION_TIME, from_unsigned, to_unsigned};
+use crate::data::deletion_time::{NO_DELETION_TIME, from_unsigned, to_signed, to_unsigned};
 use crate::error::{Error, Result};
 use crate::statistics::commit_log::{CommitLogPosition, IntervalSet};
 use crate::statistics::covered_clustering::CoveredClustering;
@@ -225,9 +225,7 @@ fn read_local_deletion_time(reader: &mut ByteReader<'_>, version: Version) -> Re
 fn put_local_deletion_time(out: &mut Vec<u8>, value: i64, version: Version) {
     if version.has_uint_deletion_time() {
         out.put_u32(to_unsigned(value));
-    } else if value == NO_DELETION_TIME {
-        out.put_i32(i32::MAX);
     } else {
-        out.put_i32(value.min(i64::from(i32::MAX) - 1) as i32);
+        out.put_i32(to_signed(value));
     }
 }

@@ -4,6 +4,7 @@
 
 use std::fmt;
 
+use crate::hex::push_hex;
 use crate::types::identifier::maybe_quote;
 use crate::types::parse::PACKAGE;
 use crate::types::{CqlType, UserType, simple};
@@ -77,13 +78,10 @@ fn write_class(cql_type: &CqlType, freezing: Freezing, out: &mut String) {
     out.push_str(PACKAGE);
     out.push_str(cql_type.class_name());
     match cql_type {
-        CqlType::List { element, .. } | CqlType::Set { element, .. } => {
-            write_parameters([element.as_ref()], inside, out);
+        CqlType::List { .. } | CqlType::Set { .. } | CqlType::Map { .. } => {
+            write_parameters(cql_type, inside, out);
         }
-        CqlType::Map { key, value, .. } => {
-            write_parameters([key.as_ref(), value.as_ref()], inside, out);
-        }
-        CqlType::Tuple(types) => write_parameters(types.iter(), Freezing::Omitted, out),
+        CqlType::Tuple(_) => write_parameters(cql_type, Freezing::Omitted, out),
         CqlType::Udt(udt) => write_user_type(udt, inside, out),
         CqlType::Vector { element, dimension } => {
             // A vector is not a frozen collection: it passes the setting on.
@@ -91,8 +89,9 @@ fn write_class(cql_type: &CqlType, freezing: Freezing, out: &mut String) {
             write_class(element, freezing, out);
             out.push_str(&format!(" , {dimension})"));
         }
-        CqlType::Reversed(base) => write_parameters([base.as_ref()], Freezing::Written, out),
-        CqlType::Composite(types) => write_parameters(types.iter(), Freezing::Written, out),
+        CqlType::Reversed(_) | CqlType::Composite(_) => {
+            write_parameters(cql_type, Freezing::Written, out);
+        }
         CqlType::DynamicComposite(aliases) => {
             out.push('(');
             for (index, (alias, component)) in aliases.iter().enumerate() {
@@ -124,13 +123,10 @@ fn write_class(cql_type: &CqlType, freezing: Freezing, out: &mut String) {
     }
 }
 
-fn write_parameters<'a>(
-    types: impl IntoIterator<Item = &'a CqlType>,
-    freezing: Freezing,
-    out: &mut String,
-) {
+/// Appends the types in a type.
+fn write_parameters(cql_type: &CqlType, freezing: Freezing, out: &mut String) {
     out.push('(');
-    for (index, parameter) in types.into_iter().enumerate() {
+    for (index, parameter) in cql_type.parts().into_iter().enumerate() {
         if index > 0 {
             out.push(',');
         }
@@ -151,16 +147,6 @@ fn write_user_type(udt: &UserType, freezing: Freezing, out: &mut String) {
         write_class(field, freezing, out);
     }
     out.push(')');
-}
-
-/// Appends lower-case hexadecimal digits.
-pub(super) fn push_hex(bytes: &[u8], out: &mut String) {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    out.reserve(2 * bytes.len());
-    for byte in bytes {
-        out.push(char::from(DIGITS[usize::from(byte >> 4)]));
-        out.push(char::from(DIGITS[usize::from(byte & 15)]));
-    }
 }
 
 fn write_cql(cql_type: &CqlType, out: &mut String) {
@@ -189,12 +175,10 @@ fn write_cql_freezable(cql_type: &CqlType, out: &mut String) {
         out.push_str("frozen<");
     }
     match cql_type {
-        CqlType::List { element, .. } => write_cql_list("list<", [element.as_ref()], out),
-        CqlType::Set { element, .. } => write_cql_list("set<", [element.as_ref()], out),
-        CqlType::Map { key, value, .. } => {
-            write_cql_list("map<", [key.as_ref(), value.as_ref()], out);
-        }
-        CqlType::Tuple(types) => write_cql_list("tuple<", types.iter(), out),
+        CqlType::List { .. } => write_cql_list("list<", cql_type, out),
+        CqlType::Set { .. } => write_cql_list("set<", cql_type, out),
+        CqlType::Map { .. } => write_cql_list("map<", cql_type, out),
+        CqlType::Tuple(_) => write_cql_list("tuple<", cql_type, out),
         CqlType::Udt(udt) => out.push_str(&maybe_quote(&String::from_utf8_lossy(&udt.name))),
         _ => {}
     }
@@ -203,13 +187,9 @@ fn write_cql_freezable(cql_type: &CqlType, out: &mut String) {
     }
 }
 
-fn write_cql_list<'a>(
-    opening: &str,
-    types: impl IntoIterator<Item = &'a CqlType>,
-    out: &mut String,
-) {
+fn write_cql_list(opening: &str, cql_type: &CqlType, out: &mut String) {
     out.push_str(opening);
-    for (index, parameter) in types.into_iter().enumerate() {
+    for (index, parameter) in cql_type.parts().into_iter().enumerate() {
         if index > 0 {
             out.push_str(", ");
         }

@@ -4,7 +4,7 @@
 //!
 //! Source: `toJSONString` of each class in `org.apache.cassandra.db.marshal`.
 
-use crate::types::display::push_hex;
+use crate::hex::push_hex;
 use crate::types::elements::{Elements, Item};
 use crate::types::java_number::{push_double, push_single};
 use crate::types::scalar_text::{leading, push_decimal_value, push_plain};
@@ -123,11 +123,6 @@ fn push_json(cql_type: &CqlType, bytes: &[u8], out: &mut String) -> Rendered {
 /// Source: Jackson's `JsonStringEncoder.quoteAsString`, by way of `JsonUtils`.
 pub fn push_quoted(text: &str, out: &mut String) {
     out.push('"');
-    push_escaped(text, out);
-    out.push('"');
-}
-
-fn push_escaped(text: &str, out: &mut String) {
     for c in text.chars() {
         match c {
             '"' => out.push_str("\\\""),
@@ -141,6 +136,7 @@ fn push_escaped(text: &str, out: &mut String) {
             _ => out.push(c),
         }
     }
+    out.push('"');
 }
 
 fn count(elements: &mut Elements<'_>) -> Result<i32, MarshalError> {

@@ -57,23 +57,6 @@ impl CqlType {
     }
 }
 
-/// Splits a composite into its values, whatever their types (`AbstractCompositeType.split`).
-///
-/// # Errors
-/// A composite that ends within a component.
-pub fn split_composite(bytes: &[u8]) -> Result<Vec<&[u8]>, MarshalError> {
-    let (_, components) = split_static_marker(bytes);
-    let mut elements = Elements::new(components);
-    let mut values = Vec::new();
-    loop {
-        match elements.next_component() {
-            Component::End => return Ok(values),
-            Component::Broken(_) => return Err(broken(values.len())),
-            Component::Value { value, .. } => values.push(value),
-        }
-    }
-}
-
 fn broken(index: usize) -> MarshalError {
     MarshalError::new(format!("component {index} of the composite ends early"))
 }
@@ -86,7 +69,6 @@ mod tests {
     fn composite_keys_split_and_single_keys_do_not() {
         let key = [0, 4, 0, 0, 0, 1, 0, 0, 1, b'a', 0];
         let composite = CqlType::parse("CompositeType(Int32Type,UTF8Type)").unwrap();
-        assert_eq!(split_composite(&key).unwrap(), [&[0, 0, 0, 1][..], b"a"]);
         assert_eq!(
             composite.key_values(&key).unwrap(),
             [(&CqlType::Int32, &[0, 0, 0, 1][..]), (&CqlType::Utf8, b"a")]
@@ -103,7 +85,7 @@ mod tests {
     fn damaged_keys_are_described_in_hexadecimal() {
         let composite = CqlType::parse("CompositeType(Int32Type,UTF8Type)").unwrap();
         assert!(composite.key_values(&[0, 4, 0]).is_err());
-        assert!(split_composite(&[0, 1, 7]).is_err());
+        assert!(composite.key_values(&[0, 1, 7]).is_err());
         assert_eq!(composite.describe_key(&[0, 4, 0]), "0x000400");
         assert_eq!(CqlType::Utf8.describe_key(&[0xff]), "0xff");
     }

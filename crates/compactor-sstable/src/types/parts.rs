@@ -5,7 +5,7 @@ use crate::types::CqlType;
 impl CqlType {
     /// Types in it: of elements, keys and values, fields or components. None for a dynamic composite, whose values
     /// name their types, and for an order by partitioner.
-    fn parts(&self) -> Vec<&CqlType> {
+    pub(crate) fn parts(&self) -> Vec<&CqlType> {
         match self {
             CqlType::List { element, .. }
             | CqlType::Set { element, .. }

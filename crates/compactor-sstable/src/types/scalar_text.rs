@@ -2,7 +2,7 @@
 
 use std::net::Ipv6Addr;
 
-use crate::types::display::push_hex;
+use crate::hex::push_hex;
 use crate::types::java_number::push_decimal;
 use crate::types::{CqlType, MarshalError, temporal, validate};
 

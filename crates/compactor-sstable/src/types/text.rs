@@ -2,8 +2,8 @@
 //!
 //! Source: `TypeSerializer.toString` of each type and the overrides of `getString`.
 
+use crate::hex::{hex, push_hex};
 use crate::types::compare::{ComparatorName, next_comparator};
-use crate::types::display::push_hex;
 use crate::types::elements::{Component, Elements, Item, split_static_marker};
 use crate::types::java_number::{push_double, push_single};
 use crate::types::scalar_text::{leading, push_decimal_value, push_plain};
@@ -28,9 +28,7 @@ impl CqlType {
 }
 
 pub(super) fn hexadecimal(bytes: &[u8]) -> String {
-    let mut out = "0x".to_owned();
-    push_hex(bytes, &mut out);
-    out
+    format!("0x{}", hex(bytes))
 }
 
 fn push_text(cql_type: &CqlType, bytes: &[u8], out: &mut String) -> Result<(), MarshalError> {

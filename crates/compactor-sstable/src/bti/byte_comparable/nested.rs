@@ -50,11 +50,7 @@ pub(super) fn collection(types: &[&CqlType], value: &[u8], out: &mut Vec<u8>) ->
 }
 
 /// Appends a tuple or frozen UDT, without trailing nulls.
-pub(super) fn tuple<'t>(
-    types: impl Iterator<Item = &'t CqlType>,
-    value: &[u8],
-    out: &mut Vec<u8>,
-) -> Result<()> {
+pub(super) fn tuple(types: &[&CqlType], value: &[u8], out: &mut Vec<u8>) -> Result<()> {
     let mut reader = ByteReader::new(value);
     let mut end = out.len();
     for cql_type in types {

@@ -160,11 +160,9 @@ impl<'a> RowIndex<'a> {
                 offset,
             ));
         };
-        let open_deletion = if has_open {
-            Some(DeletionTime::read(&mut reader, DELETION_TIME_VERSION)?)
-        } else {
-            None
-        };
+        let open_deletion = has_open
+            .then(|| DeletionTime::read(&mut reader, DELETION_TIME_VERSION))
+            .transpose()?;
         let payload_len = len + if has_open { DELETION_TIME_LEN } else { 0 };
         self.trie.check_page(node, payload_len)?;
         Ok(Block {

@@ -124,7 +124,6 @@ fn keys_must_ascend() {
     }
     writer.add(&mut out, b"ba", Number(2)).unwrap();
     assert!(writer.add(&mut out, b"b", Number(3)).is_err());
-    assert_eq!(writer.count(), 2);
 }
 
 #[test]

@@ -8,6 +8,7 @@ use crate::data::deltas;
 use crate::data::parse::MAX_VALUE_LEN;
 use crate::data::row::{CellSink, RowRef};
 use crate::error::Error;
+use crate::hex::hex;
 use crate::vint;
 
 impl RowFault {
@@ -94,8 +95,4 @@ impl CellSink for LastPaths {
     fn element(&mut self, cell: Cell) {
         self.previous = std::mem::replace(&mut self.last, cell.path);
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

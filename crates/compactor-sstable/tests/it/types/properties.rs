@@ -140,10 +140,6 @@ proptest! {
         let split = composite.key_values(&joined).unwrap();
         let split: Vec<&[u8]> = split.into_iter().map(|(_, value)| value).collect();
         prop_assert_eq!(&split, &values);
-        prop_assert_eq!(
-            compactor_sstable::types::partition_key::split_composite(&joined).unwrap(),
-            split
-        );
     }
 
     /// Compared with integers scaled to a common exponent.
