@@ -55,7 +55,7 @@ impl Payload for BlockPayload {
     }
 
     fn bits(&self) -> u8 {
-        signed_len(self.offset) as u8 | u8::from(!self.open.is_live()) * FLAG_OPEN_MARKER
+        signed_len(self.offset) as u8 | (u8::from(!self.open.is_live()) * FLAG_OPEN_MARKER)
     }
 
     fn write(&self, out: &mut Vec<u8>) {
