@@ -352,59 +352,47 @@ pub fn generate(
 #[derive(Debug)]
 enum Content {
     KeyValue(KeyValue),
-    Wide(Sequence<Wide>),
-    Collections(Sequence<Collections>),
-    Counters(Sequence<Counters>),
+    Sequence(Sequence),
     TimeSeries(TimeSeries, Timeline),
 }
 
 impl Content {
     fn new(options: &GenerateOptions, sstable: u32, timeline: Option<Timeline>) -> Content {
-        match (options.shape, timeline) {
+        Content::Sequence(match (options.shape, timeline) {
             (Shape::TimeSeries, Some(timeline)) => {
-                Content::TimeSeries(TimeSeries::new(options, sstable, timeline), timeline)
+                let rows = TimeSeries::new(options, sstable, timeline);
+                return Content::TimeSeries(rows, timeline);
             }
             (Shape::Wide | Shape::Tombstones | Shape::Maps, _) => {
-                Content::Wide(Sequence::new(options, sstable, Wide::new(options)))
+                Sequence::new(options, sstable, Wide::new(options))
             }
             (Shape::Collections, _) => {
-                let rows = Collections::new(options, sstable);
-                Content::Collections(Sequence::new(options, sstable, rows))
+                Sequence::new(options, sstable, Collections::new(options, sstable))
             }
             (Shape::Counters, _) => {
-                let rows = Counters::new(options, sstable);
-                Content::Counters(Sequence::new(options, sstable, rows))
+                Sequence::new(options, sstable, Counters::new(options, sstable))
             }
-            _ => Content::KeyValue(KeyValue::new(options, sstable)),
-        }
+            _ => return Content::KeyValue(KeyValue::new(options, sstable)),
+        })
     }
 
     fn encoding_stats(&self) -> EncodingStats {
         match self {
             Content::KeyValue(rows) => rows.encoding_stats(),
-            Content::Wide(rows) => rows.encoding_stats(),
-            Content::Collections(rows) => rows.encoding_stats(),
-            Content::Counters(rows) => rows.encoding_stats(),
+            Content::Sequence(rows) => rows.encoding_stats(),
             Content::TimeSeries(rows, _) => rows.encoding_stats(),
         }
     }
 
     /// Appends the key of partition `number`.
-    fn key_writer(&self) -> impl Fn(u64, &mut Vec<u8>) + use<> {
-        enum Kind {
-            KeyValue,
-            Sequence,
-            TimeSeries(Timeline),
-        }
-        let kind = match self {
-            Content::KeyValue(_) => Kind::KeyValue,
-            Content::Wide(_) | Content::Collections(_) | Content::Counters(_) => Kind::Sequence,
-            Content::TimeSeries(_, timeline) => Kind::TimeSeries(*timeline),
-        };
-        move |number, key: &mut Vec<u8>| match &kind {
-            Kind::KeyValue => KeyValue::write_key(number, key),
-            Kind::Sequence => sequence::write_key(number, key),
-            Kind::TimeSeries(timeline) => timeline.write_key(number, key),
+    fn key_writer(&self) -> Box<dyn Fn(u64, &mut Vec<u8>)> {
+        match self {
+            Content::KeyValue(_) => Box::new(KeyValue::write_key),
+            Content::Sequence(_) => Box::new(sequence::write_key),
+            Content::TimeSeries(_, timeline) => {
+                let timeline = *timeline;
+                Box::new(move |number, key| timeline.write_key(number, key))
+            }
         }
     }
 
@@ -417,9 +405,7 @@ impl Content {
     ) -> Result<()> {
         match self {
             Content::KeyValue(rows) => rows.write_partition(number, key, out),
-            Content::Wide(rows) => rows.write_partition(number, is_shared, key, out),
-            Content::Collections(rows) => rows.write_partition(number, is_shared, key, out),
-            Content::Counters(rows) => rows.write_partition(number, is_shared, key, out),
+            Content::Sequence(rows) => rows.write_partition(number, is_shared, key, out),
             Content::TimeSeries(rows, _) => rows.write_partition(number, is_shared, key, out),
         }
     }

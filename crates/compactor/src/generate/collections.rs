@@ -11,11 +11,10 @@ use compactor_sstable::types::CqlType;
 
 use super::output::{CellTimes, RowBuffer};
 use super::random::Random;
-use super::sequence::{self, RowPosition, Rows, WrittenBy, deletion_at};
+use super::sequence::{self, RowPosition, Rows, Statement, deletion_at};
 use super::table::TableColumns;
 use super::tags;
 use super::values::Values;
-use super::wide::ABSENT;
 use super::{GenerateOptions, SECOND_US, sstable_timestamp};
 
 /// Regular columns, in header order: sets and lists follow the others.
@@ -113,42 +112,28 @@ impl Collections {
         }
     }
 
-    /// These times, or a tombstone.
-    fn or_deleted(&self, random: &mut Random, times: CellTimes, written: i64) -> CellTimes {
-        match random.happens(self.cell_tombstones) {
-            true => CellTimes::Deleted(deletion_at(written)),
-            false => times,
-        }
-    }
-
-    fn put_amount(&self, random: &mut Random, times: CellTimes, written: i64, row: &mut RowBuffer) {
+    fn put_amount(&self, random: &mut Random, statement: Statement, row: &mut RowBuffer) {
         let amount = random.below(1_000_000) as i32;
         row.values.extend_from_slice(&amount.to_be_bytes());
-        row.end_cell_at(AMOUNT, self.or_deleted(random, times, written));
+        let times = statement.times_or_deleted(random, self.cell_tombstones);
+        row.end_cell_at(AMOUNT, times);
     }
 
-    fn put_owner(&self, random: &mut Random, times: CellTimes, written: i64, row: &mut RowBuffer) {
+    fn put_owner(&self, random: &mut Random, statement: Statement, row: &mut RowBuffer) {
         self.values.put_text(random, 12, &mut row.values);
-        row.end_cell_at(OWNER, self.or_deleted(random, times, written));
+        let times = statement.times_or_deleted(random, self.cell_tombstones);
+        row.end_cell_at(OWNER, times);
     }
 
-    /// A set as INSERT leaves it: what was there before is deleted.
-    fn put_whole_set(&self, random: &mut Random, column: u32, timestamp: i64, row: &mut RowBuffer) {
-        row.begin_column(column, deletion_at(timestamp - 1));
-        for tag in tags::of_whole(random) {
-            let path_len = tags::put(tag, &mut row.values);
-            row.end_element(path_len, CellTimes::OfRow);
-        }
-    }
-
-    /// One or two elements of a set that are added or removed.
-    fn change_set(&self, random: &mut Random, column: u32, written: i64, row: &mut RowBuffer) {
-        row.begin_column(column, DeletionTime::LIVE);
-        for tag in tags::one_or_two(random) {
-            let path_len = tags::put(tag, &mut row.values);
-            let times = self.or_deleted(random, CellTimes::At(written), written);
-            row.end_element(path_len, times);
-        }
+    fn put_set(&self, random: &mut Random, column: u32, statement: Statement, row: &mut RowBuffer) {
+        tags::put(
+            random,
+            column,
+            statement,
+            self.cell_tombstones,
+            row,
+            |_, _| {},
+        );
     }
 
     fn put_whole_list(
@@ -185,7 +170,7 @@ impl Collections {
         {
             // One of those that most lists have.
             let number = random.below(2);
-            let times = self.or_deleted(random, CellTimes::At(written), written);
+            let times = Statement::Update(written).times_or_deleted(random, self.cell_tombstones);
             self.put_event(random, (earlier, place, number), times, row);
             fewest = 0;
         }
@@ -210,54 +195,45 @@ impl Collections {
 }
 
 impl Rows for Collections {
-    fn put_static(&mut self, random: &mut Random, timestamp: i64, row: &mut RowBuffer) -> bool {
+    fn columns(&self) -> u32 {
+        COLUMNS
+    }
+
+    fn put_static(&self, random: &mut Random, timestamp: i64, row: &mut RowBuffer) -> bool {
         if !random.happens(self.updates) {
-            self.put_owner(random, CellTimes::OfRow, timestamp, row);
-            self.put_whole_set(random, ROLES, timestamp, row);
+            let statement = Statement::Insert(timestamp);
+            self.put_owner(random, statement, row);
+            self.put_set(random, ROLES, statement, row);
             return true;
         }
         // At least one column: each has a bit.
         let columns = 1 + random.below(3);
         let written = timestamp + random.below(SECOND_US as u64) as i64;
         if columns & (1 << OWNER) != 0 {
-            self.put_owner(random, CellTimes::At(timestamp), timestamp, row);
+            self.put_owner(random, Statement::Update(timestamp), row);
         }
         if columns & (1 << ROLES) != 0 {
-            self.change_set(random, ROLES, written, row);
+            self.put_set(random, ROLES, Statement::Update(written), row);
         }
         true
     }
 
-    fn put_row(
-        &mut self,
+    fn put_column(
+        &self,
         random: &mut Random,
+        column: u32,
         place: RowPosition,
-        timestamp: i64,
+        statement: Statement,
         row: &mut RowBuffer,
-    ) -> WrittenBy {
-        if random.happens(self.updates) {
-            let columns = 1 + random.below((1 << COLUMNS) - 1);
-            for column in (0..COLUMNS).filter(|column| columns & (1 << column) != 0) {
-                let written = timestamp + random.below(SECOND_US as u64) as i64;
-                match column {
-                    EVENTS => self.change_list(random, place, written, row),
-                    TAGS => self.change_set(random, TAGS, written, row),
-                    _ => self.put_amount(random, CellTimes::At(written), written, row),
-                }
+    ) {
+        match (column, statement) {
+            (EVENTS, Statement::Insert(timestamp)) => {
+                self.put_whole_list(random, place, timestamp, row);
             }
-            return WrittenBy::Update;
+            (EVENTS, Statement::Update(written)) => self.change_list(random, place, written, row),
+            (TAGS, _) => self.put_set(random, TAGS, statement, row),
+            _ => self.put_amount(random, statement, row),
         }
-        for column in 0..COLUMNS {
-            if random.happens(ABSENT) {
-                continue;
-            }
-            match column {
-                EVENTS => self.put_whole_list(random, place, timestamp, row),
-                TAGS => self.put_whole_set(random, TAGS, timestamp, row),
-                _ => self.put_amount(random, CellTimes::OfRow, timestamp, row),
-            }
-        }
-        WrittenBy::Insert
     }
 }
 

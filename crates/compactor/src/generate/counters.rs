@@ -9,7 +9,7 @@ use compactor_sstable::types::CqlType;
 
 use super::output::{CellTimes, RowBuffer};
 use super::random::Random;
-use super::sequence::{self, RowPosition, Rows, WrittenBy, deletion_at};
+use super::sequence::{self, RowPosition, Rows, Statement};
 use super::table::TableColumns;
 use super::{GenerateOptions, SECOND_US};
 
@@ -83,29 +83,22 @@ impl Counters {
 }
 
 impl Rows for Counters {
-    fn put_static(&mut self, _random: &mut Random, _timestamp: i64, _row: &mut RowBuffer) -> bool {
-        false
+    fn columns(&self) -> u32 {
+        COLUMNS
     }
 
-    fn put_row(
-        &mut self,
+    fn put_column(
+        &self,
         random: &mut Random,
+        column: u32,
         place: RowPosition,
-        timestamp: i64,
+        statement: Statement,
         row: &mut RowBuffer,
-    ) -> WrittenBy {
-        // At least one column: each has a bit.
-        let columns = 1 + random.below((1 << COLUMNS) - 1);
-        for column in (0..COLUMNS).filter(|column| columns & (1 << column) != 0) {
-            let written = timestamp + random.below(SECOND_US as u64) as i64;
-            if random.happens(self.cell_tombstones) {
-                row.end_cell_at(column, CellTimes::Deleted(deletion_at(written)));
-                continue;
-            }
+    ) {
+        let times = statement.times_or_deleted(random, self.cell_tombstones);
+        if let CellTimes::At(written) = times {
             self.put_context(random, place.partition, written, &mut row.values);
-            row.end_cell_at(column, CellTimes::At(written));
         }
-        // Nothing but UPDATE counts.
-        WrittenBy::Update
+        row.end_cell_at(column, times);
     }
 }

@@ -1,6 +1,8 @@
 //! Partitions of the shapes with `PRIMARY KEY (id, seq)`: where rows are, which of them are deleted, and range
 //! tombstones. What the other rows hold is each shape's own.
 
+use std::fmt::Debug;
+
 use compactor_engine::write::PartitionSink;
 use compactor_sstable::data::cell::{Liveness, NO_TTL};
 use compactor_sstable::data::clustering::Kind;
@@ -8,7 +10,7 @@ use compactor_sstable::data::deletion_time::{DeletionTime, NO_DELETION_TIME};
 use compactor_sstable::statistics::EncodingStats;
 use compactor_sstable::types::CqlType;
 
-use super::output::{Output, RowBuffer};
+use super::output::{CellTimes, Output, RowBuffer};
 use super::random::Random;
 use super::table::{Column, TableColumns};
 use super::{GenerateOptions, SECOND_US, Shape, is_row_shared, sstable_timestamp};
@@ -16,6 +18,8 @@ use crate::Result;
 
 /// Rows that a range tombstone covers at most.
 const LONGEST_RANGE: u64 = 20;
+/// Share of the columns that an INSERT leaves out.
+const ABSENT: f64 = 0.1;
 
 /// The table with these columns and its key.
 pub(super) fn columns(static_columns: Vec<Column>, regular_columns: Vec<Column>) -> TableColumns {
@@ -28,18 +32,24 @@ pub(super) fn columns(static_columns: Vec<Column>, regular_columns: Vec<Column>)
 }
 
 /// Row content of a shape.
-pub(super) trait Rows {
-    /// Adds the cells of a partition's static row. False if the table has none.
-    fn put_static(&mut self, random: &mut Random, timestamp: i64, row: &mut RowBuffer) -> bool;
+pub(super) trait Rows: Debug {
+    /// Number of regular columns.
+    fn columns(&self) -> u32;
 
-    /// Adds the cells of a row that is not deleted.
-    fn put_row(
-        &mut self,
+    /// Adds the cells of a partition's static row. False if the table has none.
+    fn put_static(&self, _: &mut Random, _timestamp: i64, _: &mut RowBuffer) -> bool {
+        false
+    }
+
+    /// Adds the cells of a column as a statement leaves them.
+    fn put_column(
+        &self,
         random: &mut Random,
+        column: u32,
         place: RowPosition,
-        timestamp: i64,
+        statement: Statement,
         row: &mut RowBuffer,
-    ) -> WrittenBy;
+    );
 }
 
 /// Position of a row.
@@ -51,18 +61,31 @@ pub(super) struct RowPosition {
     pub(super) is_shared: bool,
 }
 
-/// The statement that left a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum WrittenBy {
+/// The statement that left a row or a column, and its timestamp.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Statement {
     /// The row has liveness.
-    Insert,
+    Insert(i64),
     /// It has none, and its cells have times of their own.
-    Update,
+    Update(i64),
+}
+
+impl Statement {
+    /// Times of a cell that it leaves: in this share of the cases those of a tombstone.
+    pub(super) fn times_or_deleted(self, random: &mut Random, tombstones: f64) -> CellTimes {
+        match (random.happens(tombstones), self) {
+            (true, Statement::Insert(written) | Statement::Update(written)) => {
+                CellTimes::Deleted(deletion_at(written))
+            }
+            (false, Statement::Insert(_)) => CellTimes::OfRow,
+            (false, Statement::Update(written)) => CellTimes::At(written),
+        }
+    }
 }
 
 #[derive(Debug)]
-pub(super) struct Sequence<R> {
-    content: R,
+pub(super) struct Sequence {
+    content: Box<dyn Rows>,
     seed: u64,
     sstable: u32,
     sstables: u32,
@@ -70,6 +93,10 @@ pub(super) struct Sequence<R> {
     rows: u32,
     deletions: f64,
     range_tombstones: f64,
+    /// Share of the other rows that UPDATE leaves.
+    updates: f64,
+    /// Nothing but UPDATE counts.
+    has_counters: bool,
     has_collections: bool,
     has_deletions: bool,
     first_timestamp: i64,
@@ -83,11 +110,15 @@ struct OpenRange {
     deletion: DeletionTime,
 }
 
-impl<R: Rows> Sequence<R> {
-    pub(super) fn new(options: &GenerateOptions, sstable: u32, content: R) -> Sequence<R> {
+impl Sequence {
+    pub(super) fn new(
+        options: &GenerateOptions,
+        sstable: u32,
+        content: impl Rows + 'static,
+    ) -> Sequence {
         let has_collections = matches!(options.shape, Shape::Maps | Shape::Collections);
         Sequence {
-            content,
+            content: Box::new(content),
             seed: options.seed,
             sstable,
             sstables: options.sstables,
@@ -95,6 +126,8 @@ impl<R: Rows> Sequence<R> {
             rows: options.rows_per_partition,
             deletions: options.deletions,
             range_tombstones: options.range_tombstones,
+            updates: options.updates,
+            has_counters: options.shape == Shape::Counters,
             has_collections,
             has_deletions: has_collections
                 || options.deletions > 0.0
@@ -193,16 +226,27 @@ impl<R: Rows> Sequence<R> {
         if random.happens(self.deletions) {
             return out.add_deleted_row(&self.row, deletion_at(timestamp));
         }
-        let written = self
-            .content
-            .put_row(random, place, timestamp, &mut self.row);
-        match written {
-            WrittenBy::Insert => out.add_row(
-                &self.row,
-                Liveness::new(timestamp, NO_TTL, NO_DELETION_TIME),
-            ),
-            WrittenBy::Update => out.add_updated_row(&self.row),
+        let columns = self.content.columns();
+        if self.has_counters || random.happens(self.updates) {
+            // At least one column: each has a bit.
+            let updated = 1 + random.below((1 << columns) - 1);
+            for column in (0..columns).filter(|column| updated & (1 << column) != 0) {
+                let written = timestamp + random.below(SECOND_US as u64) as i64;
+                let statement = Statement::Update(written);
+                self.content
+                    .put_column(random, column, place, statement, &mut self.row);
+            }
+            return out.add_updated_row(&self.row);
         }
+        for column in 0..columns {
+            if !random.happens(ABSENT) {
+                let statement = Statement::Insert(timestamp);
+                self.content
+                    .put_column(random, column, place, statement, &mut self.row);
+            }
+        }
+        let liveness = Liveness::new(timestamp, NO_TTL, NO_DELETION_TIME);
+        out.add_row(&self.row, liveness)
     }
 
     /// Rows of one number lie side by side: the place that all SSTables share, or their own.

@@ -1,27 +1,42 @@
 //! Keys of maps and elements of sets: few, so that rows of several SSTables have the same.
 
+use compactor_sstable::data::deletion_time::DeletionTime;
+
+use super::output::{CellTimes, RowBuffer};
 use super::random::Random;
+use super::sequence::{Statement, deletion_at};
 
 /// How many there are.
 const TAGS: u32 = 16;
 
-/// Those of a collection that is inserted, ascending: a quarter of all.
-pub(super) fn of_whole(random: &mut Random) -> impl Iterator<Item = u32> + use<> {
-    in_bits(random.next() & random.next())
-}
-
-/// One or two, ascending.
-pub(super) fn one_or_two(random: &mut Random) -> impl Iterator<Item = u32> + use<> {
-    in_bits(1 << random.below(TAGS.into()) | 1 << random.below(TAGS.into()))
-}
-
-fn in_bits(bits: u64) -> impl Iterator<Item = u32> {
-    (0..TAGS).filter(move |tag| bits & (1 << tag) != 0)
-}
-
-/// Appends the text of a tag. Returns its length.
-pub(super) fn put(tag: u32, out: &mut Vec<u8>) -> usize {
-    let text = format!("tag-{tag:02}");
-    out.extend_from_slice(text.as_bytes());
-    text.len()
+/// Adds a collection, each of whose elements is a tag and what `put_value` appends. INSERT leaves a quarter of all,
+/// and deletes what was there before; UPDATE sets one or two, or removes them.
+pub(super) fn put(
+    random: &mut Random,
+    column: u32,
+    statement: Statement,
+    cell_tombstones: f64,
+    row: &mut RowBuffer,
+    put_value: impl Fn(&mut Random, &mut Vec<u8>),
+) {
+    let bits = match statement {
+        Statement::Insert(timestamp) => {
+            row.begin_column(column, deletion_at(timestamp - 1));
+            random.next() & random.next()
+        }
+        Statement::Update(_) => {
+            row.begin_column(column, DeletionTime::LIVE);
+            1 << random.below(TAGS.into()) | 1 << random.below(TAGS.into())
+        }
+    };
+    for tag in (0..TAGS).filter(|tag| bits & (1u64 << tag) != 0) {
+        let times = match statement {
+            Statement::Insert(_) => CellTimes::OfRow,
+            Statement::Update(_) => statement.times_or_deleted(random, cell_tombstones),
+        };
+        let text = format!("tag-{tag:02}");
+        row.values.extend_from_slice(text.as_bytes());
+        put_value(random, &mut row.values);
+        row.end_element(text.len(), times);
+    }
 }
