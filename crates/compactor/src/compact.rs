@@ -34,7 +34,7 @@ use compactor_strategy::CompactionParams;
 use crate::concurrent::{ConcurrentMerges, SharedObserver, files_of_each, merges_at_once};
 use crate::report::PageCache;
 use crate::request::MergeRequest;
-use crate::run_record::Recorder;
+use crate::run_record::{Recorder, descriptor_of};
 use crate::table::OutputCheck;
 use crate::{Error, ErrorKind, Result};
 
@@ -131,12 +131,12 @@ impl Compaction {
 
     /// Returns the unreadable SSTables, which are not compacted, with the reasons.
     pub fn unreadable(&self) -> &[FailedCompaction] {
-        self.table.failed()
+        &self.table.report.failed
     }
 
     /// Returns the error of the first unreadable SSTable.
     pub fn first_error(&self) -> Option<&Error> {
-        self.table.first_error()
+        self.table.error.as_ref()
     }
 
     /// Uncompressed bytes that will be read, as far as they can be told before.
@@ -167,7 +167,7 @@ impl Compaction {
             }
         };
         let mut jobs = self.table.next_round(self.max_compactions())?;
-        let mut error = self.table.take_error();
+        let mut error = self.table.error.take();
         if jobs.is_empty() && self.table.copies().is_empty() {
             if error.is_none() {
                 claim.commit()?;
@@ -182,7 +182,7 @@ impl Compaction {
         let mut goes_on = true;
         while !jobs.is_empty() {
             goes_on = self.round(&inside, &jobs, &mut next, observer, &mut error)?;
-            self.table.end_round();
+            self.table.report.rounds += 1;
             let is_cancelled = observer.is_cancelled();
             if goes_on {
                 jobs = self.next_jobs()?;
@@ -195,11 +195,11 @@ impl Compaction {
         let copies = self.table.copies();
         if goes_on && !copies.is_empty() {
             self.round(&inside, &copies, &mut next, observer, &mut error)?;
-            self.table.end_round();
+            self.table.report.rounds += 1;
         }
         let is_anything_left = !jobs.is_empty() || !self.table.copies().is_empty();
         if is_anything_left && observer.is_cancelled() {
-            self.table.note_interruption();
+            self.table.report.interrupted = true;
         }
         self.at_open.recheck()?;
         let is_any = self.table.outputs().next().is_some();
@@ -213,10 +213,14 @@ impl Compaction {
 
     /// The jobs of the next round, up to the number of compactions that was asked for.
     fn next_jobs(&mut self) -> Result<Vec<Job>> {
-        match self.max_compactions().saturating_sub(self.table.merges()) {
+        match self
+            .max_compactions()
+            .saturating_sub(self.table.report.compactions)
+        {
             0 => {
                 if self.table.has_more() {
-                    self.table.note_limit();
+                    let note = "stopped at --max-compactions; more compactions are left to do";
+                    self.table.report.warnings.insert(note.to_owned());
                 }
                 Ok(Vec::new())
             }
@@ -289,7 +293,7 @@ impl Compaction {
                 true => Scope::RestOfSet,
                 false => Scope::Unknown,
             },
-            overlapping: self.table.set().clone(),
+            overlapping: self.table.set.clone(),
             ..merges.clone()
         };
         let request_of = |number: usize| MergeRequest {
@@ -313,7 +317,7 @@ impl Compaction {
             // Of tens of thousands of SSTables.
             page_cache: PageCache::NotCounted,
             observer,
-            previous_merges: self.table.merges(),
+            previous_merges: self.table.report.compactions,
         };
         Ok(merges.run(jobs.len(), &request_of))
     }
@@ -332,9 +336,7 @@ impl Compaction {
         let mut published_as = Vec::new();
         let mut id = first;
         for (number, path, level) in self.table.outputs() {
-            let from = Descriptor::parse(path)
-                .map_err(compactor_sstable::Error::from)?
-                .descriptor;
+            let from = descriptor_of(path)?;
             if let Some(level) = level {
                 set_level(path, level)?;
             }

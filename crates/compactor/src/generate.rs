@@ -67,7 +67,7 @@ use key_value::KeyValue;
 use output::Output;
 use random::Random;
 use sequence::Sequence;
-use table::{TableColumns, TableOptions};
+use table::TableColumns;
 use time_series::{TimeSeries, Timeline};
 use token_order::TokenOrder;
 use wide::Wide;
@@ -290,20 +290,7 @@ pub fn generate(
     let workers = Workers::start(options.threads)?;
     let partitions = partition_count(&options, timeline)?;
     let columns = options.columns();
-    let cql = columns.to_cql(
-        &options.keyspace,
-        &options.table,
-        &TableOptions {
-            id: options.table_id(),
-            compression: options.compression.as_ref(),
-            bloom_filter_fp_chance: BLOOM_FILTER_FP_CHANCE,
-            gc_grace_seconds: options.gc_grace_seconds,
-            default_time_to_live: match options.shape {
-                Shape::TimeSeries => options.ttl_s,
-                _ => 0,
-            },
-        },
-    );
+    let cql = columns.to_cql(&options);
     let name = format!("{}-{:032x}", options.table, options.table_id());
     let directory = options.output_directory.join(&options.keyspace).join(name);
     let mut created = Created::directory(&directory)?;
@@ -315,8 +302,16 @@ pub fn generate(
         ExistingOutput::Keep,
         None,
     )?)?);
+    let output = PartitionOutput {
+        io: &io,
+        staging: &staging,
+        workers: &workers,
+        threads: options.threads,
+        write_mode: options.write_mode,
+    };
+    let shared = shared_partitions(partitions, &options);
     for sstable in 0..options.sstables {
-        let content = Content::new(&options, sstable, timeline);
+        let mut content = Content::new(&options, sstable, timeline);
         let settings = SstableSettings {
             descriptor: Descriptor::new(
                 &directory,
@@ -331,14 +326,21 @@ pub fn generate(
             column_index_size: default_column_index_size(options.version.format()),
             collector: CollectorSettings::default(),
         };
-        let job = Job {
-            io: &io,
-            staging: &staging,
-            options: &options,
-            workers: &workers,
-            partitions,
-        };
-        let written = job.write(sstable, content, settings, &report, observer)?;
+        let before = [report.uncompressed_bytes, report.rows, report.partitions];
+        let numbers = partition_numbers(sstable, partitions, shared);
+        let write_key = content.key_writer();
+        let mut key = Vec::new();
+        let (writer, written) = output.write(settings, |partitions| {
+            let mut out = Output::new(partitions, observer, before);
+            TokenOrder::new(numbers, &write_key).try_for_each(|number| {
+                key.clear();
+                write_key(number, &mut key);
+                content.write_partition(number, number < shared, &key, &mut out)
+            })
+        })?;
+        let written = writer
+            .finish(written, |path| observer.before_publish(path))?
+            .ok_or_else(|| Error::Internal("generated an empty SSTable".to_owned()))?;
         created.add_sstable(&written.descriptor);
         report.add(written);
     }
@@ -407,50 +409,6 @@ impl Content {
             Content::KeyValue(rows) => rows.write_partition(number, key, out),
             Content::Sequence(rows) => rows.write_partition(number, is_shared, key, out),
             Content::TimeSeries(rows, _) => rows.write_partition(number, is_shared, key, out),
-        }
-    }
-}
-
-struct Job<'a> {
-    io: &'a Io,
-    staging: &'a Arc<Staging>,
-    options: &'a GenerateOptions,
-    workers: &'a Workers,
-    partitions: u64,
-}
-
-impl Job<'_> {
-    fn write(
-        &self,
-        sstable: u32,
-        mut content: Content,
-        settings: SstableSettings,
-        report: &GenerateReport,
-        observer: &mut dyn Observer,
-    ) -> Result<compactor_engine::write::WrittenSstable> {
-        let before = (report.uncompressed_bytes, report.rows, report.partitions);
-        let shared = shared_partitions(self.partitions, self.options);
-        let numbers = partition_numbers(sstable, self.partitions, shared);
-        let write_key = content.key_writer();
-        let mut key = Vec::new();
-        let new = PartitionOutput {
-            io: self.io,
-            staging: self.staging,
-            workers: self.workers,
-            threads: self.options.threads,
-            write_mode: self.options.write_mode,
-        };
-        let (writer, partitions) = new.write(settings, |partitions| {
-            let mut out = Output::new(partitions, observer, before);
-            TokenOrder::new(numbers, content.key_writer()).try_for_each(|number| {
-                key.clear();
-                write_key(number, &mut key);
-                content.write_partition(number, number < shared, &key, &mut out)
-            })
-        })?;
-        match writer.finish(partitions, |path| observer.before_publish(path))? {
-            Some(written) => Ok(written),
-            None => Err(Error::Internal("generated an empty SSTable".to_owned())),
         }
     }
 }

@@ -89,10 +89,10 @@ fn run(
     }
     let mut reports = Vec::with_capacity(jobs.len());
     let mut staged = Vec::with_capacity(jobs.len());
-    let mut done = Progressed::default();
+    let mut done = [0; 3];
     for job in jobs {
         let before = Usage::now();
-        let report = MergeReport::before(&job, page_cache);
+        let mut report = MergeReport::before(&job, page_cache);
         let io = job.io().clone();
         let mut observer = AfterOthers {
             inner: &mut *observer,
@@ -104,7 +104,6 @@ fn run(
             merged.map_err(|error| because_replaced(error, inputs.as_deref()))?;
         staged.push(merge);
         done = observer.reached;
-        let mut report = report;
         report.warnings.extend(ignored);
         reports.push((report, io, Usage::now().since(&before)));
     }
@@ -144,19 +143,13 @@ fn because_replaced(error: Error, inputs: Option<&InputsAtOpen>) -> Error {
     }
 }
 
-/// Progress of several merges together.
-#[derive(Clone, Copy, Default)]
-struct Progressed {
-    read_bytes: u64,
-    rows: u64,
-    partitions: u64,
-}
-
 /// Adds the progress of the previous merges.
 struct AfterOthers<'a> {
     inner: &'a mut dyn Observer,
-    done: Progressed,
-    reached: Progressed,
+    /// Bytes read, rows and partitions of the previous merges.
+    done: [u64; 3],
+    /// The same with this one's.
+    reached: [u64; 3],
 }
 
 impl Observer for AfterOthers<'_> {
@@ -165,14 +158,11 @@ impl Observer for AfterOthers<'_> {
     }
 
     fn progress(&mut self, read_bytes: u64, rows: u64, partitions: u64) {
-        self.reached = Progressed {
-            read_bytes: self.done.read_bytes + read_bytes,
-            rows: self.done.rows + rows,
-            partitions: self.done.partitions + partitions,
-        };
-        let reached = self.reached;
-        self.inner
-            .progress(reached.read_bytes, reached.rows, reached.partitions);
+        let [bytes_before, rows_before, partitions_before] = self.done;
+        let read_bytes = bytes_before + read_bytes;
+        let (rows, partitions) = (rows_before + rows, partitions_before + partitions);
+        self.reached = [read_bytes, rows, partitions];
+        self.inner.progress(read_bytes, rows, partitions);
     }
 
     fn message(&mut self, text: &str) {

@@ -24,7 +24,7 @@ pub(crate) enum PageCache {
 }
 
 /// Report of a merge.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct MergeReport {
     /// SSTables that were merged, newest first.
@@ -271,29 +271,11 @@ impl MergeReport {
                     repaired_at => Some(repaired_at),
                 },
             },
-            outputs: Vec::new(),
             output_version: settings.descriptor.version.to_string(),
             output_compression: settings.compression.as_ref().map(CompressionReport::from),
             input_bytes: job.inputs().iter().map(InputSstable::disk_len).sum(),
             input_uncompressed_bytes: job.uncompressed_bytes(),
-            output_bytes: 0,
-            output_uncompressed_bytes: 0,
-            partitions_read: 0,
-            partitions_written: 0,
-            rows_read: 0,
-            rows_written: 0,
-            range_tombstone_markers_read: 0,
-            merge_counts: None,
-            purged: PurgedReport::default(),
             ttl_removed: job.options().strip_ttl.then(TtlRemovedReport::default),
-            passes: 1,
-            ranges: 1,
-            serial: SerialReport::default(),
-            elapsed_s: 0.0,
-            input_uncompressed_bytes_per_s: 0.0,
-            cpu_s: 0.0,
-            peak_rss_bytes: 0,
-            peak_io_buffer_bytes: 0,
             io: IoReport {
                 read_mode: job
                     .inputs()
@@ -308,6 +290,7 @@ impl MergeReport {
                 ..PageCacheReport::default()
             },
             warnings,
+            ..MergeReport::default()
         }
     }
 

@@ -130,7 +130,7 @@ impl From<&InputAtOpen> for RecordedInput {
 
 impl RecordedOutput {
     fn of(staged: &Path) -> Result<RecordedOutput> {
-        let descriptor = parse(staged)?;
+        let descriptor = descriptor_of(staged)?;
         let present = ComponentList::known(&descriptor)?.present;
         let digest = match present.iter().any(|(c, _)| *c == Component::Digest) {
             true => {
@@ -156,8 +156,9 @@ impl RecordedOutput {
     }
 }
 
-fn parse(data_path: &Path) -> Result<Descriptor> {
-    let file = Descriptor::parse(data_path).map_err(compactor_sstable::Error::from)?;
+/// The SSTable that a file belongs to, by its name.
+pub(crate) fn descriptor_of(path: &Path) -> Result<Descriptor> {
+    let file = Descriptor::parse(path).map_err(compactor_sstable::Error::from)?;
     Ok(file.descriptor)
 }
 

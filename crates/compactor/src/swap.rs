@@ -126,12 +126,12 @@ pub fn plan_swap(request: &SwapRequest) -> Result<SwapReport> {
     let table = plan::table_directory(request)?;
     let request = &with_record(request, &table)?;
     if let Some(unfinished) = Unfinished::find(&request.output, &table)? {
-        let will = if unfinished.is_committed() {
+        let will = if unfinished.log.is_committed() {
             "finish"
         } else {
             "undo, and then repeat,"
         };
-        let mut report = unfinished.report(&table, SwapState::Planned);
+        let mut report = unfinished.note.report(&table, SwapState::Planned);
         report.notes.push(format!(
             "a swap was cut off here: running this without --dry-run will {will} it"
         ));
@@ -162,12 +162,12 @@ pub fn swap(
     let request = &with_record(request, &table)?;
     if let Some(unfinished) = Unfinished::find(&request.output, &table)? {
         let processes = refuse_node(&table)?;
-        if unfinished.is_committed() {
+        if unfinished.log.is_committed() {
             unfinished.finish(&table, reached)?;
-            let mut report = unfinished.report(&table, SwapState::Finished);
+            let mut report = unfinished.note.report(&table, SwapState::Finished);
             note_other_directory(&mut report, request);
             report.notes.extend(processes);
-            report.notes.extend(unfinished.remove_sources());
+            report.notes.extend(unfinished.note.remove_sources());
             return Ok(report);
         }
         unfinished.undo(&table)?;

@@ -7,9 +7,9 @@ use std::io::Write;
 use std::path::Path;
 
 use compactor_sstable::Component;
-use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::statistics::Statistics;
 
+use crate::run_record::descriptor_of;
 use crate::{Error, Result};
 
 /// Suffix of a new `Statistics.db` before it replaces the other.
@@ -21,9 +21,9 @@ const TEMPORARY: &str = "tmp";
 /// # Errors
 /// A failed read or write.
 pub(super) fn set_level(data_path: &Path, level: i32) -> Result<()> {
-    let file = Descriptor::parse(data_path).map_err(compactor_sstable::Error::from)?;
-    let path = file.descriptor.path(Component::Statistics);
-    let version = file.descriptor.version;
+    let descriptor = descriptor_of(data_path)?;
+    let path = descriptor.path(Component::Statistics);
+    let version = descriptor.version;
     let bytes = fs::read(&path).map_err(Error::file("read", &path))?;
     let mut statistics = Statistics::parse(&bytes, version)?;
     statistics.stats.level = level;

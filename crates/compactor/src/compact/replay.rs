@@ -116,7 +116,7 @@ impl Replay {
             let (inside, next) = (&self.inside, &mut self.next);
             self.compaction
                 .round(inside, &jobs, next, observer, &mut error)?;
-            self.compaction.table.end_round();
+            self.compaction.table.report.rounds += 1;
             if let Some(error) = error {
                 return Err(error);
             }
@@ -135,7 +135,7 @@ impl Replay {
 
     /// Report of the merges so far. It does not name the SSTables.
     pub fn report(&self) -> &CompactReport {
-        self.compaction.table.progress()
+        &self.compaction.table.report
     }
 
     /// Bytes of `Data.db` that merges wrote to each level.

@@ -60,14 +60,16 @@ pub(super) struct TableState {
     /// Cells and rows lose their TTL.
     strips_ttl: bool,
     /// The SSTables as merges of others see them, and those that the table has besides.
-    set: OverlappingSet,
+    pub(super) set: OverlappingSet,
     /// Whether merges depend on the others.
     may_purge: bool,
     replacements: Replacements,
     /// Outputs that were merged on, to be removed.
     consumed: Vec<PathBuf>,
-    error: Option<Error>,
-    report: CompactReport,
+    /// That of the first SSTable that could not be opened.
+    pub(super) error: Option<Error>,
+    /// Of the merges so far; it does not name the SSTables.
+    pub(super) report: CompactReport,
 }
 
 /// Milliseconds of a second.
@@ -222,34 +224,6 @@ impl TableState {
         present.collect()
     }
 
-    /// Report of the merges so far.
-    pub(super) fn progress(&self) -> &CompactReport {
-        &self.report
-    }
-
-    /// SSTables that cannot be compacted.
-    pub(super) fn failed(&self) -> &[FailedCompaction] {
-        &self.report.failed
-    }
-
-    pub(super) fn first_error(&self) -> Option<&Error> {
-        self.error.as_ref()
-    }
-
-    /// Takes the error of an SSTable that could not be opened.
-    pub(super) fn take_error(&mut self) -> Option<Error> {
-        self.error.take()
-    }
-
-    /// Merges done so far.
-    pub(super) fn merges(&self) -> usize {
-        self.report.compactions
-    }
-
-    pub(super) fn end_round(&mut self) {
-        self.report.rounds += 1;
-    }
-
     /// All that can be merged now, up to a number of compactions. Levels that change without a merge change here.
     ///
     /// # Errors
@@ -312,11 +286,6 @@ impl TableState {
     pub(super) fn paths(&self, job: &Job) -> Vec<PathBuf> {
         let members = self.members(job);
         members.map(|sstable| sstable.data_path.clone()).collect()
-    }
-
-    /// The SSTables, and those that the table has besides.
-    pub(super) fn set(&self) -> &OverlappingSet {
-        &self.set
     }
 
     /// Upper bound of the number of outputs.
@@ -430,17 +399,6 @@ impl TableState {
             error: error.to_string(),
             unreadable_overlapping,
         });
-    }
-
-    /// Notes that the compaction ended before all work was done.
-    pub(super) fn note_interruption(&mut self) {
-        self.report.interrupted = true;
-    }
-
-    /// Notes that more is left to do than was asked for.
-    pub(super) fn note_limit(&mut self) {
-        let note = "stopped at --max-compactions; more compactions are left to do";
-        self.report.warnings.insert(note.to_owned());
     }
 
     /// Removes the files of outputs that were merged on.

@@ -24,7 +24,7 @@ pub(super) fn mean_partition_len(options: &GenerateOptions, mut content: Content
         MetadataCollector::new(CollectorSettings::default()),
     )?;
     let mut observer = NoObserver;
-    let mut out = Output::new(&mut writer, &mut observer, (0, 0, 0));
+    let mut out = Output::new(&mut writer, &mut observer, [0; 3]);
     let write_key = content.key_writer();
     let mut key = Vec::new();
     let mut partitions = 0;

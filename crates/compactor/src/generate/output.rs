@@ -20,9 +20,8 @@ pub(super) struct Output<'a, O> {
     writer: &'a mut PartitionWriter<O>,
     observer: &'a mut dyn Observer,
     steps: u32,
-    bytes_before: u64,
-    rows_before: u64,
-    partitions_before: u64,
+    /// Bytes, rows and partitions of earlier SSTables.
+    before: [u64; 3],
     row: MergedRow,
 }
 
@@ -149,15 +148,13 @@ impl<'a, O: PartitionSink> Output<'a, O> {
     pub(super) fn new(
         writer: &'a mut PartitionWriter<O>,
         observer: &'a mut dyn Observer,
-        before: (u64, u64, u64),
+        before: [u64; 3],
     ) -> Output<'a, O> {
         Output {
             writer,
             observer,
             steps: 0,
-            bytes_before: before.0,
-            rows_before: before.1,
-            partitions_before: before.2,
+            before,
             row: MergedRow::default(),
         }
     }
@@ -265,10 +262,11 @@ impl<'a, O: PartitionSink> Output<'a, O> {
             return Ok(());
         }
         self.steps = 0;
+        let [bytes, rows, partitions] = self.before;
         self.observer.progress(
-            self.bytes_before + self.writer.position(),
-            self.rows_before + self.writer.rows(),
-            self.partitions_before + self.writer.partitions(),
+            bytes + self.writer.position(),
+            rows + self.writer.rows(),
+            partitions + self.writer.partitions(),
         );
         if self.observer.is_cancelled() {
             return Err(Error::Cancelled);

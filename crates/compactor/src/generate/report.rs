@@ -13,7 +13,7 @@ use crate::process::Usage;
 use crate::report::CompressionReport;
 
 /// Report of generated data.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct GenerateReport {
     /// Name of the shape.
@@ -85,19 +85,7 @@ impl GenerateReport {
             table_directory: directory.to_owned(),
             version: options.version.to_string(),
             compression: options.compression.as_ref().map(CompressionReport::from),
-            sstables: Vec::new(),
-            partitions: 0,
-            rows: 0,
-            uncompressed_bytes: 0,
-            data_bytes: 0,
-            bytes: 0,
-            compression_ratio: 1.0,
-            write_mode: String::new(),
-            fallbacks: Vec::new(),
-            elapsed_s: 0.0,
-            uncompressed_bytes_per_s: 0.0,
-            cpu_s: 0.0,
-            peak_rss_bytes: 0,
+            ..GenerateReport::default()
         }
     }
 

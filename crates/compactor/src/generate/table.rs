@@ -3,11 +3,12 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use compactor_sstable::compression::info::CompressionParams;
 use compactor_sstable::statistics::EncodingStats;
 use compactor_sstable::statistics::HeaderType;
 use compactor_sstable::statistics::header::{HeaderColumn, SerializationHeader};
 use compactor_sstable::types::CqlType;
+
+use super::{BLOOM_FILTER_FP_CHANCE, GenerateOptions, Shape};
 
 /// Name and type of a column.
 pub(super) type Column = (&'static str, CqlType);
@@ -20,16 +21,6 @@ pub(super) struct TableColumns {
     pub(super) clustering: Vec<Column>,
     pub(super) static_columns: Vec<Column>,
     pub(super) regular_columns: Vec<Column>,
-}
-
-/// Options of the table.
-#[derive(Clone, Debug)]
-pub(super) struct TableOptions<'a> {
-    pub(super) id: u128,
-    pub(super) compression: Option<&'a CompressionParams>,
-    pub(super) bloom_filter_fp_chance: f64,
-    pub(super) gc_grace_seconds: u32,
-    pub(super) default_time_to_live: u32,
 }
 
 impl TableColumns {
@@ -62,8 +53,11 @@ impl TableColumns {
     }
 
     /// `schema.cql` as a snapshot has it, with options that every release since 4.0 knows.
-    pub(super) fn to_cql(&self, keyspace: &str, table: &str, options: &TableOptions<'_>) -> String {
-        let mut cql = format!("CREATE TABLE IF NOT EXISTS {keyspace}.{table} (\n");
+    pub(super) fn to_cql(&self, options: &GenerateOptions) -> String {
+        let mut cql = format!(
+            "CREATE TABLE IF NOT EXISTS {}.{} (\n",
+            options.keyspace, options.table
+        );
         let kinds = [
             (&self.partition_key, ""),
             (&self.clustering, ""),
@@ -93,7 +87,7 @@ impl TableColumns {
         if !self.clustering.is_empty() {
             key = format!("{key}, {}", names(&self.clustering));
         }
-        let id = format!("{:032x}", options.id);
+        let id = format!("{:032x}", options.table_id());
         let id = [&id[..8], &id[8..12], &id[12..16], &id[16..20], &id[20..]].join("-");
         let _ = write!(cql, "    PRIMARY KEY ({key})\n) WITH ID = {id}\n");
         if !self.clustering.is_empty() {
@@ -107,7 +101,7 @@ impl TableColumns {
                 .collect();
             let _ = writeln!(cql, "    AND CLUSTERING ORDER BY ({})", order.join(", "));
         }
-        let compression = match options.compression {
+        let compression = match &options.compression {
             None => "{'enabled': 'false'}".to_owned(),
             Some(params) => format!(
                 "{{'chunk_length_in_kb': '{}', 'class': \
@@ -116,23 +110,27 @@ impl TableColumns {
                 params.compressor
             ),
         };
+        let default_time_to_live = match options.shape {
+            Shape::TimeSeries => options.ttl_s,
+            _ => 0,
+        };
         let _ = write!(
             cql,
-            "    AND bloom_filter_fp_chance = {:?}
+            "    AND bloom_filter_fp_chance = {BLOOM_FILTER_FP_CHANCE:?}
     AND caching = {{'keys': 'ALL', 'rows_per_partition': 'NONE'}}
     AND comment = ''
     AND compaction = {{'class': 'org.apache.cassandra.db.compaction.SizeTieredCompactionStrategy', \
              'max_threshold': '32', 'min_threshold': '4'}}
     AND compression = {compression}
     AND crc_check_chance = 1.0
-    AND default_time_to_live = {}
+    AND default_time_to_live = {default_time_to_live}
     AND gc_grace_seconds = {}
     AND max_index_interval = 2048
     AND memtable_flush_period_in_ms = 0
     AND min_index_interval = 128
     AND speculative_retry = '99p';
 ",
-            options.bloom_filter_fp_chance, options.default_time_to_live, options.gc_grace_seconds,
+            options.gc_grace_seconds,
         );
         cql
     }

@@ -9,7 +9,7 @@ use compactor_sstable::Component;
 use compactor_sstable::descriptor::{Descriptor, TMP_SUFFIX, TableDirectory};
 
 use super::new_names::entries;
-use crate::run_record::{FILE_NAME, RecordedOutput};
+use crate::run_record::{FILE_NAME, RecordedOutput, descriptor_of};
 use crate::{Error, Result};
 use compactor_check::verify::{VerifyOptions, verify};
 use compactor_engine::merge::NoObserver;
@@ -71,10 +71,8 @@ impl Source {
     /// changed: then all of it is verified.
     pub(super) fn check(directory: &Path, output: &RecordedOutput) -> Result<Source> {
         let data = directory.join(&output.data_file);
-        let file = Descriptor::parse(&data).map_err(compactor_sstable::Error::from)?;
-        let descriptor = file.descriptor;
         let mut source = Source {
-            descriptor,
+            descriptor: descriptor_of(&data)?,
             components: Vec::with_capacity(output.files.len()),
         };
         let mut is_as_written = true;

@@ -15,7 +15,7 @@ use super::place::{Owner, refuse_another};
 use super::unfinished::{Note, NotedFile, NotedOutput};
 use super::update_time::update_time_ms;
 use super::{SwapReport, SwapRequest, SwapState, SwappedOutput, refuse_node};
-use crate::run_record::{RecordedInput, RunRecord};
+use crate::run_record::{RecordedInput, RunRecord, descriptor_of};
 use crate::table::table_directory_above;
 use crate::{Error, Result};
 
@@ -143,7 +143,7 @@ impl Plan {
         }
         let version = match outputs.first() {
             Some(output) => output.to.version,
-            None => parse(&data)?.version,
+            None => descriptor_of(&data)?.version,
         };
         let replaced = inputs.iter().flat_map(|old| &old.files);
         notes.extend(index_advice(
@@ -327,7 +327,7 @@ impl<'a> TableFiles<'a> {
             return Ok(Found::Missing);
         }
         let data = self.table.join(name);
-        let descriptor = parse(&data)?;
+        let descriptor = descriptor_of(&data)?;
         let look = |path: &Path| FileIdentity::of(path).map_err(Error::file("look up", path));
         if !input.data.is(&look(&data)?) {
             return Ok(Found::Changed(format!(
@@ -478,9 +478,4 @@ fn inputs_directory(named: &Path, table: &Path, inputs: &[OldSstable]) -> Result
         }
     }
     Ok(directory)
-}
-
-fn parse(path: &Path) -> Result<Descriptor> {
-    let file = Descriptor::parse(path).map_err(compactor_sstable::Error::from)?;
-    Ok(file.descriptor)
 }

@@ -182,10 +182,10 @@ impl Note {
 /// Interrupted swap with an existing transaction log.
 #[derive(Debug)]
 pub(super) struct Unfinished {
-    note: Note,
+    pub(super) note: Note,
     log_path: PathBuf,
     log_bytes: Vec<u8>,
-    log: TransactionLog,
+    pub(super) log: TransactionLog,
 }
 
 impl Unfinished {
@@ -247,14 +247,6 @@ impl Unfinished {
             }
         }
         Ok(())
-    }
-
-    pub(super) fn is_committed(&self) -> bool {
-        self.log.is_committed()
-    }
-
-    pub(super) fn report(&self, table: &Path, state: SwapState) -> SwapReport {
-        self.note.report(table, state)
     }
 
     /// Files of an SSTable that are in the table's directory.
@@ -332,10 +324,5 @@ impl Unfinished {
             files.extend(of_record.into_iter().map(|(_, file, path)| (file, path)));
         }
         remove_inputs(table, &self.log_path, files, reached)
-    }
-
-    /// As [`Note::remove_sources`].
-    pub(super) fn remove_sources(&self) -> Option<String> {
-        self.note.remove_sources()
     }
 }

@@ -9,8 +9,9 @@
 //! time between snapshot and merge: the same risk that a node's own compaction takes when it purges.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use super::files::real_directory;
 use super::table_directory_above;
 use crate::node_processes::Users;
 use crate::{Error, Result};
@@ -27,7 +28,7 @@ const WAY_OUT: &str = "Merge a snapshot (`nodetool snapshot` flushes first), sto
 pub(super) fn refuse_purge_while_live(sstables: &[PathBuf]) -> Result<()> {
     let directories: BTreeSet<PathBuf> = sstables
         .iter()
-        .filter_map(|path| path.canonicalize().ok()?.parent().map(Path::to_owned))
+        .filter_map(real_directory)
         .filter(|directory| table_directory_above(directory).is_none())
         .collect();
     for directory in directories {

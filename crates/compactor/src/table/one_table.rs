@@ -1,10 +1,11 @@
 //! Whether SSTables of several directories can be of one table.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use compactor_sstable::descriptor::TableDirectory;
 
+use super::files::real_directory;
 use crate::{Error, Result};
 
 /// Refuses SSTables in directories of different tables. Files that were copied elsewhere do not name their
@@ -15,11 +16,7 @@ use crate::{Error, Result};
 pub(super) fn refuse_two_tables(sstables: &[PathBuf]) -> Result<()> {
     let mut first: Option<(&PathBuf, TableDirectory)> = None;
     for path in sstables {
-        let directory = path
-            .canonicalize()
-            .ok()
-            .and_then(|p| p.parent().map(Path::to_owned));
-        let Some(table) = directory.and_then(|d| TableDirectory::parse(&d)) else {
+        let Some(table) = real_directory(path).and_then(|d| TableDirectory::parse(&d)) else {
             continue;
         };
         if table.table_id.is_none() {
@@ -52,8 +49,7 @@ pub(super) fn refuse_two_tables(sstables: &[PathBuf]) -> Result<()> {
 /// Why these may be of two tables although nothing contradicts it: they are in several directories,
 /// some of which do not name their table.
 pub(super) fn doubt_one_table(sstables: &[PathBuf]) -> Option<String> {
-    let directory = |path: &PathBuf| Some(path.canonicalize().ok()?.parent()?.to_owned());
-    let directories: BTreeSet<PathBuf> = sstables.iter().filter_map(directory).collect();
+    let directories: BTreeSet<PathBuf> = sstables.iter().filter_map(real_directory).collect();
     let is_named = |d: &PathBuf| TableDirectory::parse(d).is_some_and(|t| t.table_id.is_some());
     let bare = directories.iter().find(|d| !is_named(d))?;
     let other = directories.iter().find(|d| *d != bare)?;

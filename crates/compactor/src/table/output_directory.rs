@@ -8,6 +8,7 @@ use std::path::{Component, Path, PathBuf};
 
 pub use compactor_engine::publish::{ExistingOutput, OutputClaim};
 
+use super::files::real_directory;
 use super::{Table, data_files};
 use crate::{Error, Result};
 
@@ -77,8 +78,7 @@ fn directories(table: &Table) -> BTreeSet<PathBuf> {
             _ => Path::new("."),
         };
         directories.extend(named.canonicalize());
-        let own = path.canonicalize().ok();
-        directories.extend(own.as_deref().and_then(Path::parent).map(Path::to_owned));
+        directories.extend(real_directory(path));
     }
     directories
 }

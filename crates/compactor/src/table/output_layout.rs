@@ -14,6 +14,7 @@ use compactor_sstable::descriptor::{DirectoryKind, TableDirectory};
 use compactor_sstable::schema::Table as TableSchema;
 use serde::Serialize;
 
+use super::files::real_directory;
 use super::output_directory::{self, ExistingOutput, OutputClaim};
 use super::{Table, data_files};
 use crate::request::MergeRequest;
@@ -34,8 +35,8 @@ impl TableName {
     /// The table that SSTables are of: by the directories that they are in, of which one is named
     /// `<keyspace>/<table>-<id>`, snapshots and backups in it included; else by their schema.
     pub fn of(table: &Table) -> Option<TableName> {
-        let directory = |path: &PathBuf| Some(path.canonicalize().ok()?.parent()?.to_owned());
-        let mut directories: Vec<PathBuf> = table.sstables.iter().filter_map(directory).collect();
+        let sstables = table.sstables.iter();
+        let mut directories: Vec<PathBuf> = sstables.filter_map(real_directory).collect();
         directories.dedup();
         let of_directory = directories
             .iter()
@@ -215,12 +216,11 @@ impl OutputLayout {
 
 /// The directory `<table>-<id>` that these SSTables are in, if it is one for all.
 fn live_directory_of(sstables: &[PathBuf]) -> Option<PathBuf> {
-    let directory = |path: &PathBuf| Some(path.canonicalize().ok()?.parent()?.to_owned());
-    let first = directory(sstables.first()?)?;
+    let first = real_directory(sstables.first()?)?;
     let table = TableDirectory::parse(&first)?;
     let is_live =
         table.table_id.is_some() && table.kind == DirectoryKind::Live && table.index.is_none();
-    let is_there = |path| directory(path).as_ref() == Some(&first);
+    let is_there = |path| real_directory(path).as_ref() == Some(&first);
     (is_live && sstables.iter().all(is_there)).then_some(first)
 }
 

@@ -293,7 +293,7 @@ impl Table {
 }
 
 /// Results of rewriting each SSTable on its own.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct RewriteOutcome {
     /// Of those that were rewritten.
@@ -350,12 +350,7 @@ fn run(
         previous_merges: 0,
     };
     let results = merges.run(requests.len(), &|number| requests[number].clone());
-    let mut outcome = RewriteOutcome {
-        reports: Vec::new(),
-        failures: Vec::new(),
-        is_interrupted: false,
-        elapsed_s: 0.0,
-    };
+    let mut outcome = RewriteOutcome::default();
     let all = inputs.len();
     for (data_path, result) in inputs.into_iter().zip(results) {
         match result {

@@ -18,22 +18,18 @@ pub struct Scrub<'t> {
     table: &'t Table,
     form: OutputForm,
     resources: Resources,
-    skip_corrupted: bool,
-    validate: bool,
-    max_losses: usize,
+    /// The output is not decided yet.
+    options: ScrubOptions,
     verifies: bool,
 }
 
 impl<'t> Scrub<'t> {
     pub(super) fn new(table: &'t Table) -> Scrub<'t> {
-        let defaults = ScrubOptions::new("");
         Scrub {
             table,
             form: OutputForm::default(),
             resources: Resources::default(),
-            skip_corrupted: defaults.skip_corrupted,
-            validate: defaults.validate,
-            max_losses: defaults.max_losses,
+            options: ScrubOptions::new(""),
             verifies: false,
         }
     }
@@ -52,19 +48,19 @@ impl<'t> Scrub<'t> {
 
     /// Leaves out damaged rows of counter tables too, although counters are too low then.
     pub fn skip_corrupted(mut self, skip: bool) -> Scrub<'t> {
-        self.skip_corrupted = skip;
+        self.options.skip_corrupted = skip;
         self
     }
 
     /// Validates values against column types, and leaves out rows with invalid ones. Default: true.
     pub fn validate(mut self, validate: bool) -> Scrub<'t> {
-        self.validate = validate;
+        self.options.validate = validate;
         self
     }
 
     /// Number of losses that are listed for each SSTable; all are counted.
     pub fn max_losses(mut self, losses: usize) -> Scrub<'t> {
-        self.max_losses = losses;
+        self.options.max_losses = losses;
         self
     }
 
@@ -116,10 +112,8 @@ impl<'t> Scrub<'t> {
     }
 
     fn options(&self, output: &Path) -> Result<ScrubOptions> {
-        let mut options = ScrubOptions::new(output);
-        options.skip_corrupted = self.skip_corrupted;
-        options.validate = self.validate;
-        options.max_losses = self.max_losses;
+        let mut options = self.options.clone();
+        options.output.output_directory = output.to_owned();
         self.form.apply(self.table, &mut options.output)?;
         self.resources.apply(&mut options.output);
         Ok(options)
