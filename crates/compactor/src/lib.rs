@@ -30,6 +30,7 @@ mod request;
 pub mod run_record;
 pub mod swap;
 pub mod table;
+mod time_uuid;
 pub mod writer;
 
 pub use compactor_check::input_check::InputCheck;

@@ -44,6 +44,7 @@ use crate::report::SstableReport;
 use crate::table::{
     ExistingOutput, Levels, NextSteps, OutputForm, OutputLayout, Resources, TableName,
 };
+use crate::time_uuid::{ticks_of, time_uuid};
 use crate::{Error, Result};
 
 /// Options of an [`SstableWriter`].
@@ -390,26 +391,8 @@ fn now_us() -> i64 {
     now.map_or(0, |now| now.as_micros() as i64)
 }
 
-/// 100 ns since 1582, of which a version-1 UUID counts.
-fn ticks_of(micros: i64) -> i64 {
-    const UNIX_EPOCH_TICKS: i64 = 0x01b2_1dd2_1381_4000;
-    UNIX_EPOCH_TICKS + micros * 10
-}
-
 /// Clock sequence and node of writers with a given time of writing.
 const FIXED_NODE: i64 = 0x8000_0163_6f6d_7061_u64 as i64;
-
-/// A version-1 UUID of this time. `node`: its lower half, which is the clock sequence and the node.
-fn time_uuid(ticks: i64, node: i64) -> [u8; 16] {
-    let ticks = ticks as u128;
-    let (low, middle, high) = (
-        ticks & 0xffff_ffff,
-        (ticks >> 32) & 0xffff,
-        (ticks >> 48) & 0x0fff,
-    );
-    let lower = u128::from(node as u64);
-    ((low << 96) | (middle << 80) | (0x1000 << 64) | (high << 64) | lower).to_be_bytes()
-}
 
 #[cfg(test)]
 mod tests;

@@ -16,6 +16,7 @@ use super::table::TableColumns;
 use super::tags;
 use super::values::Values;
 use super::{GenerateOptions, SECOND_US, sstable_timestamp};
+use crate::time_uuid::{ticks_of, time_uuid};
 
 /// Regular columns, in header order: sets and lists follow the others.
 const AMOUNT: u32 = 0;
@@ -27,6 +28,8 @@ const OWNER: u32 = 0;
 const ROLES: u32 = 1;
 /// Elements of a list that is inserted, at most.
 const LONGEST_LIST: u64 = 4;
+/// Variant, clock sequence and a node's address that is no network card's.
+const NODE: i64 = 0xb52c_e1f0_7a3d_9c45_u64 as i64;
 
 pub(super) fn columns() -> TableColumns {
     let text = Arc::new(CqlType::Utf8);
@@ -80,21 +83,11 @@ impl ListTimes {
             16,
         ];
         let within = Random::of(seed, &row).below(3600 * SECOND_US as u64) as i64;
-        let uuid = time_uuid((self.first_timestamp + within) as u64 * 10 + number);
-        out.extend_from_slice(&uuid.to_be_bytes());
-        size_of_val(&uuid)
+        let ticks = ticks_of(self.first_timestamp + within) + number as i64;
+        let uuid = time_uuid(ticks, NODE);
+        out.extend_from_slice(&uuid);
+        uuid.len()
     }
-}
-
-/// The UUID of version 1 of a moment, in tenths of microseconds since 1970, at one node.
-fn time_uuid(moment: u64) -> u128 {
-    /// 1582-10-15, where UUIDs begin to count.
-    const BEGIN: u64 = 0x01b2_1dd2_1381_4000;
-    /// Variant, clock sequence and a node's address that is no network card's.
-    const NODE: u64 = 0xb52c_e1f0_7a3d_9c45;
-    let ticks = moment + BEGIN;
-    let high = ticks << 32 | (ticks >> 32 & 0xffff) << 16 | 0x1000 | ticks >> 48 & 0x0fff;
-    u128::from(high) << 64 | u128::from(NODE)
 }
 
 impl Collections {
@@ -244,8 +237,8 @@ mod tests {
     #[test]
     fn a_uuid_says_its_moment() {
         // 2025-01-01T00:00:00.1234567Z.
-        let uuid = time_uuid(17_356_896_001_234_567);
+        let uuid = time_uuid(ticks_of(1_735_689_600_123_456) + 7, NODE);
+        let uuid = u128::from_be_bytes(uuid);
         assert_eq!(format!("{uuid:032x}"), "580fd687c7d311efb52ce1f07a3d9c45");
-        assert!(time_uuid(1) > time_uuid(0));
     }
 }

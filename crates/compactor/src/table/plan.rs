@@ -67,7 +67,7 @@ impl<'t> Planning<'t> {
     pub fn run(self, now_ms: i64) -> Result<TablePlan> {
         let io = self.resources.io()?;
         let (params, release) = self.strategy.resolve(self.table)?;
-        let read = self.read_sstables(needs_tokens(&params), &io)?;
+        let (sstables, unreadable) = self.read_sstables(needs_tokens(&params), &io)?;
         let schema = self.table.schema();
         let of_schema = schema.and_then(|schema| schema.options.gc_grace_seconds);
         let node = Node {
@@ -77,7 +77,6 @@ impl<'t> Planning<'t> {
                 .unwrap_or(DEFAULT_GC_GRACE_S),
             ..Node::default()
         };
-        let sstables = read.sstables;
         let mut plan = TablePlan {
             strategy: params.class().to_owned(),
             release: match release {
@@ -90,7 +89,7 @@ impl<'t> Planning<'t> {
             pending_tasks: pending_tasks(&params, &node, &sstables, now_ms),
             tasks: Vec::new(),
             idle: Vec::new(),
-            unreadable: read.unreadable,
+            unreadable,
         };
         let mut manager =
             CompactionStrategyManager::load(params, node, TieBreak::First, sstables, now_ms);
@@ -117,22 +116,17 @@ impl<'t> Planning<'t> {
     /// # Errors
     /// Another partitioner than Murmur3Partitioner, or a failed read.
     pub fn sstables(&self) -> Result<(Vec<Sstable>, Vec<UnreadableSstable>)> {
-        let read = self.read_sstables("a simulation", &self.resources.io()?)?;
-        Ok((read.sstables, read.unreadable))
+        self.read_sstables(Some("a simulation"), &self.resources.io()?)
     }
 
     /// Describes the SSTables. They must be of Murmur3Partitioner if `needs_tokens` names something that needs it.
-    fn read_sstables<'a>(
+    fn read_sstables(
         &self,
-        needs_tokens: impl Into<Option<&'a str>>,
+        needs_tokens: Option<&str>,
         io: &Io,
-    ) -> Result<ReadSstables> {
-        let needs_tokens = needs_tokens.into();
+    ) -> Result<(Vec<Sstable>, Vec<UnreadableSstable>)> {
         let mode = self.resources.read_mode;
-        let mut read = ReadSstables {
-            sstables: Vec::new(),
-            unreadable: Vec::new(),
-        };
+        let (mut sstables, mut unreadable) = (Vec::new(), Vec::new());
         let paths = self.table.sstables();
         // There may be tens of thousands: what is needed of each is taken before the next one is opened.
         let inputs = InputSstable::open_all_with(io, paths, mode, |input| {
@@ -144,12 +138,12 @@ impl<'t> Planning<'t> {
             match described {
                 Ok(mut sstable) => {
                     sstable.id = SstableId(place as u64);
-                    read.sstables.push(sstable);
+                    sstables.push(sstable);
                 }
                 Err(error)
                     if matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Unsupported) =>
                 {
-                    read.unreadable.push(UnreadableSstable {
+                    unreadable.push(UnreadableSstable {
                         data_path: path.clone(),
                         error: error.to_string(),
                     });
@@ -157,7 +151,7 @@ impl<'t> Planning<'t> {
                 Err(error) => return Err(error),
             }
         }
-        Ok(read)
+        Ok((sstables, unreadable))
     }
 
     fn planned(&self, manager: &CompactionStrategyManager, task: &Task) -> PlannedTask {
@@ -191,11 +185,6 @@ impl<'t> Planning<'t> {
             inputs,
         }
     }
-}
-
-struct ReadSstables {
-    sstables: Vec<Sstable>,
-    unreadable: Vec<UnreadableSstable>,
 }
 
 /// Compactions that a node with nothing under way reports as pending (`nodetool compactionstats`), after it was asked
