@@ -162,11 +162,9 @@ fn skip_partition<S: BlockSource>(cursor: &mut Cursor<S>) -> Result<()> {
 
 /// `TableMetadata.Kind` according to the directory: the hidden table of a secondary index has a subdirectory.
 fn table_kind(data: &Path) -> &'static str {
-    let directory = data
-        .canonicalize()
-        .ok()
-        .and_then(|path| path.parent().map(Path::to_owned));
-    let table = directory.and_then(|directory| TableDirectory::parse(&directory));
+    let data = data.canonicalize().ok();
+    let directory = data.as_deref().and_then(Path::parent);
+    let table = directory.and_then(TableDirectory::parse);
     if table.is_some_and(|table| table.index.is_some()) {
         "INDEX"
     } else {

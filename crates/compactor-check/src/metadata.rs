@@ -169,11 +169,9 @@ fn read_all(
         None if is_compressed => None,
         None => bytes_of(Component::Data),
     };
-    let directory = path
-        .canonicalize()
-        .ok()
-        .and_then(|path| path.parent().map(Path::to_owned));
-    let table = directory.and_then(|directory| TableDirectory::parse(&directory));
+    let path = path.canonicalize().ok();
+    let directory = path.as_deref().and_then(Path::parent);
+    let table = directory.and_then(TableDirectory::parse);
     // Without the table's id any two directories may look like those of a keyspace and a table.
     let table = table.filter(|table| table.table_id.is_some());
     Ok(SstableMetadata {

@@ -60,8 +60,7 @@ use compactor_engine::job::MergeOptions;
 use index_walk::IndexWalk;
 pub use loss::{Loss, LossKind};
 use loss::{Losses, Owner};
-use runs::Runs;
-use scan::{Counts, Scan};
+use scan::Scan;
 use stored::Stored;
 
 /// Partitioner of all SSTables that are scrubbed: others are refused when they are opened.
@@ -199,8 +198,15 @@ pub fn scrub(
     }
     let is_doubtful = !stored.is_checksummed()
         && matches!((stored.digest, data.digest()), (Some(a), Some(b)) if a != b);
-    let mut found = Found::of(scan);
-    found.enter_missing(&stored);
+    let Scan {
+        runs,
+        mut losses,
+        counts,
+        index,
+        ..
+    } = scan;
+    let beyond = index.map(|index| index.beyond).unwrap_or_default();
+    enter_missing(beyond, counts.whole + counts.cut, &stored, &mut losses);
     drop(data);
 
     let repaired_at = stored.statistics.stats.repaired_at;
@@ -209,15 +215,15 @@ pub fn scrub(
         version: descriptor.version.to_string(),
         uncompressed_bytes: data_len,
         output: None,
-        partitions_good: found.counts.whole,
-        partitions_cut: found.counts.cut,
-        partitions_lost: found.losses.partitions,
-        partitions_out_of_order: found.counts.out_of_order,
-        partitions_with_rows_out_of_order: found.counts.with_rows_out_of_order,
-        rows_good: found.counts.rows,
-        bytes_lost: found.losses.bytes,
-        loss_count: found.losses.count,
-        losses: found.losses.listed,
+        partitions_good: counts.whole,
+        partitions_cut: counts.cut,
+        partitions_lost: losses.partitions,
+        partitions_out_of_order: counts.out_of_order,
+        partitions_with_rows_out_of_order: counts.with_rows_out_of_order,
+        rows_good: counts.rows,
+        bytes_lost: losses.bytes,
+        loss_count: losses.count,
+        losses: losses.listed,
         is_doubtful,
         is_repair_state_reset: false,
         findings: Vec::new(),
@@ -227,7 +233,7 @@ pub fn scrub(
         if stored.layout.has_counters() && report.is_lossy() && !options.skip_corrupted {
             return Err(counters_refused(&report));
         }
-        let pieces = found.runs.into_pieces();
+        let pieces = runs.into_pieces();
         let output = write::write(io, &stored, pieces, &report, options, observer)?;
         report.is_repair_state_reset = output.is_some() && report.is_lossy() && repaired_at != 0;
         report.output = output;
@@ -237,48 +243,29 @@ pub fn scrub(
     Ok(report)
 }
 
-/// Result of the first pass.
-struct Found {
-    runs: Runs,
-    losses: Losses,
-    counts: Counts,
-    /// Partitions that the index has after the end of the data.
+/// Partitions of the index that are entirely missing from the data: those `beyond` its end, and an unknown rest.
+/// `kept` is the number of partitions that are there, cut or not.
+fn enter_missing(
     beyond: Vec<(Vec<u8>, i64, u64)>,
-}
-
-impl Found {
-    fn of(scan: Scan<'_>) -> Found {
-        Found {
-            runs: scan.runs,
-            losses: scan.losses,
-            counts: scan.counts,
-            beyond: scan.index.map(|index| index.beyond).unwrap_or_default(),
+    kept: u64,
+    stored: &Stored,
+    losses: &mut Losses,
+) {
+    let expected = partition_count(&stored.statistics.stats);
+    for (key, token, position) in beyond {
+        // If the file is complete, the index is wrong and nothing is lost.
+        if kept + losses.partitions >= expected {
+            return;
         }
+        let owner = Some(Owner { key: &key, token });
+        let range = position..position;
+        losses.add(LossKind::Partition, range, owner, "Data.db ends before");
     }
-
-    fn partitions(&self) -> u64 {
-        self.counts.whole + self.counts.cut + self.losses.partitions
-    }
-
-    /// Partitions of the index that are entirely missing from the data.
-    fn enter_missing(&mut self, stored: &Stored) {
-        let expected = partition_count(&stored.statistics.stats);
-        for (key, token, position) in std::mem::take(&mut self.beyond) {
-            // If the file is complete, the index is wrong and nothing is lost.
-            if self.partitions() >= expected {
-                return;
-            }
-            let owner = Some(Owner { key: &key, token });
-            let range = position..position;
-            self.losses
-                .add(LossKind::Partition, range, owner, "Data.db ends before");
-        }
-        let found = self.partitions();
-        if found < expected && self.losses.count == 0 {
-            let end = stored.data_len();
-            let reason = format!("Statistics.db counts {expected} partitions, {found} are there");
-            self.losses.add(LossKind::Bytes, end..end, None, &reason);
-        }
+    let found = kept + losses.partitions;
+    if found < expected && losses.count == 0 {
+        let end = stored.data_len();
+        let reason = format!("Statistics.db counts {expected} partitions, {found} are there");
+        losses.add(LossKind::Bytes, end..end, None, &reason);
     }
 }
 

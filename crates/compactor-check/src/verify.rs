@@ -45,7 +45,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use compactor_engine::input::{
-    READABLE, SharedTries, layout_of, parse_data_name, refuse_link_without_sidecars,
+    ComponentList, READABLE, SharedTries, layout_of, parse_data_name, refuse_link_without_sidecars,
 };
 use compactor_engine::merge::Observer;
 use compactor_engine::read::hex;
@@ -101,7 +101,7 @@ impl Default for VerifyOptions {
 }
 
 /// Result of a verification: findings, and how much was read.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct VerifyReport {
     /// `Data.db` of the SSTable. In JSON, bytes that are not UTF-8 are replaced.
@@ -186,22 +186,8 @@ pub fn verify(
         data_path: data_path.to_owned(),
         version: descriptor.version.to_string(),
         quick: options.quick,
-        findings: Vec::new(),
-        damages: 0,
-        notes: 0,
-        stops_merge: false,
-        content_complete: false,
-        partitions: 0,
-        partitions_skipped: 0,
-        rows: 0,
-        range_tombstone_markers: 0,
-        cells: 0,
-        chunks: 0,
-        chunks_damaged: 0,
-        bytes: 0,
-        uncompressed_bytes: 0,
         read_mode: options.read_mode.to_string(),
-        elapsed_s: 0.0,
+        ..VerifyReport::default()
     };
     let verification = Verification {
         io,
@@ -235,12 +221,12 @@ struct OpenData<'a> {
 impl<'a> Verification<'a> {
     fn run(&self, report: &mut VerifyReport, observer: &mut dyn Observer) -> Result<()> {
         let findings = self.findings;
-        let files = Files::list(self.io, self.options.read_mode, self.descriptor, findings)?;
+        let list = ComponentList::read(self.descriptor)?;
+        let mode = self.options.read_mode;
+        let files = Files::new(self.io, mode, self.descriptor, findings, list)?;
         report.bytes = files.total_len();
         let statistics = files.statistics()?;
-        let fp_chance = statistics
-            .as_ref()
-            .map(|s| s.validation.bloom_filter_fp_chance);
+        let fp_chance = files::fp_chance(statistics.as_ref());
         files.check_list(fp_chance)?;
         let layout = match &statistics {
             Some(statistics) => self.layout(statistics)?,

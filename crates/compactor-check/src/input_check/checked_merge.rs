@@ -157,7 +157,7 @@ fn agree(input: &CheckedInput, read: &InputRead) -> Result<(), FormatError> {
         rows: read.rows.rows,
         empty_static_rows: read.rows.empty_static_rows,
     };
-    let mismatches = totals.stated.check(totals.compression_ratio, seen);
+    let mismatches = totals.check(seen);
     match mismatches
         .into_iter()
         .find(|m| m.severity == Severity::Damage)

@@ -25,7 +25,7 @@ pub(super) struct InputsToCheck {
     pub(super) indexed: Vec<IndexedInput>,
     /// Inputs of the BTI format: those of the merge, each with its totals, and then those that are not merged.
     pub(super) tries: Vec<TrieInput>,
-    trie_totals: Vec<Totals>,
+    trie_totals: Vec<StatisticsConsistency>,
     unread_tries: Vec<Arc<OverlappingSstable>>,
     mode: ReadMode,
 }
@@ -34,7 +34,7 @@ enum InputToCheck {
     OfMerge {
         data_path: PathBuf,
         data_len: u64,
-        totals: Totals,
+        totals: StatisticsConsistency,
         /// As an overlapping SSTable of other merges, one of which may have checked it.
         outside: Option<Arc<OverlappingSstable>>,
     },
@@ -51,19 +51,10 @@ impl InputToCheck {
     }
 }
 
-/// Totals of an input.
-#[derive(Clone, Copy)]
-pub(super) struct Totals {
-    /// Those in its statistics.
-    pub(super) stated: StatisticsConsistency,
-    /// Compression ratio of its chunks.
-    pub(super) compression_ratio: f64,
-}
-
 /// An input whose other components were looked at.
 pub(super) struct CheckedInput {
     pub(super) data_path: PathBuf,
-    pub(super) totals: Totals,
+    pub(super) totals: StatisticsConsistency,
     pub(super) sidecars: SidecarFacts,
 }
 
@@ -110,7 +101,7 @@ impl InputsToCheck {
         let inputs = big.iter().map(|(input, _)| InputToCheck::OfMerge {
             data_path: input.data_path(),
             data_len: input.data_len(),
-            totals: Totals::of(input),
+            totals: totals_of(input),
             outside: outside.get(&input.data_path()),
         });
         let tries = bti.iter().map(|(input, is_read)| TrieInput {
@@ -134,7 +125,7 @@ impl InputsToCheck {
             inputs: inputs.collect(),
             indexed: indexed.collect(),
             tries: tries.collect(),
-            trie_totals: bti.iter().map(|(input, _)| Totals::of(input)).collect(),
+            trie_totals: bti.iter().map(|(input, _)| totals_of(input)).collect(),
             unread_tries: Vec::new(),
             mode: job.options().read_mode,
         };
@@ -260,14 +251,10 @@ impl InputsToCheck {
     }
 }
 
-impl Totals {
-    fn of(input: &InputSstable) -> Totals {
-        let (version, stats) = (input.descriptor.version, &input.statistics.stats);
-        Totals {
-            stated: StatisticsConsistency::of(version, stats),
-            compression_ratio: statistics_consistency::ratio_of(input.compression_info()),
-        }
-    }
+fn totals_of(input: &InputSstable) -> StatisticsConsistency {
+    let (version, stats) = (input.descriptor.version, &input.statistics.stats);
+    let ratio = statistics_consistency::ratio_of(input.compression_info());
+    StatisticsConsistency::of(version, stats, ratio)
 }
 
 /// Records that the check failed, unless only because the merge ended early.

@@ -9,9 +9,7 @@ use compactor_sstable::big::index_info::PromotedIndex;
 use compactor_sstable::data::clustering::Kind;
 use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::data::layout::Layout;
-use compactor_sstable::partitioner::KeyHash;
 
-use super::PARTITIONER;
 use super::synthesis::{Name, is_before, marker};
 use crate::verify::index::{Entry, IndexScan};
 
@@ -20,20 +18,9 @@ use crate::verify::index::{Entry, IndexScan};
 pub(super) struct IndexWalk<'a> {
     scan: IndexScan<'a>,
     data_len: u64,
-    here: Option<CurrentEntry>,
-    /// Entries of partitions beyond the end of the data.
+    here: Option<Entry>,
+    /// Entries of partitions beyond the end of the data, the first of them.
     pub(super) beyond: Vec<(Vec<u8>, i64, u64)>,
-    /// How many there are.
-    pub(super) beyond_count: u64,
-}
-
-/// Entry of a partition.
-#[derive(Debug, Default)]
-pub(super) struct CurrentEntry {
-    pub(super) key: Vec<u8>,
-    pub(super) position: u64,
-    promoted: Vec<u8>,
-    promoted_offset: u64,
 }
 
 /// A block of a partition at which reading can continue.
@@ -58,7 +45,6 @@ impl<'a> IndexWalk<'a> {
             data_len,
             here: None,
             beyond: Vec::new(),
-            beyond_count: 0,
         };
         walk.set_beyond_apart()?;
         Ok(walk)
@@ -73,7 +59,7 @@ impl<'a> IndexWalk<'a> {
     }
 
     /// Current entry.
-    pub(super) fn here(&self) -> Option<&CurrentEntry> {
+    pub(super) fn here(&self) -> Option<&Entry> {
         self.here.as_ref()
     }
 
@@ -84,12 +70,8 @@ impl<'a> IndexWalk<'a> {
 
     /// Moves to the next entry.
     pub(super) fn advance(&mut self) -> Result<(), IoError> {
-        if let Some(entry) = self.scan.entry() {
-            let here = self.here.get_or_insert_default();
-            here.key.clone_from(&entry.key);
-            here.position = entry.position;
-            here.promoted.clone_from(&entry.promoted);
-            here.promoted_offset = entry.promoted_offset;
+        if self.scan.entry().is_some() {
+            self.here = Some(self.scan.take_entry());
             self.scan.advance()?;
         }
         self.set_beyond_apart()
@@ -100,9 +82,8 @@ impl<'a> IndexWalk<'a> {
         while let Some(entry) = self.scan.entry()
             && entry.position >= self.data_len
         {
-            self.beyond_count += 1;
             if self.beyond.len() < BEYOND_LISTED {
-                let token = PARTITIONER.token(&entry.key);
+                let token = entry.hash.token;
                 self.beyond.push((entry.key.clone(), token, entry.position));
             }
             self.scan.advance()?;
@@ -111,57 +92,50 @@ impl<'a> IndexWalk<'a> {
     }
 }
 
-impl CurrentEntry {
-    /// Hashes of the key.
-    pub(super) fn hash(&self) -> KeyHash {
-        PARTITIONER.hash_key(&self.key)
+/// The first block of the partition that begins inside `range` and has a valid index entry. The partition's rows
+/// before it end with `last`, if any were kept.
+pub(super) fn block_in(
+    entry: &Entry,
+    range: Range<u64>,
+    layout: &Layout,
+    last: Option<&Name>,
+) -> Option<BlockStart> {
+    if entry.promoted.is_empty() {
+        return None;
     }
-
-    /// The first block of the partition that begins inside `range` and has a valid index entry. The partition's rows
-    /// before it end with `last`, if any were kept.
-    pub(super) fn block_in(
-        &self,
-        range: Range<u64>,
-        layout: &Layout,
-        last: Option<&Name>,
-    ) -> Option<BlockStart> {
-        if self.promoted.is_empty() {
-            return None;
+    let promoted =
+        PromotedIndex::parse(&entry.promoted, layout.version, entry.promoted_offset).ok()?;
+    let mut spans = Vec::new();
+    for index in 1..promoted.block_count() {
+        let Ok(block) = promoted.block(index, &layout.clustering, &mut spans) else {
+            continue;
+        };
+        let Some(position) = entry.position.checked_add(block.offset) else {
+            continue;
+        };
+        if !range.contains(&position) {
+            continue;
         }
-        let promoted =
-            PromotedIndex::parse(&self.promoted, layout.version, self.promoted_offset).ok()?;
-        let mut spans = Vec::new();
-        for index in 1..promoted.block_count() {
-            let Ok(block) = promoted.block(index, &layout.clustering, &mut spans) else {
-                continue;
-            };
-            let Some(position) = self.position.checked_add(block.offset) else {
-                continue;
-            };
-            if !range.contains(&position) {
-                continue;
-            }
-            let Ok(before) = promoted.block(index - 1, &layout.clustering, &mut spans) else {
-                continue;
-            };
-            let open = match before.open_marker {
-                None => None,
-                Some(deletion) => {
-                    let place = Name(before.last.to_vec());
-                    match covered_from(&place, layout, last) {
-                        Some(bound) => Some((deletion, bound)),
-                        None => continue,
-                    }
+        let Ok(before) = promoted.block(index - 1, &layout.clustering, &mut spans) else {
+            continue;
+        };
+        let open = match before.open_marker {
+            None => None,
+            Some(deletion) => {
+                let place = Name(before.last.to_vec());
+                match covered_from(&place, layout, last) {
+                    Some(bound) => Some((deletion, bound)),
+                    None => continue,
                 }
-            };
-            return Some(BlockStart {
-                position,
-                partition_deletion: promoted.deletion,
-                open,
-            });
-        }
-        None
+            }
+        };
+        return Some(BlockStart {
+            position,
+            partition_deletion: promoted.deletion,
+            open,
+        });
     }
+    None
 }
 
 /// Start of the part that is certainly covered by the range tombstone that is open after `place`, the end of a block:
@@ -200,10 +174,12 @@ impl BlockStart {
         let Some((deletion, bound)) = &self.open else {
             return Vec::new();
         };
-        let made = bound.with(layout, |place| {
-            let before = is_before(place.kind);
-            marker(layout, place, before, &DeletionTime::LIVE, deletion)
-        });
-        made.unwrap_or_default()
+        marker(
+            layout,
+            bound,
+            bound.is_before(),
+            &DeletionTime::LIVE,
+            deletion,
+        )
     }
 }

@@ -1,9 +1,7 @@
 //! Keeping and losing the rows of the current partition.
 
 use std::ops::Range;
-use std::sync::Arc;
 
-use compactor_sstable::data::clustering::Kind;
 use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::data::flags;
 use compactor_sstable::partitioner::KeyHash;
@@ -13,7 +11,7 @@ use super::index_walk::sorts_after;
 use super::loss::LossKind;
 use super::runs::MAX_RUNS;
 use super::scan::Scan;
-use super::synthesis::{self, Name, is_before};
+use super::synthesis::{self, Name};
 
 impl Scan<'_> {
     /// Starts to keep a partition. Its head comes next.
@@ -85,7 +83,6 @@ impl Scan<'_> {
         let Some(current) = &mut self.current else {
             return;
         };
-        let kind = name.0.first().copied().and_then(Kind::from_ordinal);
         // The open deletion ends here, even if the marker closes another one.
         let close = current.open;
         current.open = *opens;
@@ -93,13 +90,7 @@ impl Scan<'_> {
             current.set_last(name, Some((Some(range.start), close)));
             return self.keep(range);
         }
-        let layout = Arc::clone(&self.layout);
-        let before = kind.is_some_and(is_before);
-        let made = name
-            .with(&layout, |place| {
-                synthesis::marker(&layout, place, before, &close, opens)
-            })
-            .unwrap_or_default();
+        let made = synthesis::marker(&self.layout, name, name.is_before(), &close, opens);
         if !made.is_empty() {
             current.set_last(name, Some((None, close)));
         }
@@ -111,7 +102,6 @@ impl Scan<'_> {
     /// Ends the salvaged part of the partition after the last row kept, and closes the open deletion there. Returns
     /// that deletion, and the position at which the loss begins.
     pub(super) fn close(&mut self, position: u64) -> (DeletionTime, u64) {
-        let layout = Arc::clone(&self.layout);
         let Some(current) = &mut self.current else {
             return (DeletionTime::LIVE, position);
         };
@@ -134,14 +124,12 @@ impl Scan<'_> {
                     }
                     None => run.uninsert(),
                 }
-                let kind = last.name.0.first().copied().and_then(Kind::from_ordinal);
-                (closed, kind.is_some_and(is_before))
+                (closed, last.name.is_before())
             }
         };
-        let made = last.name.with(&layout, |place| {
-            synthesis::marker(&layout, place, before, &close, &DeletionTime::LIVE)
-        });
-        run.insert(made.unwrap_or_default());
+        let live = DeletionTime::LIVE;
+        let made = synthesis::marker(&self.layout, &last.name, before, &close, &live);
+        run.insert(made);
         (open, lost_from)
     }
 
@@ -150,19 +138,16 @@ impl Scan<'_> {
     pub(super) fn break_order(&mut self, name: Option<&Name>) {
         let (open, _) = self.close(0);
         self.insert(vec![flags::END_OF_PARTITION]);
-        let layout = Arc::clone(&self.layout);
         let Some(current) = &mut self.current else {
             return;
         };
         current.has_rows_out_of_order = true;
         current.run = self.runs.assign(&current.key, current.hash);
         current.last = None;
-        let mut bytes = synthesis::head(&layout, &current.key, &DeletionTime::LIVE);
+        let (layout, live) = (&self.layout, DeletionTime::LIVE);
+        let mut bytes = synthesis::head(layout, &current.key, &live);
         if let Some(name) = name.filter(|_| !open.is_live()) {
-            let made = name.with(&layout, |place| {
-                synthesis::marker(&layout, place, true, &DeletionTime::LIVE, &open)
-            });
-            bytes.extend_from_slice(&made.unwrap_or_default());
+            bytes.extend_from_slice(&synthesis::marker(layout, name, true, &live, &open));
             current.open = open;
         }
         self.insert(bytes);

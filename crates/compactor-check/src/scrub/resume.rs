@@ -12,13 +12,14 @@ use compactor_engine::merge::Observer;
 use compactor_sstable::data::deletion_time::DeletionTime;
 
 use super::current::Current;
-use super::index_walk::{BlockStart, CurrentEntry, IndexWalk};
+use super::index_walk::{BlockStart, IndexWalk, block_in};
 use super::loss::{LossKind, Owner};
 use super::scan::{Scan, Start, Stop};
 use super::{PARTITIONER, synthesis};
 use crate::Result;
 use crate::cancellation::check_cancelled;
 use crate::verify::chunks::CheckedData;
+use crate::verify::index::Entry;
 
 impl<'a> Scan<'a> {
     /// Records the loss, and returns the start of the next stretch; `None` if there is none.
@@ -86,7 +87,7 @@ impl<'a> Scan<'a> {
     }
 
     /// Records the loss as part of the current partition, of the one that the index has there, or of an unknown one.
-    fn lose_up_to(&mut self, range: Range<u64>, here: Option<&CurrentEntry>, stop: &Stop) {
+    fn lose_up_to(&mut self, range: Range<u64>, here: Option<&Entry>, stop: &Stop) {
         if range.is_empty() {
             return;
         }
@@ -104,7 +105,7 @@ impl<'a> Scan<'a> {
     }
 
     /// A block at which the damaged partition continues.
-    fn block(&self, here: &CurrentEntry, lost_from: u64, range: Range<u64>) -> Option<BlockStart> {
+    fn block(&self, here: &Entry, lost_from: u64, range: Range<u64>) -> Option<BlockStart> {
         let is_same = match &self.current {
             Some(current) => current.key == here.key,
             None => here.position == lost_from && self.is_valid(&here.key),
@@ -113,7 +114,7 @@ impl<'a> Scan<'a> {
             return None;
         }
         let last = self.current.as_ref().and_then(Current::last);
-        let block = here.block_in(range, &self.layout, last)?;
+        let block = block_in(here, range, &self.layout, last)?;
         let open = block.open.as_ref().map(|(deletion, _)| *deletion);
         let deletions = [Some(block.partition_deletion), open];
         deletions
@@ -125,7 +126,7 @@ impl<'a> Scan<'a> {
 
     fn go_on_inside(
         &mut self,
-        here: &CurrentEntry,
+        here: &Entry,
         block: &BlockStart,
         lost_from: u64,
         stop: &Stop,
@@ -134,7 +135,7 @@ impl<'a> Scan<'a> {
         if self.current.is_none() {
             let owner = Some(owner(here));
             self.losses.add(LossKind::Rows, lost, owner, &stop.reason);
-            self.begin_partition(&here.key, here.hash(), true);
+            self.begin_partition(&here.key, here.hash, true);
             let head = synthesis::head(&self.layout, &here.key, &block.partition_deletion);
             self.insert(head);
         } else {
@@ -155,9 +156,9 @@ impl<'a> Scan<'a> {
     }
 
     /// Starts at a partition whose key is unreadable and has no checksum: the key is taken from the index.
-    fn with_key_of(&mut self, here: &CurrentEntry, stop: &Stop) -> Option<Start> {
+    fn with_key_of(&mut self, here: &Entry, stop: &Stop) -> Option<Start> {
         let position = stop.position + 2 + here.key.len() as u64;
-        let hash = here.hash();
+        let hash = here.hash;
         let is_behind = self
             .runs
             .last()
@@ -204,9 +205,9 @@ impl<'a> Scan<'a> {
     }
 }
 
-fn owner(here: &CurrentEntry) -> Owner<'_> {
+fn owner(here: &Entry) -> Owner<'_> {
     Owner {
         key: &here.key,
-        token: PARTITIONER.token(&here.key),
+        token: here.hash.token,
     }
 }

@@ -18,7 +18,7 @@ use compactor_sstable::{Component, Error as FormatError};
 
 use super::PARTITIONER;
 use crate::verify::chunks::Form;
-use crate::verify::files::Files;
+use crate::verify::files::{Files, fp_chance};
 use crate::verify::finding::Findings;
 use crate::{Error, Result};
 
@@ -45,15 +45,14 @@ impl Stored {
         descriptor: &Descriptor,
         findings: &Findings,
     ) -> Result<Stored> {
-        let files = Files::list(io, mode, descriptor, findings)?;
+        let list = ComponentList::read(descriptor)?;
+        let files = Files::new(io, mode, descriptor, findings, list)?;
         if !files.has(Component::Data) {
             let why = "which holds all that could be salvaged";
             return Err(cannot(descriptor, Component::Data, why));
         }
         let statistics = files.statistics()?;
-        let fp_chance = statistics
-            .as_ref()
-            .map(|s| s.validation.bloom_filter_fp_chance);
+        let fp_chance = fp_chance(statistics.as_ref());
         files.check_list(fp_chance)?;
         let Some(statistics) = statistics else {
             let why = "which holds the columns and the base of all timestamps and cannot be rebuilt, even \

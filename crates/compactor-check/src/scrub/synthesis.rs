@@ -17,6 +17,12 @@ impl Name {
         self.0.extend_from_slice(body);
     }
 
+    /// True of bounds that sort before the rows with their values.
+    pub(super) fn is_before(&self) -> bool {
+        let kind = self.0.first().copied().and_then(Kind::from_ordinal);
+        kind.is_some_and(is_before)
+    }
+
     /// Calls `f` with the parsed position; `None` if it cannot be parsed. One that was read before can.
     pub(super) fn with<T>(&self, layout: &Layout, f: impl FnOnce(Prefix<'_>) -> T) -> Option<T> {
         let mut spans = Vec::new();
@@ -37,11 +43,11 @@ pub(super) fn head(layout: &Layout, key: &[u8], deletion: &DeletionTime) -> Vec<
     out
 }
 
-/// A marker at `place` that closes `close` and opens `open`, either of which may be live. `is_before` specifies on which
+/// A marker at `name` that closes `close` and opens `open`, either of which may be live. `is_before` specifies on which
 /// side of its values it is. Empty if both are live.
 pub(super) fn marker(
     layout: &Layout,
-    place: Prefix<'_>,
+    name: &Name,
     is_before: bool,
     close: &DeletionTime,
     open: &DeletionTime,
@@ -56,10 +62,12 @@ pub(super) fn marker(
         (false, false, true) => Kind::ExclStartBound,
         (false, true, true) => Kind::InclEndExclStartBoundary,
     };
-    let mut bound = Vec::new();
-    let values = (0..place.len()).map(|index| place.value(index));
-    layout.clustering.write_prefix(&mut bound, kind, values);
-    layout.put_marker(&mut out, kind, &bound, close, open, 0);
+    name.with(layout, |place| {
+        let mut bound = Vec::new();
+        let values = (0..place.len()).map(|index| place.value(index));
+        layout.clustering.write_prefix(&mut bound, kind, values);
+        layout.put_marker(&mut out, kind, &bound, close, open, 0);
+    });
     out
 }
 

@@ -14,8 +14,9 @@ use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::data::layout::Layout;
 use compactor_sstable::{Component, Error as FormatError, Version};
 
-use super::finding::{Findings, Location};
+use super::finding::Findings;
 use super::index::Entry;
+use super::promoted::Promoted;
 use super::short_hex;
 
 /// Checks the promoted indexes of one SSTable.
@@ -82,38 +83,33 @@ impl<'a> BlocksCheck<'a> {
         if entry.promoted.is_empty() {
             return;
         }
-        let parsed = PromotedIndex::parse(&entry.promoted, self.version, entry.promoted_offset);
-        let checked = match &parsed {
-            Ok(index) => {
-                self.head(entry, index);
-                self.chain(entry, index, partition_len)
-            }
-            Err(error) => return self.findings.parser(Component::Index, error),
+        let of = Promoted {
+            findings: self.findings,
+            entry,
+            version: self.version,
+            comparator: self.comparator,
         };
+        let checked = of.parse().and_then(|index| {
+            self.head(of, &index);
+            self.chain(of, &index, partition_len)
+        });
         if let Err(error) = checked {
             self.findings.parser(Component::Index, &error);
         }
     }
 
-    fn wrong(&self, entry: &Entry, structure: &str, expected: impl ToString, found: impl ToString) {
-        let place = Location::offset(Component::Index, entry.promoted_offset)
-            .in_partition(short_hex(&entry.key));
-        self.findings
-            .damage(place, structure, expected.to_string(), found.to_string());
-    }
-
     /// Checks the key, the deletion, and the static row where there may be one.
-    fn head(&self, entry: &Entry, index: &PromotedIndex<'_>) {
+    fn head(&self, of: Promoted<'_>, index: &PromotedIndex<'_>) {
         let mut deletion = Vec::new();
         index.deletion.write(&mut deletion, self.version);
-        let least = 2 + entry.key.len() as u64 + deletion.len() as u64;
+        let least = 2 + of.entry.key.len() as u64 + deletion.len() as u64;
         let (is_right, or_more) = match self.has_static {
             true => (index.header_len > least, ", and a static row"),
             false => (index.header_len == least, ""),
         };
         if !is_right {
             let expected = format!("{least}, key and deletion{or_more}");
-            self.wrong(entry, "promoted.header_length", expected, index.header_len);
+            of.wrong("promoted.header_length", expected, index.header_len);
         }
     }
 
@@ -121,7 +117,7 @@ impl<'a> BlocksCheck<'a> {
     /// contradiction, since it makes all later blocks look wrong.
     fn chain(
         &mut self,
-        entry: &Entry,
+        of: Promoted<'_>,
         index: &PromotedIndex<'_>,
         partition_len: u64,
     ) -> Result<(), FormatError> {
@@ -132,43 +128,28 @@ impl<'a> BlocksCheck<'a> {
             let block = index.block(number, comparator, &mut self.spans)?;
             if block.offset != end {
                 let expected = format!("block {number} at {end}, after the previous block");
-                self.wrong(entry, "index_info.offset", expected, block.offset);
+                of.wrong("index_info.offset", expected, block.offset);
                 return Ok(());
             }
             end = end.saturating_add(block.width);
             self.current.set(block.first, comparator)?;
             if number > 0 && !self.ascends() {
                 let expected = format!("block {number} to begin after {}", self.name_before());
-                self.wrong(
-                    entry,
-                    "index_info.first_name",
-                    expected,
-                    short_hex(block.first),
-                );
+                of.wrong("index_info.first_name", expected, short_hex(block.first));
                 return Ok(());
             }
             // A marker that closes needs an open deletion before it, one that opens must not have it.
             let is_bound = self.current.is_close() || self.current.is_open();
             if is_bound && self.current.is_close() != open.is_some() {
                 let expected = format!("{} in block {number}", closing(open.is_some()));
-                self.wrong(
-                    entry,
-                    "index_info.first_name",
-                    expected,
-                    short_hex(block.first),
-                );
+                of.wrong("index_info.first_name", expected, short_hex(block.first));
                 return Ok(());
             }
             std::mem::swap(&mut self.previous, &mut self.current);
             self.current.set(block.last, comparator)?;
             if block.first != block.last && !self.ascends() {
                 let expected = format!("block {number} to end after {}", self.name_before());
-                self.wrong(
-                    entry,
-                    "index_info.last_name",
-                    expected,
-                    short_hex(block.last),
-                );
+                of.wrong("index_info.last_name", expected, short_hex(block.last));
                 return Ok(());
             }
             open = block.open_marker;
@@ -183,12 +164,7 @@ impl<'a> BlocksCheck<'a> {
                     false => "one after",
                 };
                 let expected = format!("{what} block {number}, by its last name");
-                self.wrong(
-                    entry,
-                    "index_info.open_marker",
-                    expected,
-                    format!("{open:?}"),
-                );
+                of.wrong("index_info.open_marker", expected, format!("{open:?}"));
                 return Ok(());
             }
             std::mem::swap(&mut self.previous, &mut self.current);
@@ -196,7 +172,7 @@ impl<'a> BlocksCheck<'a> {
         // The last block includes the partition's end byte where that closed it.
         if end != partition_len && end.checked_add(1) != Some(partition_len) {
             let expected = format!("blocks up to {partition_len}, the partition's end");
-            self.wrong(entry, "index_info.width", expected, end);
+            of.wrong("index_info.width", expected, end);
         }
         Ok(())
     }

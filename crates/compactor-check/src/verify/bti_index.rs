@@ -17,6 +17,7 @@ use compactor_sstable::partitioner::KeyHash;
 use compactor_sstable::types::CqlType;
 
 use super::finding::{Findings, Location};
+use super::index::State;
 use super::short_hex;
 
 /// Target of an entry of the partition trie.
@@ -53,16 +54,6 @@ impl TrieEntry<'_> {
     pub(super) fn key(&self) -> Option<&[u8]> {
         self.rows.as_ref().map(|(_, rows)| rows.key)
     }
-}
-
-/// State of a scan.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    Reading,
-    /// Read to the end.
-    Ended,
-    /// Unreadable beyond some position.
-    Broken,
 }
 
 /// Walks the partition trie and checks its entries against one another.

@@ -10,7 +10,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-use compactor_engine::input::{SharedTries, SidecarFacts, TrieFiles, parse_data_name};
+use compactor_engine::input::{
+    ComponentList, SharedTries, SidecarFacts, TrieFiles, parse_data_name,
+};
 use compactor_engine::read::{DataTrace, InputTrace, TraceBatch, TraceEvent};
 use compactor_io::{Io, ReadMode};
 use compactor_sstable::data::clustering::ClusteringComparator;
@@ -21,9 +23,10 @@ use compactor_sstable::types::CqlType;
 use compactor_sstable::{Component, Version};
 
 use super::bti_index::{TrieBlockCheck, TrieScan};
-use super::files::Files;
+use super::files::{Files, fp_chance};
 use super::finding::{Finding, Findings, Location};
 use super::keys::FilterCheck;
+use super::lockstep::leads_nowhere;
 use super::short_hex;
 use super::sidecar_components::{first_damage, same_ends, same_sizes};
 use super::statistics_consistency;
@@ -128,12 +131,10 @@ impl Opened {
     fn open(io: &Io, input: &TrieInput, mode: ReadMode) -> Result<Opened> {
         let descriptor = parse_data_name(&input.data_path)?;
         let findings = Findings::new(descriptor.clone(), 100);
-        let files = Files::known(io, mode, &descriptor, &findings)?;
+        let list = ComponentList::known(&descriptor)?;
+        let files = Files::new(io, mode, &descriptor, &findings, list)?;
         let statistics = files.statistics()?;
-        let fp_chance = statistics
-            .as_ref()
-            .map(|s| s.validation.bloom_filter_fp_chance);
-        let filter = files.filter(fp_chance)?;
+        let filter = files.filter(fp_chance(statistics.as_ref()))?;
         let filter = filter.map(FilterCheck::new);
         let digest = files.digest()?;
         let tries = files.tries(&input.tries)?;
@@ -242,12 +243,7 @@ impl TrieCheck<'_> {
         if self.scan.advance()
             && let Some(entry) = self.scan.entry()
         {
-            self.findings.damage(
-                entry.place(),
-                "index.entry",
-                "entries of partitions that Data.db holds",
-                format!("one for position {}, where none begins", entry.position),
-            );
+            leads_nowhere(self.findings, entry.place(), entry.position);
         }
     }
 
@@ -294,13 +290,12 @@ impl TrieCheck<'_> {
     }
 
     fn finish(&mut self, statistics: Option<&Statistics>) {
-        let fp_chance = statistics.map(|s| s.validation.bloom_filter_fp_chance);
         if self.is_whole {
             if let Some(first) = &self.first_key {
                 self.scan.check_ends(first, &self.last_key);
             }
             if let Some(filter) = &mut self.filter {
-                filter.finish(self.findings, true, fp_chance);
+                filter.finish(self.findings, true, fp_chance(statistics));
             }
         }
         // The keys in the footer have no reader, and were compared with these.

@@ -30,40 +30,10 @@ pub(crate) struct Files<'a> {
 }
 
 impl<'a> Files<'a> {
-    /// Lists the existing components.
-    pub(crate) fn list(
-        io: &'a Io,
-        mode: ReadMode,
-        descriptor: &'a Descriptor,
-        findings: &'a Findings,
-    ) -> Result<Files<'a>> {
-        Files::of(
-            io,
-            mode,
-            descriptor,
-            findings,
-            ComponentList::read(descriptor)?,
-        )
-    }
-
-    /// As [`Files::list`], but only for the components that this crate knows, without listing the directory, which
-    /// would be slow for tens of thousands of SSTables. Not usable with [`Files::check_list`].
-    pub(crate) fn known(
-        io: &'a Io,
-        mode: ReadMode,
-        descriptor: &'a Descriptor,
-        findings: &'a Findings,
-    ) -> Result<Files<'a>> {
-        Files::of(
-            io,
-            mode,
-            descriptor,
-            findings,
-            ComponentList::known(descriptor)?,
-        )
-    }
-
-    fn of(
+    /// The components in `list`, which must be complete for [`Files::check_list`]. Where it is not needed,
+    /// [`ComponentList::known`] does without listing the directory, which would be slow for tens of thousands of
+    /// SSTables.
+    pub(crate) fn new(
         io: &'a Io,
         mode: ReadMode,
         descriptor: &'a Descriptor,
@@ -261,6 +231,11 @@ impl<'a> Files<'a> {
             }
         }
     }
+}
+
+/// The filter's false positive chance according to `Statistics.db`, if that can be read.
+pub(crate) fn fp_chance(statistics: Option<&Statistics>) -> Option<f64> {
+    statistics.map(|statistics| statistics.validation.bloom_filter_fp_chance)
 }
 
 /// Returns the minimum length of Data.db: the last chunk offset in CompressionInfo.db plus a byte and a checksum.

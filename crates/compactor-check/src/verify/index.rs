@@ -22,7 +22,7 @@ pub(crate) struct Entry {
     pub(crate) offset: u64,
     /// Offset of its promoted index in `Index.db`.
     pub(crate) promoted_offset: u64,
-    hash: KeyHash,
+    pub(crate) hash: KeyHash,
 }
 
 impl Entry {
@@ -34,7 +34,7 @@ impl Entry {
 
 /// State of a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+pub(super) enum State {
     Reading,
     /// Read to its end.
     Ended,
@@ -112,7 +112,7 @@ impl<'a> IndexScan<'a> {
     }
 
     /// Takes the current entry with its promoted index.
-    pub(super) fn take_entry(&mut self) -> Entry {
+    pub(crate) fn take_entry(&mut self) -> Entry {
         Entry {
             key: self.entry.key.clone(),
             promoted: std::mem::take(&mut self.entry.promoted),
@@ -160,11 +160,6 @@ impl<'a> IndexScan<'a> {
         self.count += 1;
         self.has_entry = true;
         Ok(true)
-    }
-
-    /// Returns the hash of the current entry's key.
-    pub(crate) fn hash(&self) -> KeyHash {
-        self.entry.hash
     }
 
     fn check_entry(&mut self) {

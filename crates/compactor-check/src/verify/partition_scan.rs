@@ -90,7 +90,7 @@ impl<'a> PartitionScan<'a> {
     /// Hash of the current entry's key, where the index has whole keys.
     pub(super) fn key_hash(&self) -> Option<KeyHash> {
         match self {
-            PartitionScan::Big(scan) => scan.entry().map(|_| scan.hash()),
+            PartitionScan::Big(scan) => scan.entry().map(|entry| entry.hash),
             PartitionScan::Bti(scan) => {
                 let key = scan.entry()?.key()?;
                 Some(Partitioner::Murmur3.hash_key(key))

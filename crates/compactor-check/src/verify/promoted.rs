@@ -27,12 +27,12 @@ pub(super) struct Promoted<'a> {
 }
 
 impl<'a> Promoted<'a> {
-    fn parse(&self) -> Result<PromotedIndex<'a>, FormatError> {
+    pub(super) fn parse(&self) -> Result<PromotedIndex<'a>, FormatError> {
         let entry = self.entry;
         PromotedIndex::parse(&entry.promoted, self.version, entry.promoted_offset)
     }
 
-    fn wrong(&self, structure: &str, expected: impl ToString, found: impl ToString) {
+    pub(super) fn wrong(&self, structure: &str, expected: impl ToString, found: impl ToString) {
         let place = Location::offset(Component::Index, self.entry.promoted_offset)
             .in_partition(short_hex(&self.entry.key));
         self.findings

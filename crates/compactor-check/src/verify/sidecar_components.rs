@@ -7,7 +7,7 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use compactor_engine::input::{SidecarFacts, layout_of, parse_data_name};
+use compactor_engine::input::{ComponentList, SidecarFacts, layout_of, parse_data_name};
 use compactor_engine::read::KeyPositionChecksum;
 use compactor_io::{Io, ReadMode};
 use compactor_sstable::partitioner::Partitioner;
@@ -15,7 +15,7 @@ use compactor_sstable::statistics::{EstimatedHistogram, Statistics};
 use compactor_sstable::{Component, Error as FormatError, Version};
 
 use super::blocks::BlocksCheck;
-use super::files::Files;
+use super::files::{Files, fp_chance};
 use super::finding::{Finding, Findings, Location, Severity};
 use super::index::IndexScan;
 use super::keys::{FilterCheck, SummaryCheck};
@@ -38,11 +38,10 @@ pub(crate) fn check(
     let findings = Findings::new(descriptor.clone(), 100);
     let mut places = KeyPositionChecksum::default();
     let digest = {
-        let files = Files::known(io, mode, &descriptor, &findings)?;
+        let list = ComponentList::known(&descriptor)?;
+        let files = Files::new(io, mode, &descriptor, &findings, list)?;
         let statistics = files.statistics()?;
-        let fp_chance = statistics
-            .as_ref()
-            .map(|s| s.validation.bloom_filter_fp_chance);
+        let fp_chance = fp_chance(statistics.as_ref());
         let filter = files.filter(fp_chance)?;
         let mut filter = filter.map(FilterCheck::new);
         let summary = files.summary()?.map(SummaryCheck::new);
@@ -82,11 +81,10 @@ pub(crate) fn check(
                     sizes.add(i64::try_from(len).unwrap_or(i64::MAX));
                 }
             }
-            let hash = index.hash();
             let Some(entry) = index.entry() else { break };
-            places.add(hash, entry.position);
+            places.add(entry.hash, entry.position);
             if let Some(filter) = &mut filter {
-                filter.key_unnamed(&hash);
+                filter.key_unnamed(&entry.hash);
             }
         }
         index.finish();

@@ -269,7 +269,7 @@ impl StatisticsCheck<'_> {
             // Nor did writers before 4.0 always set it: 3.0.0 leaves -1, ScyllaDB a NaN.
             let is_said = self.version.has_metadata_checksum() || found.compression_ratio >= 0.0;
             let is_known = is_said && self.is_compressed == self.compression_ratio.is_some();
-            let of_sums = StatisticsConsistency::of(self.version, found).check(ratio, rows_seen);
+            let of_sums = StatisticsConsistency::of(self.version, found, ratio).check(rows_seen);
             let counts = |m: &Mismatch| is_known || m.field != "compression_ratio";
             mismatches.extend(of_sums.into_iter().filter(counts));
         }

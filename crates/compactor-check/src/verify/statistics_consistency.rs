@@ -19,12 +19,13 @@ use compactor_sstable::{Component, Version};
 
 use super::finding::{Findings, Location, Severity};
 
-/// Totals of the data stated in `Statistics.db`.
+/// Totals of the data stated in `Statistics.db`, and the compression ratio of its chunks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct StatisticsConsistency {
     version: Version,
     total_rows: i64,
     compression_ratio: f64,
+    ratio: f64,
 }
 
 /// Rows of the data, counted as Cassandra does.
@@ -130,19 +131,21 @@ pub(crate) fn partition_sizes(
 }
 
 impl StatisticsConsistency {
-    pub(crate) fn of(version: Version, stats: &StatsMetadata) -> StatisticsConsistency {
+    /// `ratio` is [`ratio_of`] the chunks.
+    pub(crate) fn of(version: Version, stats: &StatsMetadata, ratio: f64) -> StatisticsConsistency {
         StatisticsConsistency {
             version,
             total_rows: stats.total_rows,
             compression_ratio: stats.compression_ratio,
+            ratio,
         }
     }
 
-    /// Compares the totals with the data, all of whose rows were read. `ratio` is [`ratio_of`] its chunks.
+    /// Compares the totals with the data, all of whose rows were read.
     ///
     /// A Cassandra scrub that abandons a partition midway takes back its bytes but not its counts, so it leaves too
     /// many rows and a different ratio.
-    pub(crate) fn check(&self, ratio: f64, seen: RowsSeen) -> Vec<Mismatch> {
+    pub(crate) fn check(&self, seen: RowsSeen) -> Vec<Mismatch> {
         let mut wrong = Vec::new();
         let most = seen.rows + seen.empty_static_rows;
         let stated = u64::try_from(self.total_rows).unwrap_or(0);
@@ -158,11 +161,11 @@ impl StatisticsConsistency {
                 found: self.total_rows.to_string(),
             });
         }
-        if self.compression_ratio.to_bits() != ratio.to_bits() {
+        if self.compression_ratio.to_bits() != self.ratio.to_bits() {
             wrong.push(Mismatch {
                 severity: damage_if(stated <= most),
                 field: "compression_ratio",
-                expected: ratio.to_string(),
+                expected: self.ratio.to_string(),
                 found: self.compression_ratio.to_string(),
             });
         }
