@@ -156,15 +156,13 @@ impl Opened {
 
 /// One input being checked.
 struct TrieCheck<'a> {
-    findings: &'a Findings,
-    comparator: &'a ClusteringComparator,
+    opened: &'a Opened,
     scan: TrieScan<'a>,
     filter: Option<FilterCheck>,
     first_key: Option<Vec<u8>>,
     last_key: Vec<u8>,
     /// Deletion of the current partition if it has a row index and none of its rows has arrived yet.
     begun: Option<DeletionTime>,
-    version: Version,
     data_len: u64,
     /// Start of the previous partition, and sizes of those before it.
     previous: Option<u64>,
@@ -209,7 +207,9 @@ impl TrieCheck<'_> {
 
     fn begin_rows(&mut self, header_len: u64) {
         if let Some(deletion) = self.begun.take() {
-            self.blocks = self.scan.row_blocks(self.comparator, header_len, &deletion);
+            self.blocks = self
+                .scan
+                .row_blocks(&self.opened.comparator, header_len, &deletion);
         }
     }
 
@@ -243,7 +243,7 @@ impl TrieCheck<'_> {
         if self.scan.advance()
             && let Some(entry) = self.scan.entry()
         {
-            leads_nowhere(self.findings, entry.place(), entry.position);
+            leads_nowhere(&self.opened.findings, entry.place(), entry.position);
         }
     }
 
@@ -266,7 +266,7 @@ impl TrieCheck<'_> {
             Some(entry) if self.scan.leads_here(key, hash) => return entry.key().is_some(),
             Some(_) => {
                 let (place, found) = self.scan.other_key(key);
-                self.findings.damage(
+                self.opened.findings.damage(
                     place,
                     "index.key",
                     format!("{}, the key at position {position}", short_hex(key)),
@@ -280,7 +280,7 @@ impl TrieCheck<'_> {
             Some(entry) => entry.place(),
             None => Location::of(Component::Partitions),
         };
-        self.findings.damage(
+        self.opened.findings.damage(
             place.in_partition(short_hex(key)),
             "index.entry",
             format!("an entry for the partition at position {position}"),
@@ -289,26 +289,35 @@ impl TrieCheck<'_> {
         false
     }
 
-    fn finish(&mut self, statistics: Option<&Statistics>) {
+    fn finish(&mut self) {
+        let Opened {
+            findings,
+            statistics,
+            ..
+        } = self.opened;
         if self.is_whole {
             if let Some(first) = &self.first_key {
                 self.scan.check_ends(first, &self.last_key);
             }
             if let Some(filter) = &mut self.filter {
-                filter.finish(self.findings, true, fp_chance(statistics));
+                filter.finish(findings, true, fp_chance(statistics.as_ref()));
             }
         }
+        let Some(statistics) = statistics else {
+            return;
+        };
         // The keys in the footer have no reader, and were compared with these.
         let ends = match (self.is_whole, &self.first_key) {
             (true, Some(first)) => Some((&first[..], &self.last_key[..])),
             _ => self.scan.ends(),
         };
-        if let (Some(statistics), Some(ends)) = (statistics, ends) {
-            same_ends(self.findings, statistics, Component::Partitions, ends);
+        if let Some(ends) = ends {
+            same_ends(findings, statistics, Component::Partitions, ends);
             if let Some(sizes) = &self.sizes {
-                same_sizes(self.findings, self.version, statistics, sizes);
+                same_sizes(findings, self.opened.version, statistics, sizes);
             }
         }
+        statistics_consistency::consistent(findings, &statistics.stats, &self.opened.comparator);
     }
 }
 
@@ -351,26 +360,18 @@ fn follow(
 ) -> Result<()> {
     let mut checks = Vec::with_capacity(inputs.len());
     for ((input, opened), filter) in inputs.iter().zip(opened).zip(filters) {
-        let Opened {
-            findings,
-            tries,
-            types,
-            comparator,
-            ..
-        } = opened;
+        let findings = &opened.findings;
         if findings.stop_merge() {
             return Ok(());
         }
-        let scan = TrieScan::open(findings, tries, types, Some(input.data_len));
+        let data_len = Some(input.data_len);
         let mut check = TrieCheck {
-            findings,
-            comparator,
-            scan,
+            opened,
+            scan: TrieScan::open(findings, &opened.tries, &opened.types, data_len),
             filter,
             first_key: None,
             last_key: Vec::new(),
             begun: None,
-            version: opened.version,
             data_len: input.data_len,
             previous: None,
             sizes: opened
@@ -388,21 +389,14 @@ fn follow(
     while let Ok(batch) = batches.0.recv() {
         if let Some(check) = checks.get_mut(batch.input) {
             check.take(&batch);
-            if check.findings.stop_merge() {
+            if check.opened.findings.stop_merge() {
                 return Ok(());
             }
         }
     }
     let mut is_whole = true;
-    for ((check, opened), input) in checks.iter_mut().zip(opened).zip(inputs) {
-        check.finish(opened.statistics.as_ref());
-        if let Some(statistics) = &opened.statistics {
-            statistics_consistency::consistent(
-                &opened.findings,
-                &statistics.stats,
-                &opened.comparator,
-            );
-        }
+    for (check, input) in checks.iter_mut().zip(inputs) {
+        check.finish();
         is_whole &= check.is_whole || !input.is_read;
     }
     // The merge ended before it had read everything.

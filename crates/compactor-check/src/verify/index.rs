@@ -216,96 +216,78 @@ impl<'a> IndexScan<'a> {
 
     /// Parses the next entry; false at the end of the file and where it is damaged.
     fn read_entry(&mut self) -> Result<bool, IoError> {
-        loop {
-            match self.head() {
-                Head::Whole {
-                    key_end,
-                    position,
-                    promoted_start,
-                    promoted_len,
-                } => {
-                    let left = self.file_len - self.offset;
-                    let len = promoted_start as u64 + promoted_len;
-                    if len > left {
-                        let at = self.offset + key_end as u64;
-                        let room = left - promoted_start as u64;
-                        self.broken(
-                            at,
-                            "index.promoted_size",
-                            &format!("at most {room} bytes, what the file holds"),
-                            &(promoted_len as i64).to_string(),
-                        );
-                        return Ok(false);
-                    }
-                    let len = len as usize;
-                    if self.buffer.len() - self.taken < len {
-                        let missing = len - (self.buffer.len() - self.taken);
-                        self.make_room();
-                        self.stream.append(&mut self.buffer, missing)?;
-                    }
-                    if self.buffer.len() < self.taken + len {
-                        self.broken(self.offset, "index.entry", "a whole entry", "less");
-                        return Ok(false);
-                    }
-                    let bytes = &self.buffer[self.taken..self.taken + len];
-                    let entry = &mut self.entry;
-                    entry.key.clear();
-                    entry.key.extend_from_slice(&bytes[2..key_end]);
-                    entry.promoted.clear();
-                    entry.promoted.extend_from_slice(&bytes[promoted_start..]);
-                    entry.position = position;
-                    entry.offset = self.offset;
-                    entry.promoted_offset = self.offset + promoted_start as u64;
-                    self.taken += len;
-                    self.offset += len as u64;
-                    return Ok(true);
-                }
-                Head::Incomplete => {
-                    self.make_room();
-                    if self.stream.append_some(&mut self.buffer)? {
-                        continue;
-                    }
-                    let left = self.buffer.len() - self.taken;
-                    if self.file_len == 0 {
-                        self.broken(0, "index.entry", "at least one entry", "an empty file");
-                    } else if left == 0 {
-                        self.state = State::Ended;
-                    } else {
-                        let found = format!("the end of the file after {left} bytes");
-                        self.broken(self.offset, "index.entry", "a whole entry", &found);
-                    }
-                    return Ok(false);
-                }
+        let head = loop {
+            if let Some(head) = self.head() {
+                break head;
             }
+            self.make_room();
+            if self.stream.append_some(&mut self.buffer)? {
+                continue;
+            }
+            let left = self.buffer.len() - self.taken;
+            if self.file_len == 0 {
+                self.broken(0, "index.entry", "at least one entry", "an empty file");
+            } else if left == 0 {
+                self.state = State::Ended;
+            } else {
+                let found = format!("the end of the file after {left} bytes");
+                self.broken(self.offset, "index.entry", "a whole entry", &found);
+            }
+            return Ok(false);
+        };
+        let left = self.file_len - self.offset;
+        let len = head.promoted_start as u64 + head.promoted_len;
+        if len > left {
+            let at = self.offset + head.key_end as u64;
+            let room = left - head.promoted_start as u64;
+            self.broken(
+                at,
+                "index.promoted_size",
+                &format!("at most {room} bytes, what the file holds"),
+                &(head.promoted_len as i64).to_string(),
+            );
+            return Ok(false);
         }
+        let len = len as usize;
+        if self.buffer.len() - self.taken < len {
+            let missing = len - (self.buffer.len() - self.taken);
+            self.make_room();
+            self.stream.append(&mut self.buffer, missing)?;
+        }
+        if self.buffer.len() < self.taken + len {
+            self.broken(self.offset, "index.entry", "a whole entry", "less");
+            return Ok(false);
+        }
+        let bytes = &self.buffer[self.taken..self.taken + len];
+        let entry = &mut self.entry;
+        entry.key.clear();
+        entry.key.extend_from_slice(&bytes[2..head.key_end]);
+        entry.promoted.clear();
+        entry
+            .promoted
+            .extend_from_slice(&bytes[head.promoted_start..]);
+        entry.position = head.position;
+        entry.offset = self.offset;
+        entry.promoted_offset = self.offset + head.promoted_start as u64;
+        self.taken += len;
+        self.offset += len as u64;
+        Ok(true)
     }
 
-    /// Parses the fixed part of the entry at the start of the buffer.
-    fn head(&self) -> Head {
+    /// Parses the fixed part of the entry at the start of the buffer; `None` if it is incomplete. Numbers can be read
+    /// only if the key before them is complete.
+    fn head(&self) -> Option<Head> {
         let bytes = &self.buffer[self.taken..];
-        let Some(key_len) = bytes.first_chunk::<2>() else {
-            return Head::Incomplete;
-        };
-        let key_end = 2 + usize::from(u16::from_be_bytes(*key_len));
+        let key_end = 2 + usize::from(u16::from_be_bytes(*bytes.first_chunk::<2>()?));
         let mut pos = key_end;
-        let numbers = (|| {
-            Some((
-                vint::read_unsigned(bytes, &mut pos)?,
-                vint::read_unsigned(bytes, &mut pos)?,
-            ))
-        })();
-        match numbers {
-            Some((position, promoted_len)) if key_end <= bytes.len() => {
-                let promoted_len = promoted_len.min(i64::MAX as u64);
-                Head::Whole {
-                    key_end,
-                    position,
-                    promoted_start: pos,
-                    promoted_len,
-                }
-            }
-            _ => Head::Incomplete,
-        }
+        let position = vint::read_unsigned(bytes, &mut pos)?;
+        let promoted_len = vint::read_unsigned(bytes, &mut pos)?.min(i64::MAX as u64);
+        Some(Head {
+            key_end,
+            position,
+            promoted_start: pos,
+            promoted_len,
+        })
     }
 
     fn broken(&mut self, offset: u64, structure: &str, expected: &str, found: &str) {
@@ -338,12 +320,9 @@ impl<'a> IndexScan<'a> {
 }
 
 /// Part of an entry before its promoted index.
-enum Head {
-    Whole {
-        key_end: usize,
-        position: u64,
-        promoted_start: usize,
-        promoted_len: u64,
-    },
-    Incomplete,
+struct Head {
+    key_end: usize,
+    position: u64,
+    promoted_start: usize,
+    promoted_len: u64,
 }
