@@ -190,14 +190,14 @@ impl Plan {
                 })
                 .collect(),
         });
-        Note::new(
-            &self.table,
-            &self.inputs_to,
-            log,
-            self.inputs.iter().map(OldSstable::data_name).collect(),
-            outputs.collect(),
-            self.record_crc,
-        )
+        Note {
+            table_directory: self.table.to_string_lossy().into_owned(),
+            inputs_directory: self.inputs_to.to_string_lossy().into_owned(),
+            transaction_log: log.to_owned(),
+            inputs: self.inputs.iter().map(OldSstable::data_name).collect(),
+            outputs: outputs.collect(),
+            record_crc: self.record_crc,
+        }
     }
 
     /// Checks that the inputs and the rest of the table's directory are unchanged.

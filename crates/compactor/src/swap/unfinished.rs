@@ -30,15 +30,15 @@ const MAX_BYTES: u64 = 64 << 20;
 /// Note of a planned or completed swap.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Note {
-    table_directory: String,
-    inputs_directory: String,
+    pub(super) table_directory: String,
+    pub(super) inputs_directory: String,
     /// File name of the transaction log in the table's directory.
-    transaction_log: String,
+    pub(super) transaction_log: String,
     /// File name of the `Data.db` of each input.
-    inputs: Vec<String>,
-    outputs: Vec<NotedOutput>,
+    pub(super) inputs: Vec<String>,
+    pub(super) outputs: Vec<NotedOutput>,
     /// CRC-32 of the record whose outputs they are.
-    record_crc: u32,
+    pub(super) record_crc: u32,
 }
 
 /// An output of a swap.
@@ -72,24 +72,6 @@ impl NotedOutput {
 }
 
 impl Note {
-    pub(super) fn new(
-        table: &Path,
-        inputs_to: &Path,
-        log: &str,
-        inputs: Vec<String>,
-        outputs: Vec<NotedOutput>,
-        record_crc: u32,
-    ) -> Note {
-        Note {
-            table_directory: table.to_string_lossy().into_owned(),
-            inputs_directory: inputs_to.to_string_lossy().into_owned(),
-            transaction_log: log.to_owned(),
-            inputs,
-            outputs,
-            record_crc,
-        }
-    }
-
     /// CRC-32 of the record of a directory.
     pub(super) fn crc_of_record(output: &Path) -> Result<u32> {
         let path = output.join(run_record::FILE_NAME);
