@@ -350,16 +350,19 @@ pub fn generate(
     Ok(report)
 }
 
+/// Appends the key of the partition of a number.
+type KeyWriter = Box<dyn Fn(u64, &mut Vec<u8>)>;
+
 /// Rows of one SSTable.
 #[derive(Debug)]
-enum Content {
-    KeyValue(KeyValue),
-    Sequence(Sequence),
-    TimeSeries(TimeSeries, Timeline),
+enum Content<'o> {
+    KeyValue(KeyValue<'o>),
+    Sequence(Sequence<'o>),
+    TimeSeries(TimeSeries<'o>, Timeline),
 }
 
-impl Content {
-    fn new(options: &GenerateOptions, sstable: u32, timeline: Option<Timeline>) -> Content {
+impl<'o> Content<'o> {
+    fn new(options: &'o GenerateOptions, sstable: u32, timeline: Option<Timeline>) -> Content<'o> {
         Content::Sequence(match (options.shape, timeline) {
             (Shape::TimeSeries, Some(timeline)) => {
                 let rows = TimeSeries::new(options, sstable, timeline);
@@ -386,8 +389,8 @@ impl Content {
         }
     }
 
-    /// Appends the key of partition `number`.
-    fn key_writer(&self) -> Box<dyn Fn(u64, &mut Vec<u8>)> {
+    /// Writes the keys of the partitions.
+    fn key_writer(&self) -> KeyWriter {
         match self {
             Content::KeyValue(_) => Box::new(KeyValue::write_key),
             Content::Sequence(_) => Box::new(sequence::write_key),
@@ -439,7 +442,8 @@ fn partition_numbers(sstable: u32, partitions: u64, shared: u64) -> [Range<u64>;
 }
 
 /// Whether all SSTables have a row of this number at the same place.
-fn is_row_shared(seed: u64, number: u64, row: u32, overlap: f64) -> bool {
+fn is_row_shared(options: &GenerateOptions, number: u64, row: u32) -> bool {
+    let (seed, overlap) = (options.seed, options.overlap);
     overlap >= 1.0 || Random::of(seed, &[number, u64::from(row), 7]).happens(overlap)
 }
 

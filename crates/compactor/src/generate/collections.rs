@@ -48,12 +48,9 @@ pub(super) fn columns() -> TableColumns {
 }
 
 #[derive(Debug)]
-pub(super) struct Collections {
-    seed: u64,
-    value_len: usize,
+pub(super) struct Collections<'o> {
+    options: &'o GenerateOptions,
     values: Values,
-    updates: f64,
-    cell_tombstones: f64,
     own_lists: ListTimes,
     /// Of the SSTable before.
     earlier_lists: Option<ListTimes>,
@@ -90,14 +87,11 @@ impl ListTimes {
     }
 }
 
-impl Collections {
-    pub(super) fn new(options: &GenerateOptions, sstable: u32) -> Collections {
+impl Collections<'_> {
+    pub(super) fn new(options: &GenerateOptions, sstable: u32) -> Collections<'_> {
         Collections {
-            seed: options.seed,
-            value_len: options.value_len as usize,
+            options,
             values: Values::new(options.compressibility),
-            updates: options.updates,
-            cell_tombstones: options.cell_tombstones,
             own_lists: ListTimes::of(options, sstable),
             earlier_lists: sstable
                 .checked_sub(1)
@@ -108,13 +102,13 @@ impl Collections {
     fn put_amount(&self, random: &mut Random, statement: Statement, row: &mut RowBuffer) {
         let amount = random.below(1_000_000) as i32;
         row.values.extend_from_slice(&amount.to_be_bytes());
-        let times = statement.times_or_deleted(random, self.cell_tombstones);
+        let times = statement.times_or_deleted(random, self.options.cell_tombstones);
         row.end_cell_at(AMOUNT, times);
     }
 
     fn put_owner(&self, random: &mut Random, statement: Statement, row: &mut RowBuffer) {
         self.values.put_text(random, 12, &mut row.values);
-        let times = statement.times_or_deleted(random, self.cell_tombstones);
+        let times = statement.times_or_deleted(random, self.options.cell_tombstones);
         row.end_cell_at(OWNER, times);
     }
 
@@ -123,7 +117,7 @@ impl Collections {
             random,
             column,
             statement,
-            self.cell_tombstones,
+            self.options.cell_tombstones,
             row,
             |_, _| {},
         );
@@ -163,7 +157,8 @@ impl Collections {
         {
             // One of those that most lists have.
             let number = random.below(2);
-            let times = Statement::Update(written).times_or_deleted(random, self.cell_tombstones);
+            let times =
+                Statement::Update(written).times_or_deleted(random, self.options.cell_tombstones);
             self.put_event(random, (earlier, place, number), times, row);
             fewest = 0;
         }
@@ -180,20 +175,20 @@ impl Collections {
         times: CellTimes,
         row: &mut RowBuffer,
     ) {
-        let path_len = lists.put_path(self.seed, place, number, &mut row.values);
+        let path_len = lists.put_path(self.options.seed, place, number, &mut row.values);
         self.values
-            .put_text(random, self.value_len, &mut row.values);
+            .put_text(random, self.options.value_len as usize, &mut row.values);
         row.end_element(path_len, times);
     }
 }
 
-impl Rows for Collections {
+impl Rows for Collections<'_> {
     fn columns(&self) -> u32 {
         COLUMNS
     }
 
     fn put_static(&self, random: &mut Random, timestamp: i64, row: &mut RowBuffer) -> bool {
-        if !random.happens(self.updates) {
+        if !random.happens(self.options.updates) {
             let statement = Statement::Insert(timestamp);
             self.put_owner(random, statement, row);
             self.put_set(random, ROLES, statement, row);

@@ -23,19 +23,17 @@ pub(super) fn columns() -> TableColumns {
 }
 
 #[derive(Debug)]
-pub(super) struct KeyValue {
-    seed: u64,
-    value_len: usize,
+pub(super) struct KeyValue<'o> {
+    options: &'o GenerateOptions,
     values: Values,
     first_timestamp: i64,
     row: RowBuffer,
 }
 
-impl KeyValue {
-    pub(super) fn new(options: &GenerateOptions, sstable: u32) -> KeyValue {
+impl KeyValue<'_> {
+    pub(super) fn new(options: &GenerateOptions, sstable: u32) -> KeyValue<'_> {
         KeyValue {
-            seed: options.seed,
-            value_len: options.value_len as usize,
+            options,
             values: Values::new(options.compressibility),
             first_timestamp: sstable_timestamp(options, sstable),
             row: RowBuffer::default(),
@@ -56,11 +54,12 @@ impl KeyValue {
         key: &[u8],
         out: &mut Output<'_, O>,
     ) -> Result<()> {
-        let mut random = Random::of(self.seed, &[self.first_timestamp as u64, number]);
+        let mut random = Random::of(self.options.seed, &[self.first_timestamp as u64, number]);
         let timestamp = self.first_timestamp + random.below(3600 * SECOND_US as u64) as i64;
         self.row.clear();
+        let len = self.options.value_len as usize;
         self.values
-            .put_bytes(&mut random, self.value_len, &mut self.row.values);
+            .put_bytes(&mut random, len, &mut self.row.values);
         self.row.end_cell(0);
         out.start_partition(key);
         out.add_row(

@@ -16,7 +16,10 @@ const MAX_PARTITIONS: u64 = 512;
 const MAX_BYTES: u64 = 4 << 20;
 
 /// Mean uncompressed length of the partitions, bytes.
-pub(super) fn mean_partition_len(options: &GenerateOptions, mut content: Content) -> Result<f64> {
+pub(super) fn mean_partition_len(
+    options: &GenerateOptions,
+    mut content: Content<'_>,
+) -> Result<f64> {
     let header = options.columns().header(content.encoding_stats());
     let mut writer = PartitionWriter::new(
         Arc::new(layout_of(&header, options.version)?),

@@ -84,21 +84,10 @@ impl Statement {
 }
 
 #[derive(Debug)]
-pub(super) struct Sequence {
-    content: Box<dyn Rows>,
-    seed: u64,
+pub(super) struct Sequence<'o> {
+    content: Box<dyn Rows + 'o>,
+    options: &'o GenerateOptions,
     sstable: u32,
-    sstables: u32,
-    overlap: f64,
-    rows: u32,
-    deletions: f64,
-    range_tombstones: f64,
-    /// Share of the other rows that UPDATE leaves.
-    updates: f64,
-    /// Nothing but UPDATE counts.
-    has_counters: bool,
-    has_collections: bool,
-    has_deletions: bool,
     first_timestamp: i64,
     row: RowBuffer,
 }
@@ -110,38 +99,31 @@ struct OpenRange {
     deletion: DeletionTime,
 }
 
-impl Sequence {
+impl<'o> Sequence<'o> {
     pub(super) fn new(
-        options: &GenerateOptions,
+        options: &'o GenerateOptions,
         sstable: u32,
-        content: impl Rows + 'static,
-    ) -> Sequence {
-        let has_collections = matches!(options.shape, Shape::Maps | Shape::Collections);
+        content: impl Rows + 'o,
+    ) -> Sequence<'o> {
         Sequence {
             content: Box::new(content),
-            seed: options.seed,
+            options,
             sstable,
-            sstables: options.sstables,
-            overlap: options.overlap,
-            rows: options.rows_per_partition,
-            deletions: options.deletions,
-            range_tombstones: options.range_tombstones,
-            updates: options.updates,
-            has_counters: options.shape == Shape::Counters,
-            has_collections,
-            has_deletions: has_collections
-                || options.deletions > 0.0
-                || options.range_tombstones > 0.0
-                || options.cell_tombstones > 0.0,
             first_timestamp: sstable_timestamp(options, sstable),
             row: RowBuffer::default(),
         }
     }
 
     pub(super) fn encoding_stats(&self) -> EncodingStats {
+        let options = self.options;
+        let has_collections = matches!(options.shape, Shape::Maps | Shape::Collections);
+        let has_deletions = has_collections
+            || options.deletions > 0.0
+            || options.range_tombstones > 0.0
+            || options.cell_tombstones > 0.0;
         // A collection that is inserted is deleted a microsecond before.
-        let first = self.first_timestamp - i64::from(self.has_collections);
-        let seconds = match self.has_deletions {
+        let first = self.first_timestamp - i64::from(has_collections);
+        let seconds = match has_deletions {
             true => first / SECOND_US,
             false => NO_DELETION_TIME,
         };
@@ -155,7 +137,7 @@ impl Sequence {
         key: &[u8],
         out: &mut Output<'_, O>,
     ) -> Result<()> {
-        let mut random = Random::of(self.seed, &[u64::from(self.sstable), number]);
+        let mut random = Random::of(self.options.seed, &[u64::from(self.sstable), number]);
         let timestamp = self.timestamp(&mut random);
         self.row.clear();
         out.start_partition(key);
@@ -166,21 +148,21 @@ impl Sequence {
             out.add_static_row(&self.row, timestamp)?;
         }
         let mut range: Option<OpenRange> = None;
-        for row in 0..self.rows {
-            if range.is_none() && random.happens(self.range_tombstones) {
+        for row in 0..self.options.rows_per_partition {
+            if range.is_none() && random.happens(self.options.range_tombstones) {
                 range = Some(self.open_range(&mut random, row, out)?);
             }
             let place = RowPosition {
                 partition: number,
                 row,
-                is_shared: is_shared && is_row_shared(self.seed, number, row, self.overlap),
+                is_shared: is_shared && is_row_shared(self.options, number, row),
             };
             self.write_row(&mut random, place, range, out)?;
             if let Some(open) = range
                 && open.last_row == row
             {
                 // Up to the last place that any SSTable has a row at.
-                self.put_clustering(row, self.sstables - 1);
+                self.put_clustering(row, self.options.sstables - 1);
                 let bound = std::mem::take(&mut self.row.clustering);
                 out.add_bound(Kind::InclEndBound, &bound, open.deletion)?;
                 self.row.clustering = bound;
@@ -201,7 +183,9 @@ impl Sequence {
         self.put_clustering(row, 0);
         out.add_bound(Kind::InclStartBound, &self.row.clustering, deletion)?;
         Ok(OpenRange {
-            last_row: row.saturating_add(further).min(self.rows - 1),
+            last_row: row
+                .saturating_add(further)
+                .min(self.options.rows_per_partition - 1),
             deletion,
         })
     }
@@ -223,11 +207,13 @@ impl Sequence {
         };
         self.row.clear();
         self.put_clustering(place.row, if place.is_shared { 0 } else { self.sstable });
-        if random.happens(self.deletions) {
+        if random.happens(self.options.deletions) {
             return out.add_deleted_row(&self.row, deletion_at(timestamp));
         }
         let columns = self.content.columns();
-        if self.has_counters || random.happens(self.updates) {
+        // Nothing but UPDATE counts.
+        let is_counter = self.options.shape == Shape::Counters;
+        if is_counter || random.happens(self.options.updates) {
             // At least one column: each has a bit.
             let updated = 1 + random.below((1 << columns) - 1);
             for column in (0..columns).filter(|column| updated & (1 << column) != 0) {
@@ -254,7 +240,7 @@ impl Sequence {
         self.row.clustering.clear();
         // The header of the values: one, present.
         self.row.clustering.push(0);
-        let value = (row * self.sstables + place) as i32;
+        let value = (row * self.options.sstables + place) as i32;
         self.row.clustering.extend_from_slice(&value.to_be_bytes());
     }
 

@@ -77,30 +77,24 @@ impl Timeline {
 pub(super) const MAX_PARTITIONS: u64 = (i32::MAX as u64) * BUCKETS;
 
 #[derive(Debug)]
-pub(super) struct TimeSeries {
-    seed: u64,
+pub(super) struct TimeSeries<'o> {
+    options: &'o GenerateOptions,
     sstable: u32,
-    sstables: u32,
-    overlap: f64,
-    rows: u32,
-    value_len: usize,
     values: Values,
-    ttl_s: u32,
     timeline: Timeline,
     row: RowBuffer,
 }
 
-impl TimeSeries {
-    pub(super) fn new(options: &GenerateOptions, sstable: u32, timeline: Timeline) -> TimeSeries {
+impl TimeSeries<'_> {
+    pub(super) fn new(
+        options: &GenerateOptions,
+        sstable: u32,
+        timeline: Timeline,
+    ) -> TimeSeries<'_> {
         TimeSeries {
-            seed: options.seed,
+            options,
             sstable,
-            sstables: options.sstables,
-            overlap: options.overlap,
-            rows: options.rows_per_partition,
-            value_len: options.value_len as usize,
             values: Values::new(options.compressibility),
-            ttl_s: options.ttl_s,
             timeline,
             row: RowBuffer::default(),
         }
@@ -122,20 +116,21 @@ impl TimeSeries {
         key: &[u8],
         out: &mut Output<'_, O>,
     ) -> Result<()> {
-        let mut random = Random::of(self.seed, &[u64::from(self.sstable), number]);
+        let options = self.options;
+        let mut random = Random::of(options.seed, &[u64::from(self.sstable), number]);
         let start_ms = self.timeline.bucket_start_ms(number);
         let mut reading = 15.0 + 10.0 * random.fraction();
         out.start_partition(key);
-        for row in (0..self.rows).rev() {
-            let same_place = is_shared && is_row_shared(self.seed, number, row, self.overlap);
-            let place = row * self.sstables + if same_place { 0 } else { self.sstable };
+        for row in (0..options.rows_per_partition).rev() {
+            let same_place = is_shared && is_row_shared(options, number, row);
+            let place = row * options.sstables + if same_place { 0 } else { self.sstable };
             let at_ms = start_ms + i64::from(place) * self.timeline.step_ms;
             self.row.clear();
             // The header of the values: one, present.
             self.row.clustering.push(0);
             self.row.clustering.extend_from_slice(&at_ms.to_be_bytes());
-            self.values
-                .put_text(&mut random, self.value_len, &mut self.row.values);
+            let len = options.value_len as usize;
+            self.values.put_text(&mut random, len, &mut self.row.values);
             self.row.end_cell(NOTE);
             // It wanders, and is told to a hundredth.
             reading += random.fraction() - 0.5;
@@ -151,7 +146,8 @@ impl TimeSeries {
     /// each SSTable between them.
     fn liveness(&self, at_ms: i64) -> Liveness {
         let timestamp = at_ms * 1000 + i64::from(self.sstable);
-        let expires_s = at_ms.div_euclid(1000) + i64::from(self.ttl_s);
-        Liveness::new(timestamp, self.ttl_s as i32, expires_s)
+        let ttl_s = self.options.ttl_s;
+        let expires_s = at_ms.div_euclid(1000) + i64::from(ttl_s);
+        Liveness::new(timestamp, ttl_s as i32, expires_s)
     }
 }

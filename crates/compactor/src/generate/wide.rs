@@ -38,20 +38,18 @@ pub(super) fn columns(shape: Shape) -> TableColumns {
 }
 
 #[derive(Debug)]
-pub(super) struct Wide {
-    value_len: usize,
+pub(super) struct Wide<'o> {
+    options: &'o GenerateOptions,
     values: Values,
-    cell_tombstones: f64,
     /// The map is the last, if there is one.
     columns: u32,
 }
 
-impl Wide {
-    pub(super) fn new(options: &GenerateOptions) -> Wide {
+impl Wide<'_> {
+    pub(super) fn new(options: &GenerateOptions) -> Wide<'_> {
         Wide {
-            value_len: options.value_len as usize,
+            options,
             values: Values::new(options.compressibility),
-            cell_tombstones: options.cell_tombstones,
             columns: if options.shape == Shape::Maps {
                 TAGS + 1
             } else {
@@ -61,7 +59,7 @@ impl Wide {
     }
 }
 
-impl Rows for Wide {
+impl Rows for Wide<'_> {
     fn columns(&self) -> u32 {
         self.columns
     }
@@ -80,14 +78,15 @@ impl Rows for Wide {
         statement: Statement,
         row: &mut RowBuffer,
     ) {
+        let (tombstones, len) = (self.options.cell_tombstones, self.options.value_len);
         let put_text = |random: &mut Random, out: &mut Vec<u8>| {
-            self.values.put_text(random, self.value_len, out);
+            self.values.put_text(random, len as usize, out);
         };
         if column == TAGS {
-            return tags::put(random, TAGS, statement, self.cell_tombstones, row, put_text);
+            return tags::put(random, TAGS, statement, tombstones, row, put_text);
         }
         // A tombstone is what INSERT makes of a null.
-        let times = statement.times_or_deleted(random, self.cell_tombstones);
+        let times = statement.times_or_deleted(random, tombstones);
         if !matches!(times, CellTimes::Deleted(_)) {
             let out = &mut row.values;
             match column {

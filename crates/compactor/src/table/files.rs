@@ -13,8 +13,8 @@ use compactor_sstable::transaction_log;
 use crate::{Error, Result};
 
 /// The directory that a file is in, without symbolic links; `None` if it cannot be looked up.
-pub(super) fn real_directory(path: &PathBuf) -> Option<PathBuf> {
-    Some(path.canonicalize().ok()?.parent()?.to_owned())
+pub(super) fn real_directory(path: impl AsRef<Path>) -> Option<PathBuf> {
+    Some(path.as_ref().canonicalize().ok()?.parent()?.to_owned())
 }
 
 /// `Data.db` files of a directory in any order, and its other entries, as far as it can be read.
