@@ -18,6 +18,18 @@ pub struct Percentiles {
     pub p99: i64,
 }
 
+impl Percentiles {
+    fn of(percentile: impl Fn(f64) -> Option<i64>) -> Option<Percentiles> {
+        Some(Percentiles {
+            p50: percentile(0.5)?,
+            p75: percentile(0.75)?,
+            p95: percentile(0.95)?,
+            p98: percentile(0.98)?,
+            p99: percentile(0.99)?,
+        })
+    }
+}
+
 /// A bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Bucket {
@@ -48,21 +60,12 @@ impl HistogramSummary {
     pub(super) fn of(histogram: &EstimatedHistogram) -> HistogramSummary {
         let ends = histogram.offsets().iter().copied().map(Some).chain([None]);
         let buckets = ends.zip(histogram.counts().iter().copied());
-        let percentiles = || {
-            Some(Percentiles {
-                p50: histogram.percentile(0.5)?,
-                p75: histogram.percentile(0.75)?,
-                p95: histogram.percentile(0.95)?,
-                p98: histogram.percentile(0.98)?,
-                p99: histogram.percentile(0.99)?,
-            })
-        };
         HistogramSummary {
             count: histogram.count(),
             min: histogram.min(),
             max: (histogram.overflow() <= 0).then(|| histogram.max()),
             mean: histogram.mean(),
-            percentiles: percentiles(),
+            percentiles: Percentiles::of(|part| histogram.percentile(part)),
             buckets: buckets
                 .map(|(up_to, count)| Bucket { up_to, count })
                 .filter(|bucket| bucket.count != 0)
@@ -105,18 +108,9 @@ impl DropTimes {
             });
             reached.map(|&(at_s, _)| at_s)
         };
-        let percentiles = || {
-            Some(Percentiles {
-                p50: percentile(0.5)?,
-                p75: percentile(0.75)?,
-                p95: percentile(0.95)?,
-                p98: percentile(0.98)?,
-                p99: percentile(0.99)?,
-            })
-        };
         DropTimes {
             count,
-            percentiles: percentiles(),
+            percentiles: Percentiles::of(percentile),
             points: bins
                 .iter()
                 .map(|&(at_s, count)| DropTime { at_s, count })

@@ -132,7 +132,7 @@ impl<'a> ContentCheck<'a> {
         data: &mut CheckedData<'a>,
         observer: &mut dyn Observer,
     ) -> Result<(Content, Lockstep<'a>)> {
-        self.step.start()?;
+        self.step.advance()?;
         let path = self.findings.path(Component::Data);
         let mut base = 0;
         let mut restarts = 0;
@@ -182,7 +182,7 @@ impl<'a> ContentCheck<'a> {
         self.step.finish(self.is_interrupted, observer)?;
         self.content.cells = self.rows.cells;
         self.content.least_ttl = self.rows.least_ttl;
-        self.content.partitions_skipped = self.step.skipped();
+        self.content.partitions_skipped = self.step.skipped;
         Ok((self.content, self.step))
     }
 

@@ -20,7 +20,7 @@ pub(super) struct Lockstep<'a> {
     pub(super) index: Option<PartitionScan<'a>>,
     filter: Option<FilterCheck>,
     /// Number of entries of partitions that were not read.
-    skipped: u64,
+    pub(super) skipped: u64,
 }
 
 impl<'a> Lockstep<'a> {
@@ -37,22 +37,12 @@ impl<'a> Lockstep<'a> {
         }
     }
 
-    /// Moves to the first entry.
-    pub(super) fn start(&mut self) -> Result<(), IoError> {
-        self.advance().map(drop)
-    }
-
-    /// Moves to the next entry; false if there is none.
+    /// Moves to the next entry, at the beginning the first; false if there is none.
     pub(super) fn advance(&mut self) -> Result<bool, IoError> {
         match &mut self.index {
             Some(index) => index.advance(),
             None => Ok(false),
         }
-    }
-
-    /// Returns the number of skipped partitions that the index lists.
-    pub(super) fn skipped(&self) -> u64 {
-        self.skipped
     }
 
     /// Checks that the filter contains a key of the data.
