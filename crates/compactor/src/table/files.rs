@@ -46,18 +46,22 @@ pub fn find_sstables(directory: &Path) -> Result<Vec<PathBuf>> {
                 found.insert(file.descriptor.path(Component::Data));
             }
             Ok(_) | Err(NameError::NotAnSstable(_) | NameError::Temporary(_)) => {}
-            Err(_) => {
-                let name = path.file_name().unwrap_or_default().as_encoded_bytes();
-                if name.ends_with(Component::Data.file_suffix().as_bytes()) {
-                    found.insert(path);
-                }
+            Err(_) if is_named_as_data(&path) => {
+                found.insert(path);
             }
+            Err(_) => {}
         }
     }
     if found.is_empty() {
         return Err(none_in(directory));
     }
     Ok(found.into_iter().collect())
+}
+
+/// Whether a file is a `Data.db` by the end of its name, of whatever version.
+fn is_named_as_data(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+    name.ends_with(Component::Data.file_suffix().as_bytes())
 }
 
 /// A node that is compacting here, or was interrupted, has left a `*_txn_*.log`: some SSTables may be half
@@ -144,15 +148,10 @@ pub(super) fn list(directory: &Path, notes: &mut Vec<String>) -> Result<Vec<Path
             Err(temporary @ NameError::Temporary(_)) => {
                 notes.push(format!("left alone: {temporary}"));
             }
-            Err(other) => {
-                let is_data = path
-                    .file_name()
-                    .is_some_and(|n| n.to_string_lossy().ends_with(Component::Data.file_suffix()));
-                if is_data {
-                    return Err(compactor_sstable::Error::from(other).into());
-                }
-                notes.push(format!("left alone: {other}"));
+            Err(other) if is_named_as_data(&path) => {
+                return Err(compactor_sstable::Error::from(other).into());
             }
+            Err(other) => notes.push(format!("left alone: {other}")),
         }
     }
     for descriptor in others {
