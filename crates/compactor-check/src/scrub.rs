@@ -57,7 +57,7 @@ use crate::verify::finding::Findings;
 use crate::verify::index::IndexScan;
 use crate::{Error, Result};
 use compactor_engine::job::MergeOptions;
-use index_walk::IndexWalk;
+use index_walk::{Beyond, IndexWalk};
 pub use loss::{Loss, LossKind};
 use loss::{Losses, Owner};
 use scan::Scan;
@@ -245,14 +245,9 @@ pub fn scrub(
 
 /// Partitions of the index that are entirely missing from the data: those `beyond` its end, and an unknown rest.
 /// `kept` is the number of partitions that are there, cut or not.
-fn enter_missing(
-    beyond: Vec<(Vec<u8>, i64, u64)>,
-    kept: u64,
-    stored: &Stored,
-    losses: &mut Losses,
-) {
+fn enter_missing(beyond: Beyond, kept: u64, stored: &Stored, losses: &mut Losses) {
     let expected = partition_count(&stored.statistics.stats);
-    for (key, token, position) in beyond {
+    for (key, token, position) in beyond.listed {
         // If the file is complete, the index is wrong and nothing is lost.
         if kept + losses.partitions >= expected {
             return;
@@ -261,6 +256,8 @@ fn enter_missing(
         let range = position..position;
         losses.add(LossKind::Partition, range, owner, "Data.db ends before");
     }
+    let missing = expected.saturating_sub(kept + losses.partitions);
+    losses.count_partitions(beyond.unlisted.min(missing));
     let found = kept + losses.partitions;
     if found < expected && losses.count == 0 {
         let end = stored.data_len();

@@ -219,13 +219,14 @@ impl<'a> ByteReader<'a> {
     }
 }
 
-/// Decodes Java's modified UTF-8: U+0000 as `C0 80`, surrogates as three bytes each.
+/// Decodes Java's modified UTF-8: U+0000 as `C0 80`, surrogates as three bytes each. A zero byte, which Java never
+/// writes, is refused: a text with many could be read and not written again, as it would become longer.
 pub fn decode_modified_utf8(raw: &[u8]) -> Option<String> {
     let mut units = Vec::with_capacity(raw.len());
     let mut rest = raw.iter().copied();
     while let Some(a) = rest.next() {
         let unit = match a {
-            0x00..=0x7f => u16::from(a),
+            0x01..=0x7f => u16::from(a),
             0xc0..=0xdf => (u16::from(a & 0x1f) << 6) | continuation(rest.next()?)?,
             0xe0..=0xef => {
                 let b = continuation(rest.next()?)?;
@@ -284,6 +285,7 @@ mod tests {
             "\u{1f600}"
         );
         assert!(decode_modified_utf8(&[0xff]).is_none());
+        assert!(decode_modified_utf8(&[b'a', 0]).is_none());
         assert!(decode_modified_utf8(&[0xe0, 0x80]).is_none());
     }
 }

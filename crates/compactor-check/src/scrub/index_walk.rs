@@ -19,8 +19,17 @@ pub(super) struct IndexWalk<'a> {
     scan: IndexScan<'a>,
     data_len: u64,
     here: Option<Entry>,
-    /// Entries of partitions beyond the end of the data, the first of them.
-    pub(super) beyond: Vec<(Vec<u8>, i64, u64)>,
+    /// Entries of partitions beyond the end of the data.
+    pub(super) beyond: Beyond,
+}
+
+/// Entries of partitions beyond the end of the data.
+#[derive(Debug, Default)]
+pub(super) struct Beyond {
+    /// Key, token and position of the first of them.
+    pub(super) listed: Vec<(Vec<u8>, i64, u64)>,
+    /// Number of those after them.
+    pub(super) unlisted: u64,
 }
 
 /// A block of a partition at which reading can continue.
@@ -44,7 +53,7 @@ impl<'a> IndexWalk<'a> {
             scan,
             data_len,
             here: None,
-            beyond: Vec::new(),
+            beyond: Beyond::default(),
         };
         walk.set_beyond_apart()?;
         Ok(walk)
@@ -82,9 +91,11 @@ impl<'a> IndexWalk<'a> {
         while let Some(entry) = self.scan.entry()
             && entry.position >= self.data_len
         {
-            if self.beyond.len() < BEYOND_LISTED {
-                let token = entry.hash.token;
-                self.beyond.push((entry.key.clone(), token, entry.position));
+            if self.beyond.listed.len() < BEYOND_LISTED {
+                let of_entry = (entry.key.clone(), entry.hash.token, entry.position);
+                self.beyond.listed.push(of_entry);
+            } else {
+                self.beyond.unlisted += 1;
             }
             self.scan.advance()?;
         }

@@ -126,6 +126,12 @@ impl Losses {
         }
     }
 
+    /// Counts lost partitions that are not listed.
+    pub(super) fn count_partitions(&mut self, partitions: u64) {
+        self.count += partitions;
+        self.partitions += partitions;
+    }
+
     /// Offset in the file of the byte at `position`, or of the chunk that contains it.
     pub(super) fn file_offset(&self, position: u64) -> Option<u64> {
         match &self.chunks {

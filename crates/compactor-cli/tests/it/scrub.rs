@@ -63,6 +63,23 @@ fn losses_are_listed_and_end_with_3() {
     assert_eq!(report["loss_count"], report["partitions_lost"]);
 }
 
+/// More than are listed: what Data.db lacks is found in the index.
+#[test]
+fn all_partitions_beyond_the_end_of_the_data_are_counted() {
+    let place = tempfile::tempdir().unwrap();
+    let options = words("--rows 4000 --sstables 1 --compression none");
+    let data = data_files(&generated(place.path(), &options)).remove(0);
+    let file = fs::File::options().write(true).open(&data).unwrap();
+    file.set_len(file.metadata().unwrap().len() / 4).unwrap();
+    let output = run("scrub", &[&data, &"--dry-run", &"--format", &"json"]);
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    let document: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
+    let report = &document["sstables"][0];
+    let count = |name: &str| report[name].as_u64().unwrap();
+    let kept = count("partitions_good") + count("partitions_cut");
+    assert_eq!(kept + count("partitions_lost"), 4000, "{report}");
+}
+
 #[test]
 fn one_that_cannot_be_read_does_not_keep_the_others_from_it() {
     let place = tempfile::tempdir().unwrap();
