@@ -89,27 +89,34 @@ fn perform(operation: Operation, script: &Script, counter: &AtomicUsize) {
         request,
         completion,
     } = operation;
-    let fault = |kind| script(counter.fetch_add(1, Ordering::Relaxed), kind);
-    let outcome = match request {
+    let kind = match &request {
+        Request::Read { .. } => Some(OperationKind::Read),
+        Request::Write { .. } => Some(OperationKind::Write),
+        Request::SyncData => Some(OperationKind::Sync),
+        Request::Call(_) => Some(OperationKind::Call),
+        Request::Nothing => None,
+    };
+    let fault = kind.map_or(Fault::None, |kind| {
+        script(counter.fetch_add(1, Ordering::Relaxed), kind)
+    });
+    let ready = match fault {
+        Fault::Errno(errno) => Err(io::Error::from_raw_os_error(errno)),
+        Fault::None | Fault::Short(_) => Ok(()),
+    };
+    let (result, buffer) = match request {
         Request::Read { target, offset, .. } => {
             let (mut buffer, start, end) = target.into_buffer();
-            let result = match fault(OperationKind::Read) {
-                Fault::Errno(errno) => Err(io::Error::from_raw_os_error(errno)),
-                Fault::Short(limit) => file
-                    .file()
-                    .read_at(&mut buffer[start..end], offset)
+            let read = ready.and_then(|()| file.file().read_at(&mut buffer[start..end], offset));
+            let result = match fault {
+                Fault::Short(limit) => read.map(|count| {
+                    let kept = count.min(limit);
                     // The bytes beyond are overwritten: callers must not rely on them.
-                    .inspect(|&count| {
-                        let kept = count.min(limit);
-                        buffer[start + kept..end].fill(0xee);
-                    })
-                    .map(|count| count.min(limit)),
-                Fault::None => file.file().read_at(&mut buffer[start..end], offset),
+                    buffer[start + kept..end].fill(0xee);
+                    kept
+                }),
+                Fault::None | Fault::Errno(_) => read,
             };
-            Outcome {
-                result,
-                buffer: Some(buffer),
-            }
+            (result, Some(buffer))
         }
         Request::Write {
             source,
@@ -118,48 +125,21 @@ fn perform(operation: Operation, script: &Script, counter: &AtomicUsize) {
             offset,
             ..
         } => {
-            let result = match fault(OperationKind::Write) {
-                Fault::Errno(errno) => Err(io::Error::from_raw_os_error(errno)),
-                Fault::Short(limit) => {
-                    // Transferred completely, since direct I/O requires whole blocks; then the rest is
-                    // overwritten.
-                    let len = (end - start).min(limit);
-                    file.file()
-                        .write_at(&source[start..end], offset)
-                        .map(|count| count.min(len))
-                }
-                Fault::None => file.file().write_at(&source[start..end], offset),
+            // Transferred completely, since direct I/O requires whole blocks; then the rest is overwritten.
+            let limit = match fault {
+                Fault::Short(limit) => limit,
+                Fault::None | Fault::Errno(_) => usize::MAX,
             };
-            Outcome {
-                result,
-                buffer: Some(source),
-            }
+            let written = ready.and_then(|()| file.file().write_at(&source[start..end], offset));
+            (written.map(|count| count.min(limit)), Some(source))
         }
         Request::SyncData => {
-            let result = match fault(OperationKind::Sync) {
-                Fault::Errno(errno) => Err(io::Error::from_raw_os_error(errno)),
-                _ => file.file().sync_data().map(|()| 0),
-            };
-            Outcome {
-                result,
-                buffer: None,
-            }
+            let synced = ready.and_then(|()| file.file().sync_data());
+            (synced.map(|()| 0), None)
         }
-        Request::Call(call) => {
-            let result = match fault(OperationKind::Call) {
-                Fault::Errno(errno) => Err(io::Error::from_raw_os_error(errno)),
-                _ => call(&file).map(|()| 0),
-            };
-            Outcome {
-                result,
-                buffer: None,
-            }
-        }
-        Request::Nothing => Outcome {
-            result: Ok(0),
-            buffer: None,
-        },
+        Request::Call(call) => (ready.and_then(|()| call(&file)).map(|()| 0), None),
+        Request::Nothing => (Ok(0), None),
     };
     drop(file);
-    completion.run(outcome);
+    completion.run(Outcome { result, buffer });
 }

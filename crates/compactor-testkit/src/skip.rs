@@ -53,60 +53,41 @@ pub enum Need {
     Tmpfs,
 }
 
+/// Needs and their names in `COMPACTOR_REQUIRE`.
+const NAMES: [(Need, &str); 15] = [
+    (Need::Cassandra, "cassandra"),
+    (Need::Cgroup, "cgroup"),
+    (Need::Chromium, "chromium"),
+    (Need::Daemons, "daemons"),
+    (Need::DirectIo, "direct-io"),
+    (Need::DontCache, "dontcache"),
+    (Need::Fio, "fio"),
+    (Need::IoUring, "io_uring"),
+    (Need::Mount, "mount"),
+    (Need::PageCache, "page-cache"),
+    (Need::Root, "root"),
+    (Need::Seccomp, "seccomp"),
+    (Need::SharedSstables, "shared-sstables"),
+    (Need::Strace, "strace"),
+    (Need::Tmpfs, "tmpfs"),
+];
+
 impl Need {
-    const ALL: [Need; 15] = [
-        Need::Cassandra,
-        Need::Cgroup,
-        Need::Chromium,
-        Need::Daemons,
-        Need::DirectIo,
-        Need::DontCache,
-        Need::Fio,
-        Need::IoUring,
-        Need::Mount,
-        Need::PageCache,
-        Need::Root,
-        Need::Seccomp,
-        Need::SharedSstables,
-        Need::Strace,
-        Need::Tmpfs,
-    ];
-
-    /// Name in `COMPACTOR_REQUIRE`.
-    fn name(self) -> &'static str {
-        match self {
-            Need::Cassandra => "cassandra",
-            Need::Cgroup => "cgroup",
-            Need::Chromium => "chromium",
-            Need::Daemons => "daemons",
-            Need::DirectIo => "direct-io",
-            Need::DontCache => "dontcache",
-            Need::Fio => "fio",
-            Need::IoUring => "io_uring",
-            Need::Mount => "mount",
-            Need::PageCache => "page-cache",
-            Need::Root => "root",
-            Need::Seccomp => "seccomp",
-            Need::SharedSstables => "shared-sstables",
-            Need::Strace => "strace",
-            Need::Tmpfs => "tmpfs",
-        }
-    }
-
     /// Whether `COMPACTOR_REQUIRE` names it.
     ///
     /// # Panics
     /// If `COMPACTOR_REQUIRE` has a name that is not known.
     pub fn is_required(self) -> bool {
         let text = std::env::var("COMPACTOR_REQUIRE").unwrap_or_default();
-        let required = Required::parse(&text).unwrap_or_else(|error| panic!("{error}"));
-        required.0.contains(&self)
+        let required = parse(&text).unwrap_or_else(|error| panic!("{error}"));
+        required.contains(&self)
     }
 }
 
 impl Display for Need {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+        let name = NAMES.iter().find(|(need, _)| need == self);
+        f.write_str(name.map_or("", |(_, name)| name))
     }
 }
 
@@ -205,26 +186,19 @@ fn lines(skipped: &Skipped) -> String {
 }
 
 /// Needs whose absence is a failure.
-#[derive(Debug)]
-struct Required(Vec<Need>);
-
-impl Required {
-    fn parse(text: &str) -> Result<Required, String> {
-        if text == "all" {
-            return Ok(Required(Need::ALL.to_vec()));
-        }
-        let names = text.split(',').map(str::trim);
-        let needs: Result<_, _> = names.filter(|name| !name.is_empty()).map(parse).collect();
-        needs.map(Required)
+fn parse(text: &str) -> Result<Vec<Need>, String> {
+    if text == "all" {
+        return Ok(NAMES.map(|(need, _)| need).to_vec());
     }
-}
-
-fn parse(name: &str) -> Result<Need, String> {
-    let found = Need::ALL.into_iter().find(|need| need.name() == name);
-    found.ok_or_else(|| {
-        let known = Need::ALL.map(Need::name).join(", ");
-        format!("COMPACTOR_REQUIRE has {name:?}; it is \"all\" or any of {known}")
-    })
+    let names = text.split(',').map(str::trim);
+    let need = |name: &str| {
+        let found = NAMES.iter().find(|(_, own)| *own == name);
+        found.map(|(need, _)| *need).ok_or_else(|| {
+            let known = NAMES.map(|(_, name)| name).join(", ");
+            format!("COMPACTOR_REQUIRE has {name:?}; it is \"all\" or any of {known}")
+        })
+    };
+    names.filter(|name| !name.is_empty()).map(need).collect()
 }
 
 #[cfg(test)]
@@ -233,14 +207,13 @@ mod tests {
 
     #[test]
     fn names_are_parsed() {
-        let parsed = |text| Required::parse(text).map(|required| required.0);
-        assert_eq!(parsed(""), Ok(vec![]));
+        assert_eq!(parse(""), Ok(vec![]));
         assert_eq!(
-            parsed("strace, direct-io,"),
+            parse("strace, direct-io,"),
             Ok(vec![Need::Strace, Need::DirectIo])
         );
-        assert_eq!(parsed("all"), Ok(Need::ALL.to_vec()));
-        let error = parsed("strace,java").unwrap_err();
+        assert_eq!(parse("all").map(|needs| needs.len()), Ok(NAMES.len()));
+        let error = parse("strace,java").unwrap_err();
         assert!(error.contains("\"java\""), "{error}");
         assert!(error.contains("cassandra, cgroup, chromium"), "{error}");
     }
@@ -249,7 +222,7 @@ mod tests {
     #[test]
     fn the_environment_requires_what_is_known() {
         let text = std::env::var("COMPACTOR_REQUIRE").unwrap_or_default();
-        assert_eq!(Required::parse(&text).err(), None);
+        assert_eq!(parse(&text).err(), None);
     }
 
     #[test]

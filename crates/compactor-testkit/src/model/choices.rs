@@ -105,11 +105,8 @@ fn run<C>(verify: &impl Fn(&C) -> Result<(), String>, case: &C) -> Result<(), St
     match catch_unwind(AssertUnwindSafe(|| verify(case))) {
         Ok(result) => result,
         Err(payload) => {
-            let text = payload.downcast_ref::<String>().cloned().or_else(|| {
-                payload
-                    .downcast_ref::<&str>()
-                    .map(|text| (*text).to_owned())
-            });
+            let text = payload.downcast_ref::<String>().map(String::as_str);
+            let text = text.or(payload.downcast_ref::<&str>().copied());
             Err(format!("panic: {}", text.unwrap_or_default()))
         }
     }

@@ -105,6 +105,27 @@ fn put_value(out: &mut Vec<u8>, base: Base, value: &[u8]) {
     out.extend_from_slice(value);
 }
 
+/// Appends a deletion as partitions and promoted indexes have it.
+pub fn put_partition_deletion(out: &mut Vec<u8>, version: Version, deletion: DeletionTime) {
+    let DeletionTime {
+        marked_for_delete_at,
+        local_deletion_time,
+    } = deletion;
+    if version == Version::Nb {
+        let local = match local_deletion_time {
+            NO_DELETION_TIME => i32::MAX,
+            seconds => seconds.min(2_147_483_646) as i32,
+        };
+        out.extend_from_slice(&local.to_be_bytes());
+        out.extend_from_slice(&marked_for_delete_at.to_be_bytes());
+    } else if deletion.is_live() {
+        out.push(0x80);
+    } else {
+        out.extend_from_slice(&marked_for_delete_at.to_be_bytes());
+        out.extend_from_slice(&(local_deletion_time as u32).to_be_bytes());
+    }
+}
+
 struct Encoder<'a, 'c> {
     schema: &'a Schema,
     header: &'a Header,
@@ -152,23 +173,7 @@ impl Encoder<'_, '_> {
         let out = &mut encoded.bytes;
         out.extend_from_slice(&(key.len() as u16).to_be_bytes());
         out.extend_from_slice(key);
-        let DeletionTime {
-            marked_for_delete_at,
-            local_deletion_time,
-        } = partition.deletion;
-        if self.header.version == Version::Nb {
-            let local = match local_deletion_time {
-                NO_DELETION_TIME => i32::MAX,
-                seconds => seconds.min(2_147_483_646) as i32,
-            };
-            out.extend_from_slice(&local.to_be_bytes());
-            out.extend_from_slice(&marked_for_delete_at.to_be_bytes());
-        } else if partition.deletion.is_live() {
-            out.push(0x80);
-        } else {
-            out.extend_from_slice(&marked_for_delete_at.to_be_bytes());
-            out.extend_from_slice(&(local_deletion_time as u32).to_be_bytes());
-        }
+        put_partition_deletion(out, self.header.version, partition.deletion);
         if !self.header.of_kind(self.schema, true).is_empty() {
             let row = self.row(&partition.static_row, None, 0);
             out.extend_from_slice(&row);

@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 
 use compactor_sstable::Version;
 use compactor_sstable::data::cell::{EXPIRED_LIVENESS_TTL, Liveness};
-use compactor_sstable::data::clustering::Kind;
 use compactor_sstable::data::deletion_time::{
     DeletionTime, INVALID_DELETION_TIME, MAX_DELETION_TIME, NO_DELETION_TIME,
 };
@@ -14,7 +13,7 @@ use compactor_sstable::partitioner::Partitioner;
 
 use super::choices::Choices;
 use super::counters;
-use super::order::{compare_paths, compare_places};
+use super::order::{compare_paths, compare_places, marker_kind, place};
 use super::table::{
     Base, Cell, ClusteringColumn, Column, ColumnData, ColumnType, Header, Partition, Row, Schema,
     Table, Unfiltered, Values,
@@ -264,25 +263,16 @@ impl Source<'_> {
         let mut close = DeletionTime::LIVE;
         let last = places.len() - 1;
         for (index, (bound, side)) in places.into_iter().enumerate() {
-            let mut open = if index == last {
+            let open = if index == last {
                 DeletionTime::LIVE
             } else if self.choices.chance(10) {
                 // Nothing changes here.
                 close
             } else {
-                self.deletion(75)
+                self.inner_deletion(75)
             };
-            if open.marked_for_delete_at == i64::MIN {
-                open = DeletionTime::LIVE;
-            }
-            let kind = match (!close.is_live(), !open.is_live(), side < 0) {
-                (false, false, _) => continue,
-                (false, true, true) => Kind::InclStartBound,
-                (false, true, false) => Kind::ExclStartBound,
-                (true, false, true) => Kind::ExclEndBound,
-                (true, false, false) => Kind::InclEndBound,
-                (true, true, true) => Kind::ExclEndInclStartBoundary,
-                (true, true, false) => Kind::InclEndExclStartBoundary,
+            let Some(kind) = marker_kind(side, close, open) else {
+                continue;
             };
             markers.push(Unfiltered::Marker {
                 kind,
@@ -327,10 +317,7 @@ impl Source<'_> {
         } else {
             liveness
         };
-        let mut deletion = self.deletion(20);
-        if deletion.marked_for_delete_at == i64::MIN {
-            deletion = DeletionTime::LIVE;
-        }
+        let deletion = self.inner_deletion(20);
         let is_shadowable = !deletion.is_live() && self.choices.chance(20);
         let row = Row {
             liveness,
@@ -364,9 +351,7 @@ impl Source<'_> {
                 continue;
             };
             if is_whole && !columns.contains_key(&index) {
-                let cells = vec![self.cell(Vec::new(), base)];
-                let deletion = DeletionTime::LIVE;
-                columns.insert(index, ColumnData { deletion, cells });
+                columns.insert(index, self.simple_column(base));
             }
         }
         for cell in columns.values_mut().flat_map(|data| &mut data.cells) {
@@ -398,13 +383,7 @@ impl Source<'_> {
             }
             let column_type = self.schema.columns[index].column_type;
             let data = match column_type {
-                ColumnType::Simple(base) => {
-                    let cells = vec![self.cell(Vec::new(), base)];
-                    ColumnData {
-                        deletion: DeletionTime::LIVE,
-                        cells,
-                    }
-                }
+                ColumnType::Simple(base) => self.simple_column(base),
                 _ => self.complex_column(column_type),
             };
             if !data.deletion.is_live() || !data.cells.is_empty() {
@@ -414,11 +393,15 @@ impl Source<'_> {
         columns
     }
 
-    fn complex_column(&mut self, column_type: ColumnType) -> ColumnData {
-        let mut deletion = self.deletion(40);
-        if deletion.marked_for_delete_at == i64::MIN {
-            deletion = DeletionTime::LIVE;
+    fn simple_column(&mut self, base: Base) -> ColumnData {
+        ColumnData {
+            deletion: DeletionTime::LIVE,
+            cells: vec![self.cell(Vec::new(), base)],
         }
+    }
+
+    fn complex_column(&mut self, column_type: ColumnType) -> ColumnData {
+        let deletion = self.inner_deletion(40);
         let mut cells: Vec<Cell> = Vec::new();
         for _ in 0..self.choices.below(5) {
             let (path, base) = match column_type {
@@ -547,6 +530,14 @@ impl Source<'_> {
         }
     }
 
+    /// A deletion in a partition, where the least timestamp means that there is none.
+    fn inner_deletion(&mut self, percent: usize) -> DeletionTime {
+        match self.deletion(percent) {
+            deletion if deletion.marked_for_delete_at == i64::MIN => DeletionTime::LIVE,
+            deletion => deletion,
+        }
+    }
+
     fn timestamp(&mut self) -> i64 {
         if self.limits.extremes && self.choices.chance(30) {
             let extremes = [
@@ -583,12 +574,5 @@ impl Source<'_> {
 
     fn ttl(&mut self) -> i32 {
         self.choices.pick(&[10, 1, 100, 110, 630_720_000])
-    }
-}
-
-fn place(unfiltered: &Unfiltered) -> (&Values, i32) {
-    match unfiltered {
-        Unfiltered::Row { clustering, .. } => (clustering, 0),
-        Unfiltered::Marker { kind, bound, .. } => (bound, super::order::side(*kind)),
     }
 }

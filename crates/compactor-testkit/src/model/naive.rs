@@ -8,12 +8,11 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use compactor_sstable::data::cell::{EXPIRED_LIVENESS_TTL, Liveness};
-use compactor_sstable::data::clustering::Kind;
 use compactor_sstable::data::deletion_time::{DeletionTime, NO_DELETION_TIME};
 
 use super::counters;
 use super::encode::serialized_clustering;
-use super::order::{compare_paths, compare_places, side};
+use super::order::{compare_paths, compare_places, marker_kind, place};
 use super::table::{
     Base, Cell, ColumnData, ColumnType, Partition, Row, Schema, Table, Unfiltered, Values,
 };
@@ -190,13 +189,6 @@ fn merge_partition(schema: &Schema, versions: &[&Partition], purge: &Purge) -> P
     }
 }
 
-fn place(unfiltered: &Unfiltered) -> (&Values, i32) {
-    match unfiltered {
-        Unfiltered::Row { clustering, .. } => (clustering, 0),
-        Unfiltered::Marker { kind, bound, .. } => (bound, side(*kind)),
-    }
-}
-
 fn open_at(schema: &Schema, partition: &Partition, at: (&Values, i32)) -> DeletionTime {
     let mut result = DeletionTime::LIVE;
     for unfiltered in &partition.unfiltereds {
@@ -221,18 +213,6 @@ fn row_at<'a>(schema: &Schema, partition: &'a Partition, at: &Values) -> Option<
             }
             _ => None,
         })
-}
-
-fn marker_kind(side: i32, close: DeletionTime, open: DeletionTime) -> Option<Kind> {
-    match (!close.is_live(), !open.is_live(), side < 0) {
-        (false, false, _) => None,
-        (false, true, true) => Some(Kind::InclStartBound),
-        (false, true, false) => Some(Kind::ExclStartBound),
-        (true, false, true) => Some(Kind::ExclEndBound),
-        (true, false, false) => Some(Kind::InclEndBound),
-        (true, true, true) => Some(Kind::ExclEndInclStartBoundary),
-        (true, true, false) => Some(Kind::InclEndExclStartBoundary),
-    }
 }
 
 /// Merges rows of one clustering, at most one per input, under the active deletion.

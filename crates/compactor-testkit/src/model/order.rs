@@ -3,8 +3,9 @@
 use std::cmp::Ordering;
 
 use compactor_sstable::data::clustering::Kind;
+use compactor_sstable::data::deletion_time::DeletionTime;
 
-use super::table::{Base, ClusteringColumn, ColumnType, Schema, Values};
+use super::table::{Base, ClusteringColumn, ColumnType, Schema, Unfiltered, Values};
 
 /// Order of two values by their meaning.
 pub fn compare_values(base: Base, a: &[u8], b: &[u8]) -> Ordering {
@@ -53,6 +54,27 @@ pub fn side(kind: Kind) -> i32 {
         Kind::ExclEndBound | Kind::InclStartBound | Kind::ExclEndInclStartBoundary => -1,
         Kind::InclEndExclStartBoundary | Kind::InclEndBound | Kind::ExclStartBound => 1,
         Kind::StaticClustering | Kind::Clustering => 0,
+    }
+}
+
+/// Position of an unfiltered: its values and a side of them.
+pub fn place(unfiltered: &Unfiltered) -> (&Values, i32) {
+    match unfiltered {
+        Unfiltered::Row { clustering, .. } => (clustering, 0),
+        Unfiltered::Marker { kind, bound, .. } => (bound, side(*kind)),
+    }
+}
+
+/// Kind of a marker on this side of its values, or `None` if it has no deletion.
+pub fn marker_kind(side: i32, close: DeletionTime, open: DeletionTime) -> Option<Kind> {
+    match (!close.is_live(), !open.is_live(), side < 0) {
+        (false, false, _) => None,
+        (false, true, true) => Some(Kind::InclStartBound),
+        (false, true, false) => Some(Kind::ExclStartBound),
+        (true, false, true) => Some(Kind::ExclEndBound),
+        (true, false, false) => Some(Kind::InclEndBound),
+        (true, true, true) => Some(Kind::ExclEndInclStartBoundary),
+        (true, true, false) => Some(Kind::InclEndExclStartBoundary),
     }
 }
 

@@ -2,10 +2,9 @@
 //!
 //! Source: `BigFormatPartitionWriter`, `IndexInfo.Serializer`, `RowIndexEntry`.
 
-use compactor_sstable::Version;
-use compactor_sstable::data::deletion_time::{DeletionTime, NO_DELETION_TIME};
+use compactor_sstable::data::deletion_time::DeletionTime;
 
-use super::encode::{EncodedPartition, put_uvint, serialized_clustering};
+use super::encode::{EncodedPartition, put_partition_deletion, put_uvint, serialized_clustering};
 use super::table::{Header, Partition, Schema, Unfiltered};
 
 struct Block {
@@ -58,7 +57,7 @@ pub fn promoted_index(
     }
     let mut out = Vec::new();
     put_uvint(&mut out, (place.header_end - place.start) as u64);
-    put_deletion(&mut out, header.version, partition.deletion);
+    put_partition_deletion(&mut out, header.version, partition.deletion);
     put_uvint(&mut out, blocks.len() as u64);
     let infos_at = out.len();
     let mut offsets = Vec::new();
@@ -71,7 +70,7 @@ pub fn promoted_index(
         put_uvint(&mut out, ((width << 1) ^ (width >> 63)) as u64);
         out.push(u8::from(!block.open.is_live()));
         if !block.open.is_live() {
-            put_deletion(&mut out, header.version, block.open);
+            put_partition_deletion(&mut out, header.version, block.open);
         }
     }
     for offset in offsets {
@@ -93,25 +92,5 @@ fn name(schema: &Schema, unfiltered: &Unfiltered) -> Vec<u8> {
             out.extend_from_slice(&serialized_clustering(schema, bound));
             out
         }
-    }
-}
-
-fn put_deletion(out: &mut Vec<u8>, version: Version, deletion: DeletionTime) {
-    let DeletionTime {
-        marked_for_delete_at,
-        local_deletion_time,
-    } = deletion;
-    if version == Version::Nb {
-        let local = match local_deletion_time {
-            NO_DELETION_TIME => i32::MAX,
-            seconds => seconds.min(2_147_483_646) as i32,
-        };
-        out.extend_from_slice(&local.to_be_bytes());
-        out.extend_from_slice(&marked_for_delete_at.to_be_bytes());
-    } else if deletion.is_live() {
-        out.push(0x80);
-    } else {
-        out.extend_from_slice(&marked_for_delete_at.to_be_bytes());
-        out.extend_from_slice(&(local_deletion_time as u32).to_be_bytes());
     }
 }
