@@ -60,50 +60,46 @@ fn all_types() -> Table {
         columns.join(", "),
         keys.join(", ")
     );
-    Table::new("all_types", create, |round, writes| {
-        for n in 0..24 {
-            let row = n + round * 12;
-            let mut names = vec!["k".to_owned()];
-            let mut values = vec![format!("{}", row % 5)];
-            for (name, value) in native(row) {
-                if name != "duration" {
-                    names.push(format!("c_{name}"));
-                    values.push(value);
-                }
-            }
-            for (name, value) in native(row + round) {
-                names.push(format!("v_{name}"));
-                values.push(if row % 7 == 3 {
-                    "null".to_owned()
-                } else {
-                    value.clone()
-                });
-                names.push(format!("s_{name}"));
+    Table::rows("all_types", create, 24, |round, n| {
+        let row = n + round * 12;
+        let mut names = vec!["k".to_owned()];
+        let mut values = vec![format!("{}", row % 5)];
+        for (name, value) in native(row) {
+            if name != "duration" {
+                names.push(format!("c_{name}"));
                 values.push(value);
             }
-            writes.push(format!(
-                "INSERT INTO $t ({}) VALUES ({}) USING TIMESTAMP {}",
-                names.join(", "),
-                values.join(", "),
-                time(round, n)
-            ));
         }
+        for (name, value) in native(row + round) {
+            names.push(format!("v_{name}"));
+            values.push(if row % 7 == 3 {
+                "null".to_owned()
+            } else {
+                value.clone()
+            });
+            names.push(format!("s_{name}"));
+            values.push(value);
+        }
+        format!(
+            "INSERT INTO $t ({}) VALUES ({}) USING TIMESTAMP {}",
+            names.join(", "),
+            values.join(", "),
+            time(round, n)
+        )
     })
 }
 
 fn vectors() -> Table {
     let create = "CREATE TABLE $t (k int, c vector<int, 2>, f vector<float, 3>, t vector<text, 2>,
         n vector<frozen<list<int>>, 2>, PRIMARY KEY (k, c))";
-    Table::new("vectors", create, |round, writes| {
-        for n in 0..40 {
-            writes.push(format!(
+    Table::rows("vectors", create, 40, |round, n| {
+            format!(
                 "INSERT INTO $t (k, c, f, t, n) VALUES ({}, [{n}, {round}], [0.{n}, 1, -2.5], ['{}', ''], [[1, {n}], []])
                 USING TIMESTAMP {}",
                 n % 4,
                 text(n, 30),
                 time(round, n)
-            ));
-        }
+            )
     })
     .since(5)
 }
@@ -147,15 +143,13 @@ fn collections() -> Table {
 fn frozen() -> Table {
     let create = "CREATE TABLE $t (k frozen<tuple<int, text>>, c frozen<set<int>>, t tuple<int, text, double>,
         m frozen<map<text, frozen<list<int>>>>, PRIMARY KEY (k, c)) WITH CLUSTERING ORDER BY (c DESC)";
-    Table::new("frozen", create, |round, writes| {
-        for n in 0..40 {
-            writes.push(format!(
+    Table::rows("frozen", create, 40, |round, n| {
+        format!(
                 "INSERT INTO $t (k, c, t, m) VALUES (({}, 'k'), {{{n}, {round}}}, ({n}, null, 1.5), {{'a': [1, {n}], 'b': []}})
                 USING TIMESTAMP {}",
                 n % 5,
                 time(round, n)
-            ));
-        }
+            )
     })
 }
 
@@ -163,11 +157,10 @@ fn frozen() -> Table {
 fn user_types() -> Table {
     let create = "CREATE TABLE $t (k int PRIMARY KEY, a rig_address, f frozen<rig_address>,
         l list<frozen<rig_address>>, p rig_person)";
-    Table::new("user_types", create, |round, writes| {
-        for n in 0..30 {
+    Table::rows("user_types", create, 30, |round, n| {
             let time = time(round, n);
             let address = format!("{{street: '{}', number: {n}, tags: {{'t{round}'}}}}", text(n, 25));
-            writes.push(match round {
+            match round {
                 0 => format!(
                     "INSERT INTO $t (k, a, f, l, p) VALUES ({n}, {address}, {address}, [{address}],
                     {{name: 'n', home: {address}}}) USING TIMESTAMP {time}"
@@ -175,8 +168,7 @@ fn user_types() -> Table {
                 1 => format!("UPDATE $t USING TIMESTAMP {time} SET a.number = {}, p.name = 'p' WHERE k = {n}", n * 2),
                 2 => format!("UPDATE $t USING TIMESTAMP {time} SET a.street = null, p.home = null WHERE k = {n}"),
                 _ => format!("UPDATE $t USING TIMESTAMP {time} SET a.tags = {{'last'}}, p.age = {n} WHERE k = {n}"),
-            });
-        }
+            }
     })
     .before("CREATE TYPE $ks.rig_address (street text, number int, tags frozen<set<text>>)")
     .before("CREATE TYPE $ks.rig_person (name text, home frozen<rig_address>)")
@@ -186,19 +178,17 @@ fn user_types() -> Table {
 /// Columns that have been dropped, one of which came back.
 fn dropped() -> Table {
     let create = "CREATE TABLE $t (k int, c int, v text, w text, m map<int, int>, s int STATIC, PRIMARY KEY (k, c))";
-    Table::new("dropped", create, |round, writes| {
-        for n in 0..40 {
-            let time = time(round, n);
-            let (names, values) = match round {
-                0 => ("w, m, s", format!("'w', {{1: {n}}}, {n}")),
-                1 => ("m, s", format!("{{2: {n}}}, {n}")),
-                _ => ("v", format!("'{}'", text(n, 30))),
-            };
-            writes.push(format!(
-                "INSERT INTO $t (k, c, {names}) VALUES ({}, {n}, {values}) USING TIMESTAMP {time}",
-                n % 5
-            ));
-        }
+    Table::rows("dropped", create, 40, |round, n| {
+        let time = time(round, n);
+        let (names, values) = match round {
+            0 => ("w, m, s", format!("'w', {{1: {n}}}, {n}")),
+            1 => ("m, s", format!("{{2: {n}}}, {n}")),
+            _ => ("v", format!("'{}'", text(n, 30))),
+        };
+        format!(
+            "INSERT INTO $t (k, c, {names}) VALUES ({}, {n}, {values}) USING TIMESTAMP {time}",
+            n % 5
+        )
     })
     .change(1, "ALTER TABLE $t DROP w")
     .change(2, "ALTER TABLE $t DROP m")
@@ -209,8 +199,7 @@ fn dropped() -> Table {
 /// Columns that came later, and a name that changed.
 fn altered() -> Table {
     let create = "CREATE TABLE $t (k int, c int, v text, PRIMARY KEY (k, c))";
-    Table::new("altered", create, |round, writes| {
-        for n in 0..40 {
+    Table::rows("altered", create, 40, |round, n| {
             let time = time(round, n);
             let (clustering, names, values) = match round {
                 0 => ("c", "v", "'v'".to_owned()),
@@ -218,11 +207,10 @@ fn altered() -> Table {
                 2 => ("c", "added, more", format!("{n}, {{{n}, {round}}}")),
                 _ => ("renamed", "v, more, s", format!("'v', {{{round}}}, {n}")),
             };
-            writes.push(format!(
+            format!(
                 "INSERT INTO $t (k, {clustering}, {names}) VALUES ({}, {n}, {values}) USING TIMESTAMP {time}",
                 n % 5
-            ));
-        }
+            )
     })
     .change(1, "ALTER TABLE $t ADD added int")
     .change(2, "ALTER TABLE $t ADD more set<int>")
@@ -233,16 +221,14 @@ fn altered() -> Table {
 fn masked() -> Table {
     let create = "CREATE TABLE $t (k int PRIMARY KEY, name text MASKED WITH mask_inner(1, null),
         born date MASKED WITH DEFAULT, n int)";
-    Table::new("masked", create, |round, writes| {
-        for n in 0..40 {
-            writes.push(format!(
+    Table::rows("masked", create, 40, |round, n| {
+            format!(
                 "INSERT INTO $t (k, name, born, n) VALUES ({}, '{}', '2000-01-0{}', {n}) USING TIMESTAMP {}",
                 n + round * 20,
                 text(n, 20),
                 n % 9 + 1,
                 time(round, n)
-            ));
-        }
+            )
     })
     .since(5)
 }

@@ -69,18 +69,16 @@ fn table(name: &'static str, compression: &str) -> Table {
     let create = format!(
         "CREATE TABLE $t (k int, c int, v text, b blob, PRIMARY KEY (k, c)) WITH compression = {{{compression}}}"
     );
-    Table::new(name, create, |round, writes| {
-        for n in 0..160 {
-            let seed = round * 1000 + n;
-            let value = text(seed, 250);
-            // Some of it does not compress.
-            let blob = noise(seed, if n % 4 == 0 { 300 } else { 8 });
-            writes.push(format!(
-                "INSERT INTO $t (k, c, v, b) VALUES ({}, {}, '{value}', {blob}) USING TIMESTAMP {}",
-                n % 40,
-                n / 40 + round,
-                time(round, n)
-            ));
-        }
+    Table::rows(name, create, 160, |round, n| {
+        let seed = round * 1000 + n;
+        let value = text(seed, 250);
+        // Some of it does not compress.
+        let blob = noise(seed, if n % 4 == 0 { 300 } else { 8 });
+        format!(
+            "INSERT INTO $t (k, c, v, b) VALUES ({}, {}, '{value}', {blob}) USING TIMESTAMP {}",
+            n % 40,
+            n / 40 + round,
+            time(round, n)
+        )
     })
 }

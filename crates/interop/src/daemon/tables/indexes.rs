@@ -81,16 +81,14 @@ fn sai() -> Table {
 
 fn sasi() -> Table {
     let create = "CREATE TABLE $t (k int PRIMARY KEY, v text, n int)";
-    Table::new("sasi", create, |round, writes| {
-        for n in 0..80 {
-            writes.push(format!(
+    Table::rows("sasi", create, 80, |round, n| {
+            format!(
                 "INSERT INTO $t (k, v, n) VALUES ({}, '{}', {}) USING TIMESTAMP {}",
                 n + round * 40,
                 text(n + round, 24),
                 n + round,
                 time(round, n)
-            ));
-        }
+            )
     })
     .after(
         "CREATE CUSTOM INDEX rig_sasi_v ON $t (v) USING 'org.apache.cassandra.index.sasi.SASIIndex'

@@ -78,6 +78,18 @@ impl Table {
         }
     }
 
+    /// A table to which each round writes `count` rows, with a statement each.
+    fn rows(
+        name: &'static str,
+        create: impl Into<String>,
+        count: u32,
+        write: impl Fn(u32, u32) -> String,
+    ) -> Self {
+        Self::new(name, create, |round, writes| {
+            writes.extend((0..count).map(|n| write(round, n)));
+        })
+    }
+
     /// A statement before the one that creates the table, such as that of a type.
     fn before(mut self, statement: &str) -> Self {
         self.schema

@@ -60,15 +60,13 @@ fn wide() -> Table {
 
 fn key_only() -> Table {
     let create = "CREATE TABLE $t (k int, c timeuuid, PRIMARY KEY (k, c))";
-    Table::new("key_only", create, |round, writes| {
-        for n in 0..60 {
-            let time = time(round, n);
-            writes.push(format!(
-                "INSERT INTO $t (k, c) VALUES ({}, {:08x}-0000-1000-8000-0123456789ab) USING TIMESTAMP {time}",
-                n % 7,
-                n + round * 30
-            ));
-        }
+    Table::rows("key_only", create, 60, |round, n| {
+        let time = time(round, n);
+        format!(
+            "INSERT INTO $t (k, c) VALUES ({}, {:08x}-0000-1000-8000-0123456789ab) USING TIMESTAMP {time}",
+            n % 7,
+            n + round * 30
+        )
     })
 }
 
@@ -94,28 +92,24 @@ fn statics() -> Table {
 /// Partitions with nothing but a static row.
 fn static_only() -> Table {
     let create = "CREATE TABLE $t (k int, c int, s text STATIC, v int, PRIMARY KEY (k, c))";
-    Table::new("static_only", create, |round, writes| {
-        for n in 0..30 {
-            let time = time(round, n);
-            writes.push(format!(
-                "INSERT INTO $t (k, s) VALUES ({}, 'static {round}') USING TIMESTAMP {time}",
-                n + round * 15
-            ));
-        }
+    Table::rows("static_only", create, 30, |round, n| {
+        let time = time(round, n);
+        format!(
+            "INSERT INTO $t (k, s) VALUES ({}, 'static {round}') USING TIMESTAMP {time}",
+            n + round * 15
+        )
     })
 }
 
 fn counters() -> Table {
     let create = "CREATE TABLE $t (k text, c int, up counter, down counter, PRIMARY KEY (k, c))";
-    Table::new("counters", create, |round, writes| {
-        for n in 0..80 {
-            let key = n % 16;
-            writes.push(format!(
-                "UPDATE $t SET up = up + {}, down = down - {n} WHERE k = 'key {key}' AND c = {}",
-                round + 1,
-                n / 16
-            ));
-        }
+    Table::rows("counters", create, 80, |round, n| {
+        let key = n % 16;
+        format!(
+            "UPDATE $t SET up = up + {}, down = down - {n} WHERE k = 'key {key}' AND c = {}",
+            round + 1,
+            n / 16
+        )
     })
 }
 
@@ -180,29 +174,23 @@ fn deletions() -> Table {
 /// Everything is deleted in the end, and may be purged.
 fn gone() -> Table {
     let create = "CREATE TABLE $t (k int PRIMARY KEY, v text) WITH gc_grace_seconds = 0";
-    Table::new("gone", create, |round, writes| {
-        for n in 0..40 {
-            let time = time(round, n);
-            writes.push(match round {
-                3 => format!("DELETE FROM $t USING TIMESTAMP {time} WHERE k = {n}"),
-                _ => format!(
-                    "INSERT INTO $t (k, v) VALUES ({n}, 'v {round}') USING TIMESTAMP {time}"
-                ),
-            });
+    Table::rows("gone", create, 40, |round, n| {
+        let time = time(round, n);
+        match round {
+            3 => format!("DELETE FROM $t USING TIMESTAMP {time} WHERE k = {n}"),
+            _ => format!("INSERT INTO $t (k, v) VALUES ({n}, 'v {round}') USING TIMESTAMP {time}"),
         }
     })
 }
 
 fn mixed_case() -> Table {
     let create = r#"CREATE TABLE $t ("Key" int, "Order" text, "Value With Space" text, "v" text, PRIMARY KEY ("Key", "Order"))"#;
-    Table::new("MixedCase", create, |round, writes| {
-        for n in 0..40 {
-            let time = time(round, n);
-            writes.push(format!(
-                r#"INSERT INTO $t ("Key", "Order", "Value With Space", "v") VALUES ({n}, 'o {round}', 'v', '{}')
+    Table::rows("MixedCase", create, 40, |round, n| {
+        let time = time(round, n);
+        format!(
+            r#"INSERT INTO $t ("Key", "Order", "Value With Space", "v") VALUES ({n}, 'o {round}', 'v', '{}')
                 USING TIMESTAMP {time}"#,
-                text(n, 60)
-            ));
-        }
+            text(n, 60)
+        )
     })
 }
