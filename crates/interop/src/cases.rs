@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use crate::cassandra::{Cassandra, CompactRequest, Compacted, Pipeline, Table};
+use crate::cassandra::{Cassandra, CompactRequest, Compacted, Table};
+use crate::files::{self, component};
 use crate::scenarios::{Scenario, Step};
 
 /// A scenario whose inputs exist on disk. Its table stays in the server, empty: dropping a keyspace takes Cassandra most
@@ -55,21 +56,6 @@ impl Case {
         })
     }
 
-    /// The case's schema alone, for a server that only reads what another one wrote.
-    pub fn schema_only(cassandra: &mut Cassandra, scenario: &Scenario) -> Result<Table> {
-        cassandra.cql(&scenario.ddl())?;
-        for step in scenario.inputs.iter().flat_map(|input| &input.steps) {
-            if let Step::Cql(statement) = step
-                && statement.starts_with("ALTER ")
-            {
-                cassandra.cql(&[scenario.fill(statement)])?;
-            }
-        }
-        let after: Vec<String> = scenario.after.iter().map(|s| scenario.fill(s)).collect();
-        cassandra.cql(&after)?;
-        Ok(scenario.table())
-    }
-
     /// The case with its inputs under the names that Cassandra gave them to compact them, as hard links in
     /// `directory`: which of equal clusterings' bytes it keeps depends on their ids.
     ///
@@ -79,17 +65,9 @@ impl Case {
         std::fs::create_dir_all(directory)?;
         let mut inputs = Vec::with_capacity(self.inputs.len());
         for (input, staged) in self.inputs.iter().zip(&compacted.staged) {
-            let name = input.file_name().context("a file name")?.to_string_lossy();
-            let own = name.strip_suffix("-Data.db").context("a Data.db")?;
-            for entry in std::fs::read_dir(input.parent().context("a directory")?)? {
-                let entry = entry?;
-                let name = entry.file_name();
-                if let Some(component) = name.to_string_lossy().strip_prefix(own)
-                    && component.starts_with('-')
-                {
-                    let link = directory.join(format!("{staged}{component}"));
-                    std::fs::hard_link(entry.path(), link)?;
-                }
+            for name in files::components(input)? {
+                let link = directory.join(format!("{staged}-{name}"));
+                std::fs::hard_link(component(input, &name), link)?;
             }
             inputs.push(directory.join(format!("{staged}-Data.db")));
         }
@@ -111,20 +89,13 @@ impl Case {
         output: &Path,
         max_sstable_size: Option<u64>,
     ) -> Result<Compacted> {
-        cassandra.compact(
-            &self.table,
-            &CompactRequest {
-                inputs: &self.inputs,
-                others: &self.others,
-                output: Some(output),
-                generation: 1,
-                now_s: self.now_s,
-                gc_before_s: self.gc_before_s,
-                pipeline: Pipeline::Iterator,
-                access: None,
-                max_sstable_size,
-            },
-        )
+        let request = CompactRequest {
+            others: &self.others,
+            gc_before_s: self.gc_before_s,
+            max_sstable_size,
+            ..CompactRequest::new(&self.inputs, output, self.now_s)
+        };
+        cassandra.compact(&self.table, &request)
     }
 }
 

@@ -7,6 +7,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -191,6 +192,17 @@ pub struct Table {
     pub name: String,
 }
 
+impl Table {
+    /// A table by these names.
+    #[must_use]
+    pub fn new(keyspace: &str, name: &str) -> Self {
+        Self {
+            keyspace: keyspace.to_owned(),
+            name: name.to_owned(),
+        }
+    }
+}
+
 /// State of repair.
 #[derive(Debug, Clone, Default)]
 pub struct Repair {
@@ -214,14 +226,12 @@ pub enum Pipeline {
 /// One compaction.
 #[derive(Debug, Clone)]
 pub struct CompactRequest<'a> {
-    /// Data.db files or directories of SSTables to merge.
+    /// Data.db files of the SSTables to merge.
     pub inputs: &'a [PathBuf],
     /// SSTables that the table also has but that are not merged: they hold back purging.
     pub others: &'a [PathBuf],
-    /// Where outputs go; `None` forgets them.
+    /// Where outputs go, counted from 1; `None` forgets them.
     pub output: Option<&'a Path>,
-    /// Generation of the first output.
-    pub generation: u32,
     /// The clock.
     pub now_s: i64,
     /// Tombstones older than this are purged; `None` purges nothing.
@@ -234,6 +244,23 @@ pub struct CompactRequest<'a> {
     pub max_sstable_size: Option<u64>,
 }
 
+impl<'a> CompactRequest<'a> {
+    /// A compaction of these alone by the iterator pipeline, which purges nothing.
+    #[must_use]
+    pub fn new(inputs: &'a [PathBuf], output: &'a Path, now_s: i64) -> Self {
+        Self {
+            inputs,
+            others: &[],
+            output: Some(output),
+            now_s,
+            gc_before_s: None,
+            pipeline: Pipeline::Iterator,
+            access: None,
+            max_sstable_size: None,
+        }
+    }
+}
+
 /// How a compaction moves bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Access {
@@ -243,25 +270,6 @@ pub enum Access {
     Direct,
 }
 
-/// Table that [`Cassandra::bulk`] writes.
-#[derive(Debug, Clone)]
-pub struct Bulk<'a> {
-    /// Directory of the SSTable.
-    pub output: &'a Path,
-    /// Its generation.
-    pub generation: u32,
-    /// The first key; keys are consecutive.
-    pub first: u64,
-    /// Number of rows, one per partition.
-    pub rows: u32,
-    /// Length of each value.
-    pub value_bytes: u32,
-    /// How much of a value is random, the rest being zeroes: 0 compresses best, 1 not at all.
-    pub random_fraction: f64,
-    /// Timestamp of every row.
-    pub timestamp: i64,
-}
-
 /// Result of a compaction.
 #[derive(Debug, Clone)]
 pub struct Compacted {
@@ -269,8 +277,6 @@ pub struct Compacted {
     pub outputs: Vec<PathBuf>,
     /// Time of the task alone.
     pub elapsed: Duration,
-    /// Bytes of the outputs' Data.db.
-    pub output_bytes: u64,
     /// Beginnings of the file names that Cassandra gave the inputs, without the last `-`. In these is the
     /// id, and with it the order in which it visited them.
     pub staged: Vec<String>,
@@ -387,11 +393,7 @@ impl Cassandra {
 
     /// Makes a table for SSTables that came without a schema, of the columns and types in their headers.
     pub fn adopt(&mut self, table: &Table, data: &[PathBuf]) -> Result<()> {
-        self.server
-            .call(json!({
-                "op": "adopt", "keyspace": table.keyspace, "table": table.name, "data": data,
-            }))
-            .map(drop)
+        self.ask("adopt", table, json!({"data": data})).map(drop)
     }
 
     /// Writes a row as only materialized views do.
@@ -407,72 +409,47 @@ impl Cassandra {
             ViewRow::Shadowable => "shadowable",
             ViewRow::Expired => "expired",
         };
-        self.server
-            .call(json!({
-                "op": "raw", "keyspace": table.keyspace, "table": table.name, "what": what,
-                "key": key, "clustering": clustering, "timestamp": timestamp,
-            }))
-            .map(drop)
+        let fields =
+            json!({"what": what, "key": key, "clustering": clustering, "timestamp": timestamp});
+        self.ask("raw", table, fields).map(drop)
     }
 
     /// Flushes the table into one SSTable in `directory` with the given generation, and empties the table.
     pub fn flush(&mut self, table: &Table, directory: &Path, generation: u32) -> Result<PathBuf> {
-        let reply = self.server.call(json!({
-            "op": "flush", "keyspace": table.keyspace, "table": table.name,
-            "out": directory, "generation": generation,
-        }))?;
-        path(&reply["data"])
+        let fields = json!({"out": directory, "generation": generation});
+        field(&self.ask("flush", table, fields)?, "data")
     }
 
     /// Gives an SSTable another repair state, in place.
     pub fn set_repair(&mut self, table: &Table, data: &Path, repair: &Repair) -> Result<()> {
-        self.server
-            .call(json!({
-                "op": "repair", "keyspace": table.keyspace, "table": table.name, "data": data,
-                "repaired_at": repair.repaired_at, "pending": repair.pending, "transient": repair.transient,
-            }))
-            .map(drop)
+        let fields = json!({
+            "data": data, "repaired_at": repair.repaired_at, "pending": repair.pending,
+            "transient": repair.transient,
+        });
+        self.ask("repair", table, fields).map(drop)
     }
 
     /// Writes the table's `schema.cql` as a snapshot has it.
     pub fn schema(&mut self, table: &Table, path: &Path) -> Result<()> {
-        let reply = self.server.call(json!({
-            "op": "schema", "keyspace": table.keyspace, "table": table.name,
-        }))?;
-        let text = reply["cql"].as_str().context("no cql in the reply")?;
+        let text: String = field(&self.ask("schema", table, json!({}))?, "cql")?;
         Ok(std::fs::write(path, text)?)
     }
 
     /// Runs one compaction and empties the table.
     pub fn compact(&mut self, table: &Table, request: &CompactRequest<'_>) -> Result<Compacted> {
-        let reply = self.server.call(json!({
-            "op": "compact", "keyspace": table.keyspace, "table": table.name,
+        let fields = json!({
             "inputs": request.inputs, "others": request.others, "out": request.output,
-            "generation": request.generation, "now_s": request.now_s, "gc_before_s": request.gc_before_s,
+            "now_s": request.now_s, "gc_before_s": request.gc_before_s,
             "pipeline": match request.pipeline { Pipeline::Iterator => "iterator", Pipeline::Cursor => "cursor" },
             "access": request.access.map(|access| match access { Access::Buffered => "buffered", Access::Direct => "direct" }),
             "max_sstable_size": request.max_sstable_size,
-        }))?;
-        let outputs = reply["outputs"]
-            .as_array()
-            .context("no outputs in the reply")?;
+        });
+        let reply = self.ask("compact", table, fields)?;
         Ok(Compacted {
-            outputs: outputs.iter().map(path).collect::<Result<_>>()?,
-            elapsed: Duration::from_nanos(reply["nanos"].as_u64().unwrap_or_default()),
-            output_bytes: reply["output_bytes"].as_u64().unwrap_or_default(),
-            staged: serde_json::from_value(reply["staged"].clone())?,
+            outputs: field(&reply, "outputs")?,
+            elapsed: Duration::from_nanos(field(&reply, "nanos")?),
+            staged: field(&reply, "staged")?,
         })
-    }
-
-    /// Writes a large SSTable of `(k bigint PRIMARY KEY, v blob)` rows.
-    pub fn bulk(&mut self, table: &Table, bulk: &Bulk<'_>) -> Result<PathBuf> {
-        let reply = self.server.call(json!({
-            "op": "bulk", "keyspace": table.keyspace, "table": table.name, "out": bulk.output,
-            "generation": bulk.generation, "first": bulk.first, "rows": bulk.rows,
-            "value_bytes": bulk.value_bytes, "random_fraction": bulk.random_fraction,
-            "timestamp": bulk.timestamp,
-        }))?;
-        path(&reply["data"])
     }
 
     /// Writes everything that a scan of the SSTable returns as canonical JSON lines, and returns the text.
@@ -492,60 +469,42 @@ impl Cassandra {
 
     /// Runs Cassandra's own scrub on the SSTable: `Data.db` files in `output`.
     pub fn scrub(&mut self, table: &Table, data: &Path, output: &Path) -> Result<Vec<PathBuf>> {
-        let reply = self.server.call(json!({
-            "op": "scrub", "keyspace": table.keyspace, "table": table.name, "data": data,
-            "out": output,
-        }))?;
-        let outputs = reply["outputs"].as_array().context("no outputs")?;
-        outputs.iter().map(path).collect()
+        let fields = json!({"data": data, "out": output});
+        field(&self.ask("scrub", table, fields)?, "outputs")
     }
 
     /// The table's directory, and the SSTables in it that a node would open: none that a transaction log asks to be
     /// deleted.
     pub fn live(&mut self, table: &Table) -> Result<(PathBuf, Vec<PathBuf>)> {
-        let reply = self.server.call(json!({
-            "op": "live", "keyspace": table.keyspace, "table": table.name,
-        }))?;
-        let live = reply["live"].as_array().context("no list")?;
-        Ok((
-            path(&reply["directory"])?,
-            live.iter().map(path).collect::<Result<_>>()?,
-        ))
+        let reply = self.ask("live", table, json!({}))?;
+        Ok((field(&reply, "directory")?, field(&reply, "live")?))
     }
 
     /// Deletes what transactions that were cut off have left in the table's directory, as a node does when it starts.
     pub fn remove_leftovers(&mut self, table: &Table) -> Result<()> {
-        self.server
-            .call(
-                json!({"op": "remove_leftovers", "keyspace": table.keyspace, "table": table.name}),
-            )
-            .map(drop)
+        self.ask("remove_leftovers", table, json!({})).map(drop)
     }
 
     /// Runs the extended verifier and the checks of our own; no findings means that all is well.
     pub fn verify(&mut self, table: &Table, data: &Path) -> Result<Vec<Finding>> {
-        let reply = self.one("verify", table, data)?;
-        Ok(serde_json::from_value(reply["findings"].clone())?)
+        let reply = self.ask("verify", table, json!({"data": data}))?;
+        field(&reply, "findings")
     }
 
     /// Every field of Statistics.db, and the header of CompressionInfo.db.
     pub fn metadata(&mut self, table: &Table, data: &Path) -> Result<Value> {
-        self.one("metadata", table, data)
+        self.ask("metadata", table, json!({"data": data}))
     }
 
     /// A node's reading of an SSTable, damaged or not: rows as [`Cassandra::dump`] has them, and what is wrong by the
     /// name of what finds it (`open`, `read`, `verify`).
     pub(crate) fn judge(&mut self, table: &Table, data: &Path) -> Result<(Value, Vec<u8>)> {
-        let out = tempfile::NamedTempFile::new()?;
-        let verdict = self.server.call(json!({
-            "op": "judge", "keyspace": table.keyspace, "table": table.name, "data": data, "out": out.path(),
-        }))?;
-        Ok((verdict, std::fs::read(out.path())?))
+        self.written("judge", table, data)
     }
 
     /// The uncompressed content of Data.db.
     pub fn content(&mut self, table: &Table, data: &Path) -> Result<Vec<u8>> {
-        self.written("content", table, data)
+        Ok(self.written("content", table, data)?.1)
     }
 
     /// Any request.
@@ -553,31 +512,31 @@ impl Cassandra {
         self.server.call(request)
     }
 
-    /// A request about one SSTable.
-    pub(crate) fn one(&mut self, operation: &str, table: &Table, data: &Path) -> Result<Value> {
-        self.server.call(
-            json!({"op": operation, "keyspace": table.keyspace, "table": table.name, "data": data}),
-        )
+    /// A request about a table, with these fields besides.
+    pub(crate) fn ask(&mut self, operation: &str, table: &Table, fields: Value) -> Result<Value> {
+        let mut request = fields;
+        request["op"] = json!(operation);
+        request["keyspace"] = json!(table.keyspace);
+        request["table"] = json!(table.name);
+        self.server.call(request)
     }
 
     fn text(&mut self, operation: &str, table: &Table, data: &Path) -> Result<String> {
-        Ok(String::from_utf8(self.written(operation, table, data)?)?)
+        Ok(String::from_utf8(self.written(operation, table, data)?.1)?)
     }
 
-    /// Content of the file into which a request about one SSTable wrote its answer.
-    fn written(&mut self, operation: &str, table: &Table, data: &Path) -> Result<Vec<u8>> {
+    /// Reply to a request about one SSTable, and content of the file that was written for it.
+    fn written(&mut self, operation: &str, table: &Table, data: &Path) -> Result<(Value, Vec<u8>)> {
         let out = tempfile::NamedTempFile::new()?;
-        self.server.call(json!({
-            "op": operation, "keyspace": table.keyspace, "table": table.name, "data": data, "out": out.path(),
-        }))?;
-        Ok(std::fs::read(out.path())?)
+        let fields = json!({"data": data, "out": out.path()});
+        let reply = self.ask(operation, table, fields)?;
+        Ok((reply, std::fs::read(out.path())?))
     }
 }
 
-pub(crate) fn path(value: &Value) -> Result<PathBuf> {
-    Ok(PathBuf::from(
-        value.as_str().context("expected a path in the reply")?,
-    ))
+/// A field of a reply.
+pub(crate) fn field<T: DeserializeOwned>(reply: &Value, name: &str) -> Result<T> {
+    T::deserialize(&reply[name]).with_context(|| format!("{name} in the reply"))
 }
 
 fn yaml(home: &Path, mode: Mode, release: Release, options: &Options) -> String {

@@ -11,7 +11,9 @@ pub mod cases;
 mod cassandra;
 pub mod compare;
 pub mod daemon;
+pub mod files;
 pub mod findings;
+mod jobs;
 pub mod lenience;
 pub mod old;
 pub mod ours;
@@ -30,6 +32,5 @@ pub mod usage;
 pub mod view_row;
 
 pub use cassandra::{
-    Access, Bulk, Cassandra, CompactRequest, Compacted, Mode, Options, Pipeline, Release, Repair,
-    Table,
+    Access, Cassandra, CompactRequest, Compacted, Mode, Options, Pipeline, Release, Repair, Table,
 };

@@ -9,7 +9,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use crate::cases::Writer;
-use crate::cassandra::{self, Table};
+use crate::cassandra::{Table, field};
 use crate::scenarios::Step;
 use crate::server::Server;
 use crate::skip;
@@ -43,9 +43,7 @@ pub struct OldCassandra {
 pub fn selected() -> Vec<(&'static str, &'static str)> {
     let wanted = wanted();
     let is_wanted = |release: &str| match &wanted {
-        Some(names) => names
-            .split(',')
-            .any(|name| name == release || name == "all"),
+        Some(names) => has(names, release),
         None => release == USUAL,
     };
     RELEASES
@@ -57,11 +55,13 @@ pub fn selected() -> Vec<(&'static str, &'static str)> {
 /// Whether `COMPACTOR_INTEROP_RELEASES` names the release.
 #[must_use]
 pub fn is_named(release: &str) -> bool {
-    wanted().is_some_and(|names| {
-        names
-            .split(',')
-            .any(|name| name == release || name == "all")
-    })
+    wanted().is_some_and(|names| has(&names, release))
+}
+
+fn has(names: &str, release: &str) -> bool {
+    names
+        .split(',')
+        .any(|name| name == release || name == "all")
 }
 
 fn wanted() -> Option<String> {
@@ -131,7 +131,7 @@ impl Writer for OldCassandra {
             "op": "flush", "keyspace": table.keyspace, "table": table.name,
             "out": directory, "generation": generation,
         }))?;
-        cassandra::path(&reply["data"])
+        field(&reply, "data")
     }
 }
 

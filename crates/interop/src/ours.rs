@@ -14,8 +14,10 @@ use compactor_sstable::compression::info::CompressionParams;
 use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::schema::Schema;
 
+use crate::files;
+
 /// Settings of a merge.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct MergeRequest {
     /// Version of the output, such as `pa`.
     pub version: String,
@@ -86,16 +88,7 @@ pub fn merge_to_size(
             compactor::merge::merge(options, &mut NoObserver)?;
         }
     }
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(output_dir)? {
-        let path = entry?.path();
-        if path
-            .file_name()
-            .is_some_and(|name| name.to_string_lossy().ends_with("-Data.db"))
-        {
-            found.push(path);
-        }
-    }
+    let mut found = files::data_files(output_dir)?;
     found.sort_by_key(|path| Descriptor::parse(path).map(|file| file.descriptor.id).ok());
     Ok(found)
 }
@@ -129,12 +122,7 @@ pub fn options(
     let mut options = compactor::MergeRequest::new(inputs.to_vec(), output_dir);
     options.now_s = request.now_s;
     options.gc_before_s = request.gc_before_s;
-    options.version = Some(
-        request
-            .version
-            .parse()
-            .map_err(|error| anyhow::anyhow!("{error}"))?,
-    );
+    options.version = Some(request.version.parse()?);
     options.scope = if request.complete {
         Scope::Complete
     } else {
@@ -183,11 +171,10 @@ pub(crate) fn in_passes(mut options: compactor::MergeRequest) -> compactor::Merg
 /// Which of the merges is cut into as many ranges as there can be, and into how many threads: by the length
 /// of its inputs, so that one that is repeated is the same.
 fn data_len(inputs: &[PathBuf]) -> Result<u64> {
-    let mut len = 0;
-    for input in inputs {
-        len += std::fs::metadata(input)?.len();
-    }
-    Ok(len)
+    let lens = inputs
+        .iter()
+        .map(|input| Ok(std::fs::metadata(input)?.len()));
+    lens.sum()
 }
 
 fn by_command(

@@ -28,7 +28,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result};
 use compactor_sstable::compression::crc_file::CrcFile;
@@ -40,6 +40,7 @@ use serde_json::Value;
 
 use crate::cassandra::{Cassandra, Table};
 use crate::compare;
+use crate::files::{self, component, components};
 
 const STATISTICS: &str = "Statistics.db";
 
@@ -92,14 +93,9 @@ pub fn differences(
     ours: &Path,
     granted: &[Exception],
 ) -> Result<Vec<String>> {
-    let version = cassandra.mode().version().parse().map_err(invalid)?;
-    differences_by(
-        &mut Server(cassandra, table),
-        version,
-        theirs,
-        ours,
-        granted,
-    )
+    let version = cassandra.mode().version().parse()?;
+    let mut server = Server(cassandra, table);
+    differences_by(&mut server, version, theirs, ours, granted)
 }
 
 /// The same, with another reader.
@@ -114,15 +110,17 @@ pub(crate) fn differences_by(
         theirs,
         ours,
         version,
-        foreign: granted.contains(&Exception::ForeignInputs),
-        own_compression: granted.contains(&Exception::OwnCompression),
-        nodes_own: granted.contains(&Exception::NodesOwn),
-        other_buckets: granted.contains(&Exception::OtherBuckets),
+        granted,
     };
     let mut found = Vec::new();
     both.names(&mut found)?;
-    both.same_bytes("Filter.db", &mut found)?;
-    for name in ["Index.db", "Summary.db", "Partitions.db", "Rows.db"] {
+    for name in [
+        "Filter.db",
+        "Index.db",
+        "Summary.db",
+        "Partitions.db",
+        "Rows.db",
+    ] {
         both.same_bytes(name, &mut found)?;
     }
     let content = (reader.content(theirs)?, reader.content(ours)?);
@@ -133,7 +131,7 @@ pub(crate) fn differences_by(
         }
         found.extend(both.checksums()?);
     }
-    if !both.own_compression {
+    if !both.is_granted(Exception::OwnCompression) {
         found.extend(both.compression()?);
     }
     found.extend(both.statistics(reader)?);
@@ -144,10 +142,7 @@ struct Both<'a> {
     theirs: &'a Path,
     ours: &'a Path,
     version: Version,
-    foreign: bool,
-    own_compression: bool,
-    nodes_own: bool,
-    other_buckets: bool,
+    granted: &'a [Exception],
 }
 
 /// Whether the checksums of empty chunks hold, which no reader of the content looks at.
@@ -163,6 +158,10 @@ fn are_empty_chunks_sound(info: &CompressionInfo, data: &[u8]) -> bool {
 }
 
 impl Both<'_> {
+    fn is_granted(&self, exception: Exception) -> bool {
+        self.granted.contains(&exception)
+    }
+
     fn is_compressed(&self) -> bool {
         let is = |data| component(data, "CompressionInfo.db").exists();
         is(self.theirs) || is(self.ours)
@@ -173,11 +172,13 @@ impl Both<'_> {
         let is_expected = |name: &String| {
             let is_compression = ["CompressionInfo.db", "CRC.db"].contains(&name.as_str());
             let is_index = name.starts_with("SAI+") || name.starts_with("SI_");
-            !(self.own_compression && is_compression || self.nodes_own && is_index)
+            !(self.is_granted(Exception::OwnCompression) && is_compression
+                || self.is_granted(Exception::NodesOwn) && is_index)
         };
         for list in [components, toc] {
-            let lists = (list(self.theirs)?, list(self.ours)?);
-            let differing = lists.0.symmetric_difference(&lists.1);
+            let names = |data| anyhow::Ok(BTreeSet::from_iter(list(data)?));
+            let (theirs, ours) = (names(self.theirs)?, names(self.ours)?);
+            let differing = theirs.symmetric_difference(&ours);
             for name in differing.filter(|name| is_expected(name)) {
                 found.push(format!("{name} is there, or in TOC.txt, on one side only"));
             }
@@ -213,12 +214,9 @@ impl Both<'_> {
     fn compression(&self) -> Result<Option<String>> {
         let mut both = Vec::new();
         for data in [self.theirs, self.ours] {
-            let file = component(data, "CompressionInfo.db");
-            if !file.exists() {
+            let Some(info) = files::compression(data, self.version)? else {
                 return Ok(None);
-            }
-            let length = fs::metadata(data)?.len();
-            let info = CompressionInfo::parse(&fs::read(file)?, self.version, length)?;
+            };
             let lengths = (info.data_len, info.chunk_count());
             let sound = are_empty_chunks_sound(&info, &fs::read(data)?);
             both.push(format!(
@@ -226,31 +224,18 @@ impl Both<'_> {
                 info.params
             ));
         }
-        let is_equal = both[0] == both[1];
-        Ok((!is_equal).then(|| {
-            format!(
-                "CompressionInfo.db: expected {}, found {}",
-                both[0], both[1]
-            )
-        }))
+        let (expected, found) = (&both[0], &both[1]);
+        let difference = || format!("CompressionInfo.db: expected {expected}, found {found}");
+        Ok((expected != found).then(difference))
     }
 
     fn statistics(&self, reader: &mut impl Reader) -> Result<Vec<String>> {
-        let (mut expected, mut found) = self.read(STATISTICS)?;
-        if self.foreign {
-            found = self.without_provenance(&found)?;
-            expected = self.without_provenance(&expected)?;
-        }
-        if self.nodes_own {
-            found = self.without_level(&found)?;
-            expected = self.without_level(&expected)?;
-        }
-        if self.is_compressed() {
-            mask_ratio(&mut expected)?;
-            mask_ratio(&mut found)?;
-        }
+        let (expected, found) = (
+            self.comparable_statistics(self.theirs)?,
+            self.comparable_statistics(self.ours)?,
+        );
         let mut differences = Vec::new();
-        if !self.other_buckets {
+        if !self.is_granted(Exception::OtherBuckets) {
             differences.extend(bytes(STATISTICS, &expected, &found));
             if differences.is_empty() {
                 return Ok(differences);
@@ -279,35 +264,34 @@ impl Both<'_> {
         if self.is_compressed() {
             allowed.push("compression_ratio");
         }
-        if self.foreign {
+        if self.is_granted(Exception::ForeignInputs) {
             allowed.extend(["originating_host_id", "commit_log_intervals"]);
         }
         allowed
     }
 
-    /// The same Statistics.db, written anew as that of an SSTable which no node's commit log ever held.
-    fn without_provenance(&self, bytes: &[u8]) -> Result<Vec<u8>> {
-        let mut statistics = Statistics::parse(bytes, self.version)?;
-        statistics.stats.originating_host_id = None;
-        statistics.stats.commit_log_intervals = IntervalSet::default();
-        let mut written = Vec::new();
-        statistics.write(&mut written, self.version)?;
-        Ok(written)
-    }
-
-    /// The same Statistics.db, written anew with level 0.
-    fn without_level(&self, bytes: &[u8]) -> Result<Vec<u8>> {
-        let mut statistics = Statistics::parse(bytes, self.version)?;
-        statistics.stats.level = 0;
-        let mut written = Vec::new();
-        statistics.write(&mut written, self.version)?;
-        Ok(written)
-    }
-
-    /// A component of both.
-    fn read(&self, name: &str) -> Result<(Vec<u8>, Vec<u8>)> {
-        let read = |data| fs::read(component(data, name)).with_context(|| name.to_owned());
-        Ok((read(self.theirs)?, read(self.ours)?))
+    /// Statistics.db, written anew without what may differ.
+    fn comparable_statistics(&self, data: &Path) -> Result<Vec<u8>> {
+        let mut bytes = fs::read(component(data, STATISTICS)).context(STATISTICS)?;
+        let is_foreign = self.is_granted(Exception::ForeignInputs);
+        let is_of_node = self.is_granted(Exception::NodesOwn);
+        if is_foreign || is_of_node {
+            let mut statistics = Statistics::parse(&bytes, self.version)?;
+            if is_foreign {
+                // As of an SSTable which no node's commit log ever held.
+                statistics.stats.originating_host_id = None;
+                statistics.stats.commit_log_intervals = IntervalSet::default();
+            }
+            if is_of_node {
+                statistics.stats.level = 0;
+            }
+            bytes.clear();
+            statistics.write(&mut bytes, self.version)?;
+        }
+        if self.is_compressed() {
+            mask_ratio(&mut bytes)?;
+        }
+        Ok(bytes)
     }
 }
 
@@ -356,31 +340,8 @@ fn bytes(name: &str, expected: &[u8], found: &[u8]) -> Option<String> {
     ))
 }
 
-pub(crate) fn component(data: &Path, name: &str) -> PathBuf {
-    let own = data.file_name().unwrap_or_default().to_string_lossy();
-    data.with_file_name(own.replace("Data.db", name))
-}
-
-/// Names of the files that belong to the SSTable.
-fn components(data: &Path) -> Result<BTreeSet<String>> {
-    let own = data.file_name().context("a file name")?.to_string_lossy();
-    let base = own.strip_suffix("Data.db").context("a Data.db")?;
-    let mut names = BTreeSet::new();
-    for entry in fs::read_dir(data.parent().context("a directory")?)? {
-        let name = entry?.file_name();
-        if let Some(name) = name.to_string_lossy().strip_prefix(base) {
-            names.insert(name.to_owned());
-        }
-    }
-    Ok(names)
-}
-
 /// Lines of TOC.txt.
-fn toc(data: &Path) -> Result<BTreeSet<String>> {
+fn toc(data: &Path) -> Result<Vec<String>> {
     let text = fs::read_to_string(component(data, "TOC.txt"))?;
     Ok(text.lines().map(str::to_owned).collect())
-}
-
-fn invalid(error: impl std::fmt::Display) -> anyhow::Error {
-    anyhow::anyhow!("{error}")
 }

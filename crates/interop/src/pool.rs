@@ -1,12 +1,13 @@
 //! Servers that tests share. To start one takes longer than most tests.
 
 use std::ops::{Deref, DerefMut};
-use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+use std::sync::{Mutex, Once};
 
 use anyhow::Result;
 use compactor_testkit::exit::at_exit;
 
 use crate::cassandra::{Cassandra, Mode, Options, Release};
+use crate::jobs::lock;
 
 /// Idle servers that are kept, some 500 MiB each.
 const MOST_IDLE: usize = 5;
@@ -33,7 +34,7 @@ impl Shared {
     pub fn take(mode: Mode, release: Release) -> Result<Shared> {
         let is_wanted =
             |(of, server): &(Release, Cassandra)| (*of, server.mode()) == (release, mode);
-        let mut idle = lock();
+        let mut idle = lock(&IDLE);
         let found = idle.iter().position(is_wanted).map(|at| idle.remove(at).1);
         drop(idle);
         let options = Options {
@@ -82,7 +83,7 @@ impl Drop for Shared {
             return;
         }
         end_servers_at_exit();
-        let mut idle = lock();
+        let mut idle = lock(&IDLE);
         idle.push((self.release, cassandra));
         let oldest = (idle.len() > MOST_IDLE).then(|| idle.remove(0));
         // Killed only after the others may use the pool again.
@@ -91,12 +92,8 @@ impl Drop for Shared {
     }
 }
 
-fn lock() -> MutexGuard<'static, Vec<(Release, Cassandra)>> {
-    IDLE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Statics are not dropped, and servers leave directories.
 fn end_servers_at_exit() {
     static REGISTERED: Once = Once::new();
-    REGISTERED.call_once(|| at_exit(|| lock().clear()));
+    REGISTERED.call_once(|| at_exit(|| lock(&IDLE).clear()));
 }

@@ -1,7 +1,7 @@
 //! One JVM that runs `compactor.interop.Server`: start, one JSON line there, one back, a deadline on each.
 
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -85,21 +85,10 @@ impl Server {
             .with_context(|| format!("cannot start {}", toolchain.java.display()))?;
         let requests = child.stdin.take();
         let stdout = child.stdout.take().context("the server has no stdout")?;
-        let (sender, replies) = mpsc::channel();
-        std::thread::Builder::new()
-            .name("interop-replies".to_owned())
-            .spawn(move || {
-                for line in BufReader::new(stdout).lines() {
-                    let Ok(line) = line else { return };
-                    if sender.send(line).is_err() {
-                        return;
-                    }
-                }
-            })?;
         Ok(Self {
             child,
             requests,
-            replies,
+            replies: lines(stdout)?,
             next_id: 1,
             log,
             timeout,
@@ -127,7 +116,7 @@ impl Server {
             self.dead = true;
             bail!(
                 "the Cassandra server does not take {operation}: {error}\n{}",
-                self.log_tail()
+                last_lines(&self.log)
             );
         }
         let reply = match self.replies.recv_timeout(self.timeout) {
@@ -138,14 +127,14 @@ impl Server {
                 bail!(
                     "{operation} took longer than {:?}; the server was killed\n{}",
                     self.timeout,
-                    self.log_tail()
+                    last_lines(&self.log)
                 );
             }
             Err(RecvTimeoutError::Disconnected) => {
                 self.dead = true;
                 bail!(
                     "the Cassandra server ended during {operation}\n{}",
-                    self.log_tail()
+                    last_lines(&self.log)
                 );
             }
         };
@@ -178,13 +167,13 @@ impl Server {
             is_ended,
             "the Cassandra server did not end within {:?}\n{}",
             self.timeout,
-            self.log_tail()
+            last_lines(&self.log)
         );
         let status = self.child.wait()?;
         ensure!(
             status.success(),
             "the Cassandra server ended with {status}\n{}",
-            self.log_tail()
+            last_lines(&self.log)
         );
         Ok(())
     }
@@ -193,12 +182,6 @@ impl Server {
     pub(crate) fn process_id(&self) -> u32 {
         self.child.id()
     }
-
-    fn log_tail(&self) -> String {
-        let text = fs::read_to_string(&self.log).unwrap_or_default();
-        let lines: Vec<&str> = text.lines().collect();
-        lines[lines.len().saturating_sub(40)..].join("\n")
-    }
 }
 
 impl Drop for Server {
@@ -206,6 +189,29 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Lines of a stream, read by a thread of their own so that waiting for one can end.
+pub(crate) fn lines(stream: impl Read + Send + 'static) -> Result<Receiver<String>> {
+    let (sender, lines) = mpsc::channel();
+    std::thread::Builder::new()
+        .name("interop-lines".to_owned())
+        .spawn(move || {
+            for line in BufReader::new(stream).lines() {
+                let Ok(line) = line else { return };
+                if sender.send(line).is_err() {
+                    return;
+                }
+            }
+        })?;
+    Ok(lines)
+}
+
+/// The last lines of a log, none if there is no such file.
+pub(crate) fn last_lines(log: &Path) -> String {
+    let text = fs::read_to_string(log).unwrap_or_default();
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(40)..].join("\n")
 }
 
 fn shorten(trace: &str) -> String {

@@ -55,11 +55,11 @@ pub fn next(
     list: &SizeList,
     thresholds: (usize, usize),
 ) -> Result<Next> {
-    let reply = cassandra.request(json!({
-        "op": "size_tiered_next", "keyspace": table.keyspace, "table": table.name, "inputs": inputs,
-        "low": list.low, "high": list.high, "min": list.min,
+    let fields = json!({
+        "inputs": inputs, "low": list.low, "high": list.high, "min": list.min,
         "min_threshold": thresholds.0, "max_threshold": thresholds.1,
-    }))?;
+    });
+    let reply = cassandra.ask("size_tiered_next", table, fields)?;
     serde_json::from_value(reply).context("the next compaction in the reply")
 }
 
@@ -80,10 +80,10 @@ pub fn start(
     (class, options): (&str, &BTreeMap<String, String>),
     (now_s, gc_before_s): (i64, i64),
 ) -> Result<Started> {
-    let reply = cassandra.request(json!({
-        "op": "strategy_of_files", "keyspace": table.keyspace, "table": table.name, "inputs": inputs,
-        "class": class, "options": options, "now_s": now_s, "gc_before_s": gc_before_s,
-    }))?;
+    let fields = json!({
+        "inputs": inputs, "class": class, "options": options, "now_s": now_s, "gc_before_s": gc_before_s,
+    });
+    let reply = cassandra.ask("strategy_of_files", table, fields)?;
     serde_json::from_value(reply).context("levels in the reply")
 }
 

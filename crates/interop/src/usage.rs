@@ -10,12 +10,19 @@ const TICKS_PER_SECOND: u64 = 100;
 
 /// User and system time that a running process has used.
 pub fn cpu(process_id: u32) -> Result<Duration> {
-    times(&format!("/proc/{process_id}/stat"), 11)
-}
-
-/// User and system time of this process's children that have ended and were waited for.
-pub fn cpu_of_children() -> Result<Duration> {
-    times("/proc/self/stat", 13)
+    let path = format!("/proc/{process_id}/stat");
+    let text = fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
+    // The command name may hold spaces, so count from its closing parenthesis.
+    let rest = text.rsplit(')').next().context("no command name")?;
+    let fields: Vec<&str> = rest.split_whitespace().collect();
+    let mut ticks = 0;
+    for index in [11, 12] {
+        let field = fields
+            .get(index)
+            .with_context(|| format!("{path} has no field {index}"))?;
+        ticks += field.parse::<u64>()?;
+    }
+    Ok(Duration::from_millis(ticks * 1000 / TICKS_PER_SECOND))
 }
 
 /// The largest resident set of a process so far, in bytes.
@@ -32,20 +39,4 @@ pub fn peak_memory(process_id: u32) -> Result<u64> {
 /// Starts the measurement of [`peak_memory`] anew.
 pub fn reset_peak_memory(process_id: u32) -> Result<()> {
     Ok(fs::write(format!("/proc/{process_id}/clear_refs"), "5")?)
-}
-
-/// The sum of two neighbouring fields of a `stat` file, counted after the command name.
-fn times(path: &str, first: usize) -> Result<Duration> {
-    let text = fs::read_to_string(path).with_context(|| format!("cannot read {path}"))?;
-    // The command name may hold spaces, so count from its closing parenthesis.
-    let rest = text.rsplit(')').next().context("no command name")?;
-    let fields: Vec<&str> = rest.split_whitespace().collect();
-    let mut ticks = 0;
-    for index in [first, first + 1] {
-        let field = fields
-            .get(index)
-            .with_context(|| format!("{path} has no field {index}"))?;
-        ticks += field.parse::<u64>()?;
-    }
-    Ok(Duration::from_millis(ticks * 1000 / TICKS_PER_SECOND))
 }

@@ -5,7 +5,7 @@
 //! Requests and replies are those of [`compactor_lab::bench`], a line of JSON each.
 
 use std::io::{BufRead, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -92,20 +92,14 @@ fn compact(arguments: &Arguments, node: &mut Option<Node>, request: &Request) ->
     let process = node.cassandra.process_id();
     usage::reset_peak_memory(process)?;
     let before = usage::cpu(process)?;
-    let compacted = node.cassandra.compact(
-        &node.table,
-        &CompactRequest {
-            inputs: &request.inputs,
-            others: &[],
-            output: request.keep_output.then_some(request.output.as_path()),
-            generation: 1,
-            now_s: request.now_s,
-            gc_before_s: Some(request.gc_before_s),
-            pipeline: arguments.pipeline,
-            access: Some(arguments.access),
-            max_sstable_size: None,
-        },
-    )?;
+    let compact = CompactRequest {
+        output: request.keep_output.then_some(request.output.as_path()),
+        gc_before_s: Some(request.gc_before_s),
+        pipeline: arguments.pipeline,
+        access: Some(arguments.access),
+        ..CompactRequest::new(&request.inputs, &request.output, request.now_s)
+    };
+    let compacted = node.cassandra.compact(&node.table, &compact)?;
     Ok(Done {
         wall_s: compacted.elapsed.as_secs_f64(),
         // Includes opening the inputs, some milliseconds, and handing the output over where it is kept.
@@ -134,10 +128,7 @@ fn start(arguments: &Arguments, request: &Request) -> Result<Node> {
         ..Options::default()
     };
     let mut cassandra = Cassandra::start(mode, &options)?;
-    let table = Table {
-        keyspace: "bench".to_owned(),
-        name: "t".to_owned(),
-    };
+    let table = Table::new("bench", "t");
     cassandra.adopt(&table, &request.inputs)?;
     cassandra.cql(&[format!(
         "ALTER TABLE bench.t WITH compression = {}",
@@ -152,19 +143,15 @@ fn start(arguments: &Arguments, request: &Request) -> Result<Node> {
 
 /// The mode of Cassandra 6 that writes the version of the inputs.
 fn mode_of(inputs: &[PathBuf]) -> Result<Mode> {
-    let version_of = |path: &PathBuf| {
-        let name = path.file_name().map(Path::new)?.to_str()?.to_owned();
-        name.split('-').next().map(str::to_owned)
-    };
-    let mut versions: Vec<String> = inputs.iter().filter_map(version_of).collect();
+    let names = inputs.iter().filter_map(|path| path.file_name()?.to_str());
+    let mut versions: Vec<&str> = names.filter_map(|name| name.split('-').next()).collect();
     versions.dedup();
     let [version] = &versions[..] else {
         bail!("inputs of several versions: {}", versions.join(", "));
     };
-    let mode = Mode::of_version(version)
+    Mode::of_version(version)
         .filter(|mode| mode.release() == Release::Six)
-        .with_context(|| format!("Cassandra 6 does not write version {version}"))?;
-    Ok(mode)
+        .with_context(|| format!("Cassandra 6 does not write version {version}"))
 }
 
 /// As CQL has it.

@@ -5,9 +5,10 @@
 use std::ops::Range;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use clap::Parser;
 use interop::lenience::Campaign;
+use interop::random::parse_seeds;
 
 /// Change SSTables of random plans, and compare what Cassandra's readers and ours take.
 ///
@@ -17,7 +18,7 @@ use interop::lenience::Campaign;
 #[command(after_help = "Example: interop-lenience --seeds 1..171 --jobs 2 --keep /tmp/lenience")]
 struct Arguments {
     /// Seeds, without B.
-    #[arg(long, value_name = "A..B", value_parser = seeds)]
+    #[arg(long, value_name = "A..B", value_parser = parse_seeds)]
     seeds: Range<u64>,
     /// Servers at once.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..))]
@@ -25,16 +26,6 @@ struct Arguments {
     /// Where the files of contradictions go.
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
-}
-
-fn seeds(text: &str) -> Result<Range<u64>> {
-    let (from, to) = text.split_once("..").context("not of the form A..B")?;
-    let seeds = from.parse()?..to.parse()?;
-    ensure!(
-        !seeds.is_empty(),
-        "A has to be less than B, the first seed that is not run"
-    );
-    Ok(seeds)
 }
 
 fn main() -> Result<()> {

@@ -6,16 +6,16 @@ use std::fs;
 use std::ops::Range;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use clap::Parser;
 use interop::Mode;
-use interop::random::{self, Campaign, Plan};
+use interop::random::{self, Campaign, Plan, parse_seeds};
 
 /// Random plans through Cassandra's compaction and ours.
 #[derive(Debug, Parser)]
 struct Arguments {
     /// Seeds of plans, without B.
-    #[arg(long, value_name = "A..B", value_parser = seeds, required_unless_present = "plans")]
+    #[arg(long, value_name = "A..B", value_parser = parse_seeds, required_unless_present = "plans")]
     seeds: Vec<Range<u64>>,
     /// Version of the outputs, such as da; each seed's own choice if none is named.
     #[arg(long, value_name = "VERSION")]
@@ -32,16 +32,6 @@ struct Arguments {
     /// Make plans that fail smaller first.
     #[arg(long)]
     minimise: bool,
-}
-
-fn seeds(text: &str) -> Result<Range<u64>> {
-    let (from, to) = text.split_once("..").context("not of the form A..B")?;
-    let seeds = from.parse()?..to.parse()?;
-    ensure!(
-        !seeds.is_empty(),
-        "A has to be less than B, the first seed that is not run"
-    );
-    Ok(seeds)
 }
 
 fn jobs(text: &str) -> Result<usize> {

@@ -15,6 +15,7 @@ use super::tables::{self, CHUNK_END, DICTIONARY, KEYSPACE, Table};
 use super::view::View;
 use super::workflows::{By, Workflows, live};
 use super::{parity, snapshot, tools, written};
+use crate::files::data_files;
 
 /// Steps that can be left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +38,7 @@ pub struct Campaign {
 }
 
 /// Result of a campaign.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Outcome {
     /// Tables that were made.
     pub tables: usize,
@@ -106,19 +107,7 @@ impl Campaign {
         let mut run = Run {
             node: Node::start(self.kind)?,
             tables: tables.iter().filter(wanted).collect(),
-            outcome: Outcome {
-                tables: 0,
-                rows: 0,
-                views: 0,
-                sstables: 0,
-                empty_ends: 0,
-                chunk_ends: 0,
-                dictionaries: 0,
-                equal: 0,
-                peak_memory: 0,
-                failures: Vec::new(),
-                elapsed: Duration::ZERO,
-            },
+            outcome: Outcome::default(),
             first: None,
             begin,
         };
@@ -245,27 +234,10 @@ impl Run<'_> {
 
     /// Makes the tables, and writes their rounds with a flush of all after each.
     fn write(&mut self) -> Result<()> {
-        let mut schema = vec![format!(
-            "CREATE KEYSPACE {KEYSPACE} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}"
-        )];
-        for table in &self.tables {
-            schema.extend(table.schema.iter().map(|statement| table.fill(statement)));
-        }
-        self.node.client()?.run(&schema)?;
-        // Nothing is compacted but what is told.
-        self.node.nodetool(&["disableautocompaction", KEYSPACE])?;
+        create_tables(&mut self.node, &self.tables)?;
         self.log("schema");
         for round in 0..tables::ROUNDS as usize {
-            for table in &self.tables {
-                let fill = |list: &[String]| list.iter().map(|s| table.fill(s)).collect::<Vec<_>>();
-                let round = &table.rounds[round];
-                let client = self.node.client()?;
-                client
-                    .run(&fill(&round.changes))
-                    .and_then(|()| client.run_concurrently(&fill(&round.writes)))
-                    .with_context(|| table.name)?;
-            }
-            self.node.nodetool(&["flush", KEYSPACE])?;
+            write_round(&mut self.node, &self.tables, round)?;
             if round == 1 {
                 let told = self
                     .tables
@@ -287,7 +259,7 @@ impl Run<'_> {
         let mut merged = Vec::new();
         for tag in ["flushed", "compacted"] {
             let directory = snapshot::directory(&self.node, table, tag)?;
-            let sstables = snapshot::data_files(&directory)?;
+            let sstables = data_files(&directory)?;
             if sstables.is_empty() {
                 continue;
             }
@@ -302,7 +274,7 @@ impl Run<'_> {
             for failure in compactor.try_everything(&directory, &place)? {
                 self.fail(format!("{}, {tag}: {failure}", table.name));
             }
-            merged.push((sstables, snapshot::data_files(&place.join("0"))?));
+            merged.push((sstables, data_files(&place.join("0"))?));
         }
         let Some((_, ours)) = merged.first() else {
             self.fail(format!("{}: nothing was flushed", table.name));
@@ -388,7 +360,7 @@ impl Run<'_> {
             }
             let directory = self.node.table_directory(KEYSPACE, tools::LOADED)?;
             snapshot::take(&mut self.node, "loaded")?;
-            let loaded = snapshot::data_files(&directory.join("snapshots/loaded"))?;
+            let loaded = data_files(&directory.join("snapshots/loaded"))?;
             anyhow::ensure!(!loaded.is_empty(), "sstableloader brought nothing");
             for failure in tools::examine(compactor, &loaded, &scratch.join("sstableloader")) {
                 self.fail(format!("sstableloader: {failure}"));
@@ -468,7 +440,7 @@ impl Run<'_> {
     fn examine_all(&mut self, compactor: &Compactor, scratch: &Path, tag: &str) -> Result<()> {
         snapshot::take(&mut self.node, tag)?;
         for table in self.tables.clone() {
-            let sstables = snapshot::data_files(&snapshot::directory(&self.node, table, tag)?)?;
+            let sstables = data_files(&snapshot::directory(&self.node, table, tag)?)?;
             if sstables.is_empty() {
                 continue;
             }
@@ -536,4 +508,32 @@ impl Run<'_> {
             self.begin.elapsed().as_secs_f64()
         );
     }
+}
+
+/// Makes the tables, of which nothing is compacted but what is told.
+pub(super) fn create_tables(node: &mut Node, tables: &[&Table]) -> Result<()> {
+    let mut schema = vec![format!(
+        "CREATE KEYSPACE {KEYSPACE} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}"
+    )];
+    for table in tables {
+        schema.extend(table.schema.iter().map(|statement| table.fill(statement)));
+    }
+    node.client()?.run(&schema)?;
+    node.nodetool(&["disableautocompaction", KEYSPACE])?;
+    Ok(())
+}
+
+/// Writes a round to each table, and flushes all.
+pub(super) fn write_round(node: &mut Node, tables: &[&Table], round: usize) -> Result<()> {
+    for table in tables {
+        let fill = |list: &[String]| list.iter().map(|s| table.fill(s)).collect::<Vec<_>>();
+        let round = &table.rounds[round];
+        let client = node.client()?;
+        client
+            .run(&fill(&round.changes))
+            .and_then(|()| client.run_concurrently(&fill(&round.writes)))
+            .with_context(|| table.name)?;
+    }
+    node.nodetool(&["flush", KEYSPACE])?;
+    Ok(())
 }

@@ -11,8 +11,8 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::nodetool::lines;
 use super::process::Killed;
+use crate::server::lines;
 use crate::toolchain;
 
 const SCRIPT: &str = include_str!("client/client.py");

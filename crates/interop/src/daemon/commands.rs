@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use super::snapshot;
+use crate::files::data_files;
 
 /// The command.
 #[derive(Debug, Clone)]
@@ -15,11 +15,11 @@ pub(crate) struct Compactor {
     binary: PathBuf,
 }
 
-/// Output of a run.
+/// Output of a command that rewrites.
 #[derive(Debug)]
-pub(crate) struct Ran {
+pub(crate) struct Rewritten {
     pub(crate) stdout: String,
-    pub(crate) stderr: String,
+    pub(crate) data_files: Vec<PathBuf>,
 }
 
 impl Compactor {
@@ -45,71 +45,58 @@ impl Compactor {
         Ok(Self { binary })
     }
 
-    /// Runs a command; anything but exit code 0 is an error that has what it printed.
-    pub(crate) fn run(&self, arguments: &[&str]) -> Result<Ran> {
+    /// Runs a command and returns its standard output; anything but exit code 0 is an error that has what it printed.
+    pub(crate) fn run(&self, arguments: &[&str]) -> Result<String> {
         let output = Command::new(&self.binary)
             .args(arguments)
             .stdin(Stdio::null())
             .output()
             .with_context(|| format!("cannot run {}", self.binary.display()))?;
-        let ran = Ran {
-            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-        };
+        let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
         ensure!(
             output.status.success(),
             "compactor {} ended with {}: {}{}",
             arguments.join(" "),
             output.status,
-            ran.stderr,
-            ran.stdout.chars().take(2000).collect::<String>()
+            String::from_utf8_lossy(&output.stderr),
+            stdout.chars().take(2000).collect::<String>()
         );
-        Ok(ran)
-    }
-
-    /// Rewrites what a directory holds; returns each output's Data.db. Outputs must be sound.
-    pub(crate) fn rewrite(
-        &self,
-        command: &str,
-        input: &Path,
-        output: &Path,
-        options: &[&str],
-    ) -> Result<Vec<PathBuf>> {
-        self.rewrite_all(command, &[&text(input)], output, options)
+        Ok(stdout)
     }
 
     /// Merges SSTables, some or all of a table; the output must be sound.
-    pub(crate) fn merge(&self, inputs: &[&str], output: &Path) -> Result<Vec<PathBuf>> {
+    pub(crate) fn merge(&self, inputs: &[&str], output: &Path) -> Result<()> {
         let purging = ["--complete", "--gc-grace-seconds", "0", "--verify"];
-        self.rewrite_all("merge", inputs, output, &purging)
+        self.rewrite("merge", inputs, output, &purging).map(drop)
     }
 
-    fn rewrite_all(
+    /// Rewrites SSTables, or what a directory holds. Outputs must be sound.
+    pub(crate) fn rewrite(
         &self,
         command: &str,
         inputs: &[&str],
         output: &Path,
         options: &[&str],
-    ) -> Result<Vec<PathBuf>> {
+    ) -> Result<Rewritten> {
         let place = text(output);
         let mut arguments = vec![command];
         arguments.extend(inputs);
         arguments.extend(["--output", &place, "--progress", "none"]);
         arguments.extend(options);
-        self.run(&arguments)?;
-        let outputs = snapshot::data_files(output)?;
-        for data in &outputs {
+        let stdout = self.run(&arguments)?;
+        let data_files = data_files(output)?;
+        for data in &data_files {
             self.run(&["verify", &text(data)])
                 .with_context(|| format!("output of {command}"))?;
         }
-        Ok(outputs)
+        Ok(Rewritten { stdout, data_files })
     }
 
     /// Whether two SSTables hold the same rows, as `dump` prints them.
     pub(crate) fn has_same_rows(&self, one: &Path, other: &Path) -> Result<bool> {
         let rows = |data: &Path| {
-            let ran = self.run(&["dump", &text(data), "--raw-timestamps", "--now", "0"])?;
-            let lines = ran.stdout.lines().map(serde_json::from_str);
+            let dumped = self.run(&["dump", &text(data), "--raw-timestamps", "--now", "0"])?;
+            let lines = dumped.lines().map(serde_json::from_str);
             let mut partitions = lines.collect::<Result<Vec<Value>, _>>()?;
             partitions.iter_mut().for_each(remove_positions);
             anyhow::Ok(partitions)
@@ -144,7 +131,8 @@ impl Compactor {
         ];
         for (n, (command, options)) in rewrites.into_iter().enumerate() {
             let output = place.join(n.to_string());
-            note(self.rewrite(command, directory, &output, options).map(drop));
+            let done = self.rewrite(command, &[&input], &output, options);
+            note(done.map(drop));
         }
         Ok(failures)
     }
@@ -162,6 +150,6 @@ fn remove_positions(dumped: &mut Value) {
     }
 }
 
-fn text(path: &Path) -> String {
+pub(crate) fn text(path: &Path) -> String {
     path.display().to_string()
 }

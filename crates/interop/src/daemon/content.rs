@@ -5,15 +5,14 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use compactor_sstable::compression::chunk::ChunkDecompressor;
-use compactor_sstable::compression::info::CompressionInfo;
 use compactor_sstable::version::Version;
 
-use crate::parity::component;
+use crate::files;
 
 /// Content of Data.db.
 pub(crate) fn read(data: &Path, version: Version) -> Result<Vec<u8>> {
     let stored = fs::read(data)?;
-    let Some(info) = compression(data, version)? else {
+    let Some(info) = files::compression(data, version)? else {
         return Ok(stored);
     };
     let mut decompressor = ChunkDecompressor::for_file(&info)?;
@@ -29,18 +28,4 @@ pub(crate) fn read(data: &Path, version: Version) -> Result<Vec<u8>> {
         decompressor.decompress(bytes, chunk.offset, &mut content[at..])?;
     }
     Ok(content)
-}
-
-/// How Data.db is compressed, if it is.
-pub(crate) fn compression(data: &Path, version: Version) -> Result<Option<CompressionInfo>> {
-    let file = component(data, "CompressionInfo.db");
-    if !file.exists() {
-        return Ok(None);
-    }
-    let length = fs::metadata(data)?.len();
-    Ok(Some(CompressionInfo::parse(
-        &fs::read(file)?,
-        version,
-        length,
-    )?))
 }

@@ -17,7 +17,8 @@ use super::journal::Journal;
 use super::kind::Kind;
 use super::nodetool::Nodetool;
 use super::process::{Jvm, Killed, give_to_daemon};
-use crate::toolchain;
+use crate::server::last_lines;
+use crate::{toolchain, usage};
 
 /// Starting takes 20 seconds of two free cores; they seldom are.
 const START: Duration = Duration::from_secs(400);
@@ -125,8 +126,8 @@ impl Node {
         self.wait_until_up().with_context(|| {
             format!(
                 "{}\n{}",
-                tail(&stdout),
-                tail(&self.home.join(configuration::LOG))
+                last_lines(&stdout),
+                last_lines(&self.home.join(configuration::LOG))
             )
         })?;
         self.client = Some(Client::start(self.ports.native)?);
@@ -286,20 +287,6 @@ impl Node {
     /// The greatest resident memory that the running daemon has had, in bytes.
     pub(crate) fn peak_memory(&self) -> Result<u64> {
         let Killed(child) = self.daemon.as_ref().context("the daemon is down")?;
-        let status = fs::read_to_string(format!("/proc/{}/status", child.id()))?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-        let kib: u64 = line
-            .and_then(|line| line.trim().strip_suffix("kB"))
-            .context("VmHWM in kB")?
-            .trim()
-            .parse()?;
-        Ok(kib * 1024)
+        usage::peak_memory(child.id())
     }
-}
-
-/// The last lines of a file, empty if there is none.
-fn tail(path: &Path) -> String {
-    let text = fs::read_to_string(path).unwrap_or_default();
-    let lines: Vec<&str> = text.lines().collect();
-    lines[lines.len().saturating_sub(30)..].join("\n")
 }

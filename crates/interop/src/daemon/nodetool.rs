@@ -1,15 +1,16 @@
 //! nodetool over JMX, in a JVM that stays: starting one takes longer than most commands.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Write};
+use std::io::Write;
 use std::path::Path;
 use std::process::{ChildStdin, Command, Stdio};
-use std::sync::mpsc::{self, Receiver};
+use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 
 use super::process::Killed;
+use crate::server::lines;
 
 /// Longest time of one command.
 const TIMEOUT: Duration = Duration::from_secs(400);
@@ -54,20 +55,4 @@ impl Nodetool {
         let (code, printed) = reply.split_once(' ').context("an exit code and a text")?;
         Ok((code.parse()?, serde_json::from_str(printed)?))
     }
-}
-
-/// Lines of a stream, read by a thread of their own so that waiting for one can end.
-pub(crate) fn lines(stream: impl std::io::Read + Send + 'static) -> Result<Receiver<String>> {
-    let (sender, replies) = mpsc::channel();
-    std::thread::Builder::new()
-        .name("interop-lines".to_owned())
-        .spawn(move || {
-            for line in BufReader::new(stream).lines() {
-                let Ok(line) = line else { return };
-                if sender.send(line).is_err() {
-                    return;
-                }
-            }
-        })?;
-    Ok(replies)
 }

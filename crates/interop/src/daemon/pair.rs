@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 
+use super::campaign::{create_tables, write_round};
 use super::commands::Compactor;
 use super::configuration::Ports;
 use super::kind::Kind;
@@ -13,6 +14,7 @@ use super::tables::{self, KEYSPACE, Table};
 use super::view::View;
 use super::workflows::{By, Workflows, live};
 use super::{snapshot, tools};
+use crate::files::data_files;
 
 /// Tables that are streamed: with and without compression, counters, statics, deletions and TTLs among them.
 const TABLES: [&str; 9] = [
@@ -78,14 +80,7 @@ struct Run<'a> {
 impl Run<'_> {
     fn all(&mut self) -> Result<()> {
         let mut first = Node::start(self.kind)?;
-        let mut schema = vec![format!(
-            "CREATE KEYSPACE {KEYSPACE} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}"
-        )];
-        for table in &self.tables {
-            schema.extend(table.schema.iter().map(|statement| table.fill(statement)));
-        }
-        first.client()?.run(&schema)?;
-        first.nodetool(&["disableautocompaction", KEYSPACE])?;
+        create_tables(&mut first, &self.tables)?;
         self.write(&mut first, 0)?;
         self.write(&mut first, 1)?;
         // The tables of a node that has been here for a while are compacted.
@@ -142,14 +137,7 @@ impl Run<'_> {
     }
 
     fn write(&mut self, node: &mut Node, round: usize) -> Result<()> {
-        for table in &self.tables {
-            let fill = |list: &[String]| list.iter().map(|s| table.fill(s)).collect::<Vec<_>>();
-            let client = node.client()?;
-            client
-                .run_concurrently(&fill(&table.rounds[round].writes))
-                .with_context(|| table.name)?;
-        }
-        node.nodetool(&["flush", KEYSPACE])?;
+        write_round(node, &self.tables, round)?;
         // What is to be over in a second is over.
         std::thread::sleep(Duration::from_secs(3));
         Ok(())
@@ -161,7 +149,7 @@ impl Run<'_> {
         snapshot::take(node, &tag)?;
         let mut count = 0;
         for table in self.tables.clone() {
-            let sstables = snapshot::data_files(&snapshot::directory(node, table, &tag)?)?;
+            let sstables = data_files(&snapshot::directory(node, table, &tag)?)?;
             count += sstables.len();
             if sstables.is_empty() {
                 continue;
@@ -200,7 +188,7 @@ impl Run<'_> {
         for table in &self.tables {
             for data in live(&node.table_directory(KEYSPACE, table.name)?)? {
                 let path = data.display().to_string();
-                let metadata = self.compactor.run(&["metadata", &path])?.stdout;
+                let metadata = self.compactor.run(&["metadata", &path])?;
                 let line = metadata
                     .lines()
                     .find_map(|line| line.strip_prefix("Repaired at: "));

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use compactor::metadata::MetadataOptions;
 use compactor_io::{Io, IoOptions};
 use compactor_sstable::version::Version;
@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::content;
 use super::kind::Kind;
+use crate::files::{self, version};
 use crate::parity::{Exception, Reader, differences_by};
 
 /// Fields about the files and not about their content; a level is the node's own.
@@ -70,7 +71,7 @@ pub(crate) struct Marks {
 
 /// Special cases of an SSTable's compression.
 pub(crate) fn marks(data: &Path) -> Result<Marks> {
-    let info = content::compression(data, version(data)?)?;
+    let info = files::compression(data, version(data)?)?;
     Ok(info.map_or_else(Marks::default, |info| Marks {
         dictionary: info.dictionary.is_some(),
         empty_end: info.empty_chunk_count() > 0,
@@ -78,13 +79,4 @@ pub(crate) fn marks(data: &Path) -> Result<Marks> {
             .data_len
             .is_multiple_of(u64::from(info.params.chunk_len)),
     }))
-}
-
-/// The version that a file's name begins with.
-fn version(data: &Path) -> Result<Version> {
-    let name = data.file_name().unwrap_or_default().to_string_lossy();
-    let version = name.get(..2).context("a version")?;
-    version
-        .parse()
-        .map_err(|error| anyhow::anyhow!("{version}: {error}"))
 }

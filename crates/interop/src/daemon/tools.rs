@@ -7,9 +7,9 @@ use anyhow::{Context, Result, ensure};
 use super::commands::Compactor;
 use super::node::Node;
 use super::process::give_to_daemon;
-use super::snapshot;
 use super::tables::KEYSPACE;
 use super::workflows::live;
+use crate::files::data_files;
 
 /// The table that CQLSSTableWriter writes, and sstableloader brings.
 pub(crate) const LOADED: &str = "loaded";
@@ -112,7 +112,7 @@ pub(crate) fn write_offline(node: &Node) -> Result<Vec<PathBuf>> {
         let mut arguments = vec![&*directory, &*table, "3000"];
         arguments.extend((way == "sorted").then_some("sorted"));
         node.java("compactor.interop.daemon.OfflineWriter", &arguments)?;
-        let found = snapshot::data_files(&place)?;
+        let found = data_files(&place)?;
         ensure!(!found.is_empty(), "CQLSSTableWriter wrote nothing ({way})");
         written.extend(found);
     }
@@ -121,14 +121,14 @@ pub(crate) fn write_offline(node: &Node) -> Result<Vec<PathBuf>> {
 
 /// Runs our commands that must accept any SSTable, and returns the failures.
 pub(crate) fn examine(compactor: &Compactor, sstables: &[PathBuf], output: &Path) -> Vec<String> {
-    let mut files: Vec<String> = Vec::new();
-    files.extend(sstables.iter().map(|data| data.display().to_string()));
+    let files = sstables.iter().map(|data| data.display().to_string());
+    let files: Vec<String> = files.collect();
     let names: Vec<&str> = files.iter().map(String::as_str).collect();
     let mut failures = Vec::new();
     let mut note = |result: Result<()>| failures.extend(result.err().map(|e| format!("{e:#}")));
     for command in ["verify", "metadata"] {
         note(compactor.run(&[&[command], &names[..]].concat()).map(drop));
     }
-    note(compactor.merge(&names, output).map(drop));
+    note(compactor.merge(&names, output));
     failures
 }

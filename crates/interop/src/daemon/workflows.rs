@@ -9,10 +9,11 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
-use super::commands::Compactor;
+use super::commands::{Compactor, text};
 use super::node::Node;
 use super::snapshot;
 use super::tables::{KEYSPACE, Table};
+use crate::files::{self, data_files};
 
 /// Longest time to build a view.
 const BUILD: Duration = Duration::from_secs(120);
@@ -20,7 +21,6 @@ const BUILD: Duration = Duration::from_secs(120);
 /// Longest time to delete files.
 const DELETION: Duration = Duration::from_secs(60);
 
-/// Size tiers that find something to do in four SSTables.
 /// Strategies by which there are several outputs, whatever the table's own strategy is.
 const STRATEGIES: [&[&str]; 5] = [
     &[
@@ -88,7 +88,7 @@ impl Workflows<'_> {
     pub(crate) fn replace_by_major(&self, node: &mut Node, table: &Table, tag: &str) -> Result<()> {
         let input = snapshot::directory(node, table, tag)?;
         // The node's own compaction may have left nothing.
-        if snapshot::data_files(&input)?.is_empty() {
+        if data_files(&input)?.is_empty() {
             return truncate(node, table);
         }
         let output = self.output("major", table);
@@ -108,13 +108,7 @@ impl Workflows<'_> {
         let input = snapshot::directory(node, table, tag)?;
         let output = self.output("strategy", table);
         let outputs = self.rewrite("compact", &input, &output, &by_strategy(table))?;
-        let kept = outputs.report["untouched"]
-            .as_array()
-            .context("untouched SSTables")?;
-        let kept = kept
-            .iter()
-            .map(|path| Ok(PathBuf::from(path.as_str().context("a path")?)));
-        let kept = kept.collect::<Result<Vec<_>>>()?;
+        let kept: Vec<PathBuf> = serde_json::from_value(outputs.report["untouched"].clone())?;
         truncate(node, table)?;
         import_as_printed(node, &outputs)?;
         snapshot::import(node, table, &kept, "kept")?;
@@ -165,25 +159,25 @@ impl Workflows<'_> {
         let indexes = index_files(&directory)?;
         let swapped = self.compactor.run(&[
             "swap",
-            &output.display().to_string(),
+            &text(&output),
             "--into",
-            &directory.display().to_string(),
+            &text(&directory),
             "--inputs-to",
-            &away.display().to_string(),
+            &text(&away),
             "--format",
             "json",
         ])?;
-        let report: Value = serde_json::from_str(&swapped.stdout)?;
+        let report: Value = serde_json::from_str(&swapped)?;
         let count = |list: &str| report[list].as_array().map_or(0, Vec::len);
         let after = live(&directory)?;
         ensure!(
-            count("inputs") == snapshot::data_files(&away)?.len()
+            count("inputs") == data_files(&away)?.len()
                 && count("outputs") == outputs.data_files.len()
                 && after.len() + count("inputs") == before.len() + count("outputs"),
             "{} SSTables, then {}: {}",
             before.len(),
             after.len(),
-            swapped.stdout
+            swapped
         );
         ensure!(
             index_files(&directory)? == indexes,
@@ -192,7 +186,8 @@ impl Workflows<'_> {
         // The node must own what it is to compact away.
         let owner = fs::metadata(&directory)?.uid();
         for data in &after {
-            for component in snapshot::components(data)? {
+            for name in files::components(data)? {
+                let component = files::component(data, &name);
                 let found = fs::metadata(&component)?.uid();
                 ensure!(found == owner, "{} belongs to {found}", component.display());
             }
@@ -208,20 +203,13 @@ impl Workflows<'_> {
         output: &Path,
         options: &[&str],
     ) -> Result<Outputs> {
-        let (input, place) = (input.display().to_string(), output.display().to_string());
-        let mut arguments = vec![command, &input, "--output", &place];
-        arguments.extend(options);
-        arguments.extend(["--format", "json", "--progress", "none"]);
-        let ran = self.compactor.run(&arguments)?;
-        let data_files = snapshot::data_files(output)?;
-        for data in &data_files {
-            self.compactor
-                .run(&["verify", &data.display().to_string()])
-                .with_context(|| format!("output of {command}"))?;
-        }
+        let options = [options, &["--format", "json"]].concat();
+        let rewritten = self
+            .compactor
+            .rewrite(command, &[&text(input)], output, &options)?;
         Ok(Outputs {
-            report: serde_json::from_str(&ran.stdout)?,
-            data_files,
+            report: serde_json::from_str(&rewritten.stdout)?,
+            data_files: rewritten.data_files,
         })
     }
 
@@ -281,7 +269,7 @@ fn index_files(directory: &Path) -> Result<BTreeSet<PathBuf>> {
 
 /// Data.db of the SSTables that a table has now.
 pub(crate) fn live(directory: &Path) -> Result<Vec<PathBuf>> {
-    let mut found = snapshot::data_files(directory)?;
+    let mut found = data_files(directory)?;
     found.retain(|data| data.parent() == Some(directory));
     Ok(found)
 }

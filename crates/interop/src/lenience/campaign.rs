@@ -7,13 +7,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use compactor_sstable::Component;
 
 use super::case::{Ours, Theirs, contradictions, rows_differ};
 use super::change::{Change, Kind};
 use super::sstable_files::SstableFiles;
 use crate::cassandra::{Cassandra, Mode, Options, Release, Table};
+use crate::files;
+use crate::jobs::{self, lock};
 use crate::random::{self, Plan};
 use crate::scratch::scratch;
 use compactor_testkit::Random;
@@ -92,24 +94,17 @@ impl Campaign {
     pub fn run(&self, seeds: &[u64]) -> Result<Report> {
         let waiting = Mutex::new((0..SERVERS.len()).collect::<Vec<_>>());
         let report = Mutex::new(Report::default());
-        std::thread::scope(|scope| {
-            let job = || -> Result<()> {
-                loop {
-                    let next = lock(&waiting).pop();
-                    let Some(number) = next else { return Ok(()) };
-                    let is_own = |seed: &u64| *seed % SERVERS.len() as u64 == number as u64;
-                    let own: Vec<u64> = seeds.iter().copied().filter(is_own).collect();
-                    if !own.is_empty() {
-                        let (mode, release) = SERVERS[number];
-                        Job::run(self, mode, release, &own, &report)?;
-                    }
+        jobs::run(self.jobs, || {
+            loop {
+                let next = lock(&waiting).pop();
+                let Some(number) = next else { return Ok(()) };
+                let is_own = |seed: &u64| *seed % SERVERS.len() as u64 == number as u64;
+                let own: Vec<u64> = seeds.iter().copied().filter(is_own).collect();
+                if !own.is_empty() {
+                    let (mode, release) = SERVERS[number];
+                    Job::run(self, mode, release, &own, &report)?;
                 }
-            };
-            let jobs: Vec<_> = (0..self.jobs).map(|_| scope.spawn(job)).collect();
-            jobs.into_iter().try_for_each(|job| match job.join() {
-                Ok(result) => result,
-                Err(_) => bail!("a job panicked"),
-            })
+            }
         })?;
         Ok(report.into_inner().unwrap_or_else(|e| e.into_inner()))
     }
@@ -202,9 +197,9 @@ impl Job<'_> {
         others: &[PathBuf],
         place: &Path,
     ) -> Result<()> {
-        let version = |data: &Path| data.file_name().map(|n| n.as_encoded_bytes()[..2].to_vec());
+        let version = files::version(first)?;
         let others: Vec<&Path> = (others.iter().map(PathBuf::as_path))
-            .filter(|other| version(other) == version(first))
+            .filter(|other| files::version(other).is_ok_and(|of| of == version))
             .collect();
         let mut rng = Random::new(seed);
         for number in 0..=CHANGES {
@@ -298,10 +293,4 @@ impl Job<'_> {
             .extend(found.into_iter().map(|line| format!("{told}: {line}")));
         Ok(theirs.is_good())
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex
-        .lock()
-        .unwrap_or_else(|poisoned| poisoned.into_inner())
 }

@@ -9,10 +9,10 @@ use compactor::verify::{Severity, VerifyOptions, VerifyReport};
 use compactor::{Error, ErrorKind, NoObserver};
 use compactor_io::{Io, IoOptions};
 use compactor_sstable::Component;
-use compactor_sstable::descriptor::Descriptor;
 
-use crate::cassandra::{Cassandra, CompactRequest, Pipeline, Table};
+use crate::cassandra::{Cassandra, CompactRequest, Table};
 use crate::compare;
+use crate::files;
 use crate::ours::{self, MergeRequest};
 
 /// Cassandra's verdict.
@@ -82,20 +82,13 @@ impl Ours {
         let _ = fs::remove_dir_all(place);
         fs::create_dir_all(place)?;
         let mut ours = Ours::default();
-        let version = Descriptor::parse(data).map_err(|error| anyhow::anyhow!("{error}"))?;
         let request = MergeRequest {
-            version: version.descriptor.version.to_string(),
+            version: files::version(data)?.to_string(),
             // No moment has come: what expires is left as it is.
             now_s: 0,
-            gc_before_s: None,
-            complete: false,
-            others: Vec::new(),
-            provided: None,
-            schema: None,
-            compression: None,
+            ..MergeRequest::default()
         };
-        let mut options = ours::options(&[data.to_owned()], place, &request)?;
-        options.gc_before_s = None;
+        let options = ours::options(&[data.to_owned()], place, &request)?;
         let merge = || compactor::merge::merge(options, &mut NoObserver);
         if let Some(report) = ours.attempt("merge", merge) {
             ours.has_warnings = !report.warnings.is_empty();
@@ -201,17 +194,8 @@ pub(super) fn rows_differ(
     }
     // What a row or its partition shadows itself goes when it is rewritten.
     let _ = fs::remove_dir_all(place);
-    let request = CompactRequest {
-        inputs: &[data.to_owned()],
-        others: &[],
-        output: Some(place),
-        generation: 1,
-        now_s: 0,
-        gc_before_s: None,
-        pipeline: Pipeline::Iterator,
-        access: None,
-        max_sstable_size: None,
-    };
+    let inputs = [data.to_owned()];
+    let request = CompactRequest::new(&inputs, place, 0);
     let expected = match cassandra.compact(table, &request) {
         Ok(compacted) => match compacted.outputs.first() {
             Some(output) => cassandra.dump(table, output)?,

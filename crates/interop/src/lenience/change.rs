@@ -9,6 +9,7 @@ use compactor_sstable::statistics::Statistics;
 use serde::Serialize;
 
 use super::sstable_files::SstableFiles;
+use crate::files;
 use compactor_testkit::Random;
 
 /// Change of a component.
@@ -118,7 +119,9 @@ impl Change {
             Kind::Exchanged => {
                 let sources: Vec<_> = others
                     .iter()
-                    .filter_map(|data| Some(beside(data, component)?.1))
+                    .filter_map(|data| {
+                        std::fs::read(files::component(data, component.file_suffix())).ok()
+                    })
                     .collect();
                 if sources.is_empty() {
                     return Change::in_place(rng, files, component, Kind::Flipped);
@@ -183,14 +186,6 @@ impl Change {
             detail,
         })
     }
-}
-
-/// The name and bytes of another component of an SSTable.
-fn beside(data: &Path, component: Component) -> Option<(String, Vec<u8>)> {
-    let name = data.file_name()?.to_str()?;
-    let name = name.replace(Component::Data.file_suffix(), component.file_suffix());
-    let bytes = std::fs::read(data.with_file_name(&name)).ok()?;
-    Some((name, bytes))
 }
 
 type Edit = fn(&mut Statistics);

@@ -10,6 +10,8 @@ use compactor_sstable::compression::info::CompressionInfo;
 use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::digest;
 
+use crate::files;
+
 /// The files of one SSTable, in a directory of their own.
 #[derive(Debug)]
 pub(super) struct SstableFiles {
@@ -20,17 +22,8 @@ impl SstableFiles {
     /// Copies the SSTable of `data` into `directory`, which is made anew.
     pub(super) fn copy(data: &Path, directory: &Path) -> Result<SstableFiles> {
         let _ = fs::remove_dir_all(directory);
-        fs::create_dir_all(directory)?;
-        let mut descriptor = Descriptor::parse(data)
-            .map_err(|error| anyhow::anyhow!("{error}"))?
-            .descriptor;
-        for component in Component::ALL {
-            let from = descriptor.path(component);
-            if from.exists() {
-                fs::copy(from, directory.join(descriptor.file_name(component)))?;
-            }
-        }
-        descriptor.directory = directory.to_owned();
+        let copied = files::copy(data, directory)?;
+        let descriptor = Descriptor::parse(&copied)?.descriptor;
         Ok(SstableFiles { descriptor })
     }
 

@@ -1,6 +1,6 @@
 //! Requests to a strategy of Cassandra's.
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use compactor_strategy::live::Live;
 use compactor_strategy::sstable::{RepairState, Sstable, SstableId};
 use compactor_strategy::task::{Split, Task, TaskKind};
@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Opening;
-use crate::Cassandra;
+use crate::cassandra::{Cassandra, Table, field};
 
 const KEYSPACE: &str = "planning";
 const TABLE: &str = "planned";
@@ -17,6 +17,7 @@ const TABLE: &str = "planned";
 /// A server with a table whose SSTables are only described.
 pub(super) struct Session<'c> {
     cassandra: &'c mut Cassandra,
+    table: Table,
 }
 
 /// A task that a strategy of Cassandra's selected.
@@ -51,19 +52,22 @@ impl<'c> Session<'c> {
             ),
             format!("CREATE TABLE IF NOT EXISTS {KEYSPACE}.{TABLE} (k int PRIMARY KEY)"),
         ];
-        cassandra.request(json!({"op": "cql", "statements": statements}))?;
-        Ok(Session { cassandra })
+        cassandra.cql(&statements)?;
+        let table = Table::new(KEYSPACE, TABLE);
+        Ok(Session { cassandra, table })
     }
 
     pub(super) fn open(&mut self, opening: &Opening, sstables: &[Sstable]) -> Result<()> {
-        self.request(json!({
-            "op": "plan_open", "class": opening.strategy.class(), "options": opening.options,
+        let fields = json!({
+            "class": opening.strategy.class(), "options": opening.options,
             "now_ms": opening.now_ms, "sstables": described(sstables),
-        }))
+        });
+        self.ask("plan_open", fields).map(drop)
     }
 
     pub(super) fn add(&mut self, sstables: &[Sstable]) -> Result<()> {
-        self.request(json!({"op": "plan_add", "sstables": described(sstables)}))
+        let fields = json!({"sstables": described(sstables)});
+        self.ask("plan_add", fields).map(drop)
     }
 
     /// The next task, and how many remain.
@@ -72,38 +76,29 @@ impl<'c> Session<'c> {
         now_ms: i64,
         gc_before_s: i64,
     ) -> Result<(Option<TheirTask>, usize)> {
-        #[derive(Deserialize)]
-        struct Next {
-            task: Option<TheirTask>,
-            remaining: usize,
-        }
-        let request = json!({"op": "plan_next", "now_ms": now_ms, "gc_before_s": gc_before_s});
-        let reply = self.cassandra.request(request)?;
-        let next: Next = serde_json::from_value(reply).context("the next task in the reply")?;
-        Ok((next.task, next.remaining))
+        let fields = json!({"now_ms": now_ms, "gc_before_s": gc_before_s});
+        let reply = self.ask("plan_next", fields)?;
+        Ok((field(&reply, "task")?, field(&reply, "remaining")?))
     }
 
     pub(super) fn abort(&mut self, number: u64) -> Result<()> {
-        self.request(json!({"op": "plan_abort", "number": number}))
+        self.ask("plan_abort", json!({"number": number})).map(drop)
     }
 
     pub(super) fn complete(&mut self, number: u64, outputs: &[Sstable]) -> Result<()> {
-        self.request(json!({
-            "op": "plan_complete", "number": number, "outputs": described(outputs),
-        }))
+        let fields = json!({"number": number, "outputs": described(outputs)});
+        self.ask("plan_complete", fields).map(drop)
     }
 
-    fn request(&mut self, mut request: Value) -> Result<()> {
-        request["keyspace"] = json!(KEYSPACE);
-        request["table"] = json!(TABLE);
-        self.cassandra.request(request).map(drop)
+    fn ask(&mut self, operation: &str, fields: Value) -> Result<Value> {
+        self.cassandra.ask(operation, &self.table, fields)
     }
 }
 
 impl Drop for Session<'_> {
     fn drop(&mut self) {
         // If this fails, the next session closes it first.
-        let _ = self.request(json!({"op": "plan_close"}));
+        let _ = self.ask("plan_close", json!({}));
     }
 }
 

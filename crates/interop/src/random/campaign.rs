@@ -1,15 +1,19 @@
 //! Many plans, on one or more servers at once.
 
 use std::fs;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 
+use super::minimise::minimise;
 use super::plan::Plan;
-use super::run::Runner;
-use crate::cassandra::Mode;
+use super::run::{Outcome, run};
+use crate::cassandra::{Cassandra, Mode};
+use crate::jobs::{self, lock};
+use crate::pool::Shared;
 use crate::scratch::scratch;
 
 /// How plans are run.
@@ -24,7 +28,7 @@ pub struct Campaign {
 }
 
 /// Result of all plans.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Report {
     /// Plans that were run.
     pub done: usize,
@@ -51,6 +55,16 @@ struct Work {
 }
 
 impl Campaign {
+    /// One with this number of jobs that only reports.
+    #[must_use]
+    pub fn of(jobs: usize) -> Campaign {
+        Campaign {
+            jobs,
+            keep: None,
+            minimise: false,
+        }
+    }
+
     /// Runs the plans; progress and differences go to stderr.
     ///
     /// # Errors
@@ -62,24 +76,9 @@ impl Campaign {
             waiting: plans,
             running: Vec::new(),
             started,
-            report: Report {
-                done: 0,
-                outputs: 0,
-                divided: 0,
-                inputs: 0,
-                failed: Vec::new(),
-                elapsed: Duration::ZERO,
-            },
+            report: Report::default(),
         });
-        std::thread::scope(|scope| {
-            let jobs: Vec<_> = (0..self.jobs)
-                .map(|_| scope.spawn(|| self.job(&work)))
-                .collect();
-            jobs.into_iter().try_for_each(|job| match job.join() {
-                Ok(result) => result,
-                Err(_) => bail!("a job panicked"),
-            })
-        })?;
+        jobs::run(self.jobs, || self.job(&work))?;
         let work = work
             .into_inner()
             .unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -95,34 +94,31 @@ impl Campaign {
         let place = tempfile::Builder::new()
             .prefix("interop-random-")
             .tempdir_in(scratch())?;
-        let mut runner: Option<Runner> = None;
+        let mut server: Option<Shared> = None;
         let mut last = None;
         while let Some(plan) = next(work, last)? {
             let mode = plan.mode()?;
             last = Some(mode);
-            drop(runner.take_if(|server| server.mode() != mode || server.is_worn()));
-            let server = match &mut runner {
+            drop(server.take_if(|server| server.mode() != mode || server.is_worn()));
+            let running = match &mut server {
                 Some(server) => server,
-                none => none.insert(Runner::start(mode)?),
+                none => none.insert(Shared::take(mode, mode.release())?),
             };
-            let attempt = Attempt::of(server, &plan, &place.path().join("case"));
-            if !attempt.differences.is_empty()
-                && let Some(mut server) = runner.take()
-            {
-                let explained =
-                    self.explain(&mut server, &plan, &attempt.differences, place.path());
+            let outcome = attempt(running, &plan, &place.path().join("case"));
+            if !outcome.differences.is_empty() {
                 // What failed may have damaged it.
-                server.end();
-                explained?;
+                let server = server.take().map(Shared::for_the_last_time);
+                let mut server = server.context("the server that runs")?;
+                self.explain(&mut server, &plan, &outcome.differences, place.path())?;
             }
-            record(work, &plan, &attempt);
+            record(work, &plan, &outcome);
         }
         Ok(())
     }
 
     fn explain(
         &self,
-        server: &mut Runner,
+        server: &mut Cassandra,
         plan: &Plan,
         differences: &[String],
         place: &Path,
@@ -131,12 +127,12 @@ impl Campaign {
         let mut smallest = plan.clone();
         if self.minimise {
             let scratch = place.join("smaller");
-            smallest = super::minimise(smallest, |plan| {
-                !Attempt::of(server, plan, &scratch).differences.is_empty()
+            smallest = minimise(smallest, |plan| {
+                !attempt(server, plan, &scratch).differences.is_empty()
             });
-            let attempt = Attempt::of(server, &smallest, &scratch);
+            let outcome = attempt(server, &smallest, &scratch);
             eprintln!("minimised to {} mutations:", smallest.mutations());
-            show(&smallest, &attempt.differences);
+            show(&smallest, &outcome.differences);
             eprintln!("{}", serde_json::to_string(&smallest)?);
         }
         if let Some(keep) = &self.keep {
@@ -144,38 +140,19 @@ impl Campaign {
             fs::create_dir_all(&keep)?;
             let text = serde_json::to_string_pretty(&smallest)?;
             fs::write(keep.join("plan.json"), text)?;
-            Attempt::of(server, &smallest, &keep.join("files"));
+            attempt(server, &smallest, &keep.join("files"));
         }
         Ok(())
     }
 }
 
-/// A plan that was run; a failure to run it counts as a difference.
-struct Attempt {
-    output: bool,
-    divided: bool,
-    inputs: usize,
-    differences: Vec<String>,
-}
-
-impl Attempt {
-    fn of(server: &mut Runner, plan: &Plan, place: &Path) -> Attempt {
-        let _ = fs::remove_dir_all(place);
-        match server.run(plan, place) {
-            Ok(outcome) => Attempt {
-                output: outcome.output,
-                divided: outcome.divided,
-                inputs: outcome.inputs,
-                differences: outcome.differences,
-            },
-            Err(error) => Attempt {
-                output: false,
-                divided: false,
-                inputs: 0,
-                differences: vec![format!("{error:#}")],
-            },
-        }
-    }
+/// Runs a plan; a failure to run it counts as a difference.
+fn attempt(server: &mut Cassandra, plan: &Plan, place: &Path) -> Outcome {
+    let _ = fs::remove_dir_all(place);
+    run(server, plan, place).unwrap_or_else(|error| Outcome {
+        differences: vec![format!("{error:#}")],
+        ..Outcome::default()
+    })
 }
 
 /// A server that starts takes as long as some plans: the next one is of the mode of the job's last one, then of a mode that
@@ -200,15 +177,15 @@ fn next(work: &Mutex<Work>, mode: Option<Mode>) -> Result<Option<Plan>> {
     Ok(Some(work.waiting.remove(at)))
 }
 
-fn record(work: &Mutex<Work>, plan: &Plan, attempt: &Attempt) {
+fn record(work: &Mutex<Work>, plan: &Plan, outcome: &Outcome) {
     let mut work = lock(work);
     let (total, seconds) = (work.total, work.started.elapsed().as_secs_f64());
     let report = &mut work.report;
     report.done += 1;
-    report.outputs += usize::from(attempt.output);
-    report.divided += usize::from(attempt.divided);
-    report.inputs += attempt.inputs;
-    if !attempt.differences.is_empty() {
+    report.outputs += usize::from(outcome.output);
+    report.divided += usize::from(outcome.divided);
+    report.inputs += outcome.inputs;
+    if !outcome.differences.is_empty() {
         report.failed.push(plan.seed);
     }
     if report.done.is_multiple_of(100) {
@@ -216,10 +193,6 @@ fn record(work: &Mutex<Work>, plan: &Plan, attempt: &Attempt) {
         let rate = done as f64 / seconds;
         eprintln!("{done} of {total} seeds, {failed} failed, {rate:.1} a second");
     }
-}
-
-fn lock(work: &Mutex<Work>) -> MutexGuard<'_, Work> {
-    work.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 fn show(plan: &Plan, differences: &[String]) {
@@ -234,4 +207,18 @@ fn show(plan: &Plan, differences: &[String]) {
     for difference in differences.iter().take(12) {
         eprintln!("  {difference}");
     }
+}
+
+/// Seeds `A..B`, without B, of a command line.
+///
+/// # Errors
+/// Another form, or no seed.
+pub fn parse_seeds(text: &str) -> Result<Range<u64>> {
+    let (from, to) = text.split_once("..").context("not of the form A..B")?;
+    let seeds = from.parse()?..to.parse()?;
+    ensure!(
+        !seeds.is_empty(),
+        "A has to be less than B, the first seed that is not run"
+    );
+    Ok(seeds)
 }

@@ -3,7 +3,7 @@
 use super::plan::Plan;
 
 /// Leaves out whole inputs, then partitions, then runs of mutations, as long as `fails` returns true.
-pub fn minimise(mut plan: Plan, mut fails: impl FnMut(&Plan) -> bool) -> Plan {
+pub(super) fn minimise(mut plan: Plan, mut fails: impl FnMut(&Plan) -> bool) -> Plan {
     loop {
         let before = (plan.inputs.len(), plan.mutations());
         for at in (0..plan.inputs.len()).rev() {

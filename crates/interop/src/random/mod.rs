@@ -19,12 +19,7 @@ mod run;
 mod table;
 mod types;
 
-pub use campaign::{Campaign, Report};
+pub use campaign::{Campaign, Report, parse_seeds};
 pub use generate::{plan, plan_for};
-pub use minimise::minimise;
-pub use plan::{
-    Bound, Cell, Column, Compression, Deletion, Dropped, Hex, Input, Mutation, Partition, Plan,
-    Schema,
-};
-pub use run::{Outcome, Runner};
+pub use plan::Plan;
 pub(crate) use run::{drop_table, make_table, write_input};

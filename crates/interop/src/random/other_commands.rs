@@ -12,7 +12,7 @@ use compactor_io::{Io, IoOptions};
 
 use super::metadata_text;
 use super::plan::Plan;
-use crate::cassandra::{Cassandra, CompactRequest, Pipeline, Table};
+use crate::cassandra::{Cassandra, CompactRequest, Table};
 use crate::compare;
 use crate::ours::{self, MergeRequest};
 use crate::passes::{self, Compared};
@@ -104,18 +104,9 @@ fn rewritten(
     data: &Path,
     directory: &Path,
 ) -> Result<String> {
-    let request = CompactRequest {
-        inputs: &[data.to_owned()],
-        others: &[],
-        output: Some(directory),
-        generation: 1,
-        // No moment has come: what expires is left as it is.
-        now_s: 0,
-        gc_before_s: None,
-        pipeline: Pipeline::Iterator,
-        access: None,
-        max_sstable_size: None,
-    };
+    let inputs = [data.to_owned()];
+    // No moment has come: what expires is left as it is.
+    let request = CompactRequest::new(&inputs, directory, 0);
     let compacted = cassandra.compact(table, &request)?;
     let output = compacted.outputs.first().context("no output")?;
     cassandra.dump(table, output)

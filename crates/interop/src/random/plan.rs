@@ -41,7 +41,7 @@ impl<'de> Deserialize<'de> for Hex {
     }
 }
 
-fn digits(bytes: &[u8]) -> String {
+pub(super) fn digits(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

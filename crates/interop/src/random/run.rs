@@ -7,12 +7,12 @@ use serde_json::json;
 
 use super::other_commands;
 use super::plan::Plan;
-use crate::cassandra::{Cassandra, CompactRequest, Compacted, Mode, Pipeline, Table};
+use crate::cassandra::{Cassandra, CompactRequest, Compacted, Table, field};
 use crate::compare;
+use crate::files;
 use crate::findings::Finding;
 use crate::ours::{self, MergeRequest};
 use crate::parity::{self, Exception};
-use crate::pool::Shared;
 
 const KEYSPACE: &str = "interop_random";
 
@@ -27,148 +27,107 @@ enum Filter {
 }
 
 /// How a plan ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Outcome {
+#[derive(Debug, Default)]
+pub(super) struct Outcome {
     /// Differences; none if all is well.
-    pub differences: Vec<String>,
+    pub(super) differences: Vec<String>,
     /// Inputs that were written: mutations may leave nothing.
-    pub inputs: usize,
+    pub(super) inputs: usize,
     /// Whether the merge left something.
-    pub output: bool,
+    pub(super) output: bool,
     /// Whether outputs of a greatest size were several.
-    pub divided: bool,
+    pub(super) divided: bool,
 }
 
-/// A server that plans are run on.
-#[derive(Debug)]
-pub struct Runner {
-    cassandra: Shared,
+/// Runs a plan with its files in `place`, which is made.
+///
+/// # Errors
+/// A request that fails, other than those that judge our output.
+pub(super) fn run(cassandra: &mut Cassandra, plan: &Plan, place: &Path) -> Result<Outcome> {
+    let table = make_table(cassandra, plan)?;
+    let outcome = with_table(cassandra, plan, &table, place);
+    drop_table(cassandra, &table)?;
+    outcome
 }
 
-impl Runner {
-    /// Takes a server that writes this version.
-    ///
-    /// # Errors
-    /// A server that does not start.
-    pub fn start(mode: Mode) -> Result<Self> {
-        Ok(Self {
-            cassandra: Shared::take(mode, mode.release())?,
-        })
-    }
-
-    /// The version that the server writes.
-    #[must_use]
-    pub fn mode(&self) -> Mode {
-        self.cassandra.mode()
-    }
-
-    /// Whether the maximum number of tables was created in the server.
-    #[must_use]
-    pub fn is_worn(&self) -> bool {
-        self.cassandra.is_worn()
-    }
-
-    /// Ends the server, which would otherwise return to the pool.
-    pub fn end(self) {
-        drop(self.cassandra.for_the_last_time());
-    }
-
-    /// Runs a plan with its files in `place`, which is made.
-    ///
-    /// # Errors
-    /// A request that fails, other than those that judge our output.
-    pub fn run(&mut self, plan: &Plan, place: &Path) -> Result<Outcome> {
-        let table = make_table(&mut self.cassandra, plan)?;
-        let outcome = self.with_table(plan, &table, place);
-        drop_table(&mut self.cassandra, &table)?;
-        outcome
-    }
-
-    fn with_table(&mut self, plan: &Plan, table: &Table, place: &Path) -> Result<Outcome> {
-        self.cassandra.set_now(plan.now_s)?;
-        let mut inputs = Vec::new();
-        let mut others = Vec::new();
-        let mut has_newest = false;
-        let merged = plan.inputs.len().saturating_sub(plan.others);
-        for n in 0..plan.inputs.len() {
-            let data = write_input(&mut self.cassandra, plan, table, n, place)?;
-            if n < merged {
-                has_newest = data.is_some();
-            }
-            let Some(data) = data else {
-                continue;
-            };
-            let inputs = if n < merged { &mut inputs } else { &mut others };
-            inputs.push(data);
+fn with_table(
+    cassandra: &mut Cassandra,
+    plan: &Plan,
+    table: &Table,
+    place: &Path,
+) -> Result<Outcome> {
+    cassandra.set_now(plan.now_s)?;
+    let mut inputs = Vec::new();
+    let mut others = Vec::new();
+    let mut has_newest = false;
+    let merged = plan.inputs.len().saturating_sub(plan.others);
+    for n in 0..plan.inputs.len() {
+        let data = write_input(cassandra, plan, table, n, place)?;
+        if n < merged {
+            has_newest = data.is_some();
         }
-        if inputs.is_empty() {
-            return Ok(Outcome {
-                differences: Vec::new(),
-                inputs: 0,
-                output: false,
-                divided: false,
-            });
-        }
-        others = without_copies(others, &inputs)?;
-        let case = Merge {
-            plan,
-            table,
-            inputs,
-            others,
-            has_newest,
+        let Some(data) = data else {
+            continue;
         };
-        let compacted = case.compact(&mut self.cassandra, &place.join("cassandra"), None)?;
-        let theirs = compacted.outputs.first();
-        let mut differences = case.judge(&mut self.cassandra, &place.join("ours"), theirs)?;
-        if differences.is_empty() {
-            for (n, data) in case.inputs.iter().chain(theirs).enumerate() {
-                differences.extend(other_commands::of_sstable(
-                    &mut self.cassandra,
-                    table,
-                    data,
-                    plan.now_s,
-                    &place.join("scrubbed").join(n.to_string()),
-                )?);
-            }
-        }
-        let mut divided = false;
-        if let (true, true, Some(one)) = (differences.is_empty(), has_newest, theirs) {
-            // How well which encoder compresses does not matter where an output ends once anything of it is on disk.
-            let is_compressed = parity::component(one, "CompressionInfo.db").exists();
-            let size = if is_compressed {
-                1
-            } else {
-                1 + plan.seed % 4096
-            };
-            (differences, divided) = case.judge_sizes(&mut self.cassandra, place, size)?;
-        }
-        Ok(Outcome {
-            differences,
-            inputs: case.inputs.len(),
-            output: theirs.is_some(),
-            divided,
-        })
+        let inputs = if n < merged { &mut inputs } else { &mut others };
+        inputs.push(data);
     }
+    if inputs.is_empty() {
+        return Ok(Outcome::default());
+    }
+    others = without_copies(others, &inputs)?;
+    let case = Merge {
+        plan,
+        table,
+        inputs,
+        others,
+        has_newest,
+    };
+    let compacted = case.compact(cassandra, &place.join("cassandra"), None)?;
+    let theirs = compacted.outputs.first();
+    let mut differences = case.judge(cassandra, &place.join("ours"), theirs)?;
+    if differences.is_empty() {
+        for (n, data) in case.inputs.iter().chain(theirs).enumerate() {
+            differences.extend(other_commands::of_sstable(
+                cassandra,
+                table,
+                data,
+                plan.now_s,
+                &place.join("scrubbed").join(n.to_string()),
+            )?);
+        }
+    }
+    let mut divided = false;
+    if let (true, true, Some(one)) = (differences.is_empty(), has_newest, theirs) {
+        // How well which encoder compresses does not matter where an output ends once anything of it is on disk.
+        let is_compressed = files::component(one, "CompressionInfo.db").exists();
+        let size = if is_compressed {
+            1
+        } else {
+            1 + plan.seed % 4096
+        };
+        (differences, divided) = case.judge_sizes(cassandra, place, size)?;
+    }
+    Ok(Outcome {
+        differences,
+        inputs: case.inputs.len(),
+        output: theirs.is_some(),
+        divided,
+    })
 }
 
 /// Makes the table of a plan, in no schema.
 pub(crate) fn make_table(cassandra: &mut Cassandra, plan: &Plan) -> Result<Table> {
     cassandra.offline_tables += 1;
-    let table = Table {
-        keyspace: KEYSPACE.to_owned(),
-        name: format!("t{}", cassandra.offline_tables),
-    };
-    cassandra.request(json!({
-        "op": "offline_table", "keyspace": table.keyspace, "table": table.name, "schema": plan.schema,
-        "provided": plan.provided,
-    }))?;
+    let table = Table::new(KEYSPACE, &format!("t{}", cassandra.offline_tables));
+    let fields = json!({"schema": plan.schema, "provided": plan.provided});
+    cassandra.ask("offline_table", &table, fields)?;
     Ok(table)
 }
 
 /// Drops what [`make_table`] made.
 pub(crate) fn drop_table(cassandra: &mut Cassandra, table: &Table) -> Result<()> {
-    let request = json!({"op": "offline_drop", "keyspace": table.keyspace, "table": table.name});
-    cassandra.request(request).map(drop)
+    cassandra.ask("offline_drop", table, json!({})).map(drop)
 }
 
 /// Writes input `n` of a plan; `None` if its mutations leave nothing.
@@ -180,13 +139,12 @@ pub(crate) fn write_input(
     place: &Path,
 ) -> Result<Option<PathBuf>> {
     let input = plan.inputs.get(n).context("no such input")?;
-    let reply = cassandra.request(json!({
-        "op": "offline_write", "keyspace": table.keyspace, "table": table.name, "version": input.version,
-        "schema": input.schema, "partitions": input.partitions,
+    let fields = json!({
+        "version": input.version, "schema": input.schema, "partitions": input.partitions,
         "repaired_at": plan.repaired_at, "opened_early": input.opened_early, "idle_markers": input.idle_markers,
         "out": place.join("inputs").join((n + 1).to_string()), "generation": n + 1,
-    }))?;
-    Ok(reply["data"].as_str().map(PathBuf::from))
+    });
+    field(&cassandra.ask("offline_write", table, fields)?, "data")
 }
 
 /// SSTables that have not the data of one of these. A copy of an input shadows nothing in our merge, since what it has
@@ -222,15 +180,10 @@ impl Merge<'_> {
         max_sstable_size: Option<u64>,
     ) -> Result<Compacted> {
         let request = CompactRequest {
-            inputs: &self.inputs,
             others: &self.others,
-            output: Some(output),
-            generation: 1,
-            now_s: self.plan.now_s,
             gc_before_s: self.plan.gc_before_s,
-            pipeline: Pipeline::Iterator,
-            access: None,
             max_sstable_size,
+            ..CompactRequest::new(&self.inputs, output, self.plan.now_s)
         };
         cassandra
             .compact(self.table, &request)

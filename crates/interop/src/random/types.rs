@@ -2,6 +2,7 @@
 
 use compactor_sstable::vint;
 
+use super::plan::digits;
 use compactor_testkit::Random;
 
 const PACKAGE: &str = "org.apache.cassandra.db.marshal.";
@@ -137,12 +138,12 @@ impl Type {
             }
             Type::Udt(name, fields) => {
                 let fields = fields.iter();
-                let fields =
-                    fields.map(|(name, field)| format!("{}:{}", hex(name), field.frozen()));
+                let fields = fields
+                    .map(|(name, field)| format!("{}:{}", digits(name.as_bytes()), field.frozen()));
                 let fields: Vec<String> = fields.collect();
                 format!(
                     "{PACKAGE}UserType(interop_random,{},{})",
-                    hex(name),
+                    digits(name.as_bytes()),
                     fields.join(",")
                 )
             }
@@ -206,7 +207,7 @@ impl Type {
             Type::Vector(inner, dimension) => {
                 let mut bytes = Vec::new();
                 for _ in 0..*dimension {
-                    let item = inner.element(rng);
+                    let item = inner.value(rng);
                     if !inner.is_fixed() {
                         vint::write_unsigned(&mut bytes, item.len() as u64);
                     }
@@ -217,11 +218,6 @@ impl Type {
         }
     }
 
-    /// A value of a vector's element: of the type's length where that is fixed.
-    fn element(&self, rng: &mut Random) -> Vec<u8> {
-        self.value(rng)
-    }
-
     fn is_fixed(&self) -> bool {
         match self {
             Type::Native(name) => FIXED.contains(name),
@@ -229,10 +225,6 @@ impl Type {
             _ => false,
         }
     }
-}
-
-fn hex(text: &str) -> String {
-    text.bytes().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn collection(count: usize, items: Vec<Vec<u8>>) -> Vec<u8> {

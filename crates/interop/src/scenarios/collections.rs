@@ -1,6 +1,6 @@
 //! Collections and user-defined types, frozen and not, overwritten, extended and partly deleted.
 
-use super::{Scenario, T0};
+use super::{Scenario, T0, list};
 
 pub(super) fn scenarios() -> Vec<Scenario> {
     vec![
@@ -244,10 +244,7 @@ fn udt_nested() -> Scenario {
 
 fn many_elements() -> Scenario {
     let map = |from: u32, to: u32, add: u32| {
-        let items = (from..to)
-            .map(|n| format!("{n}: {}", n + add))
-            .collect::<Vec<_>>()
-            .join(", ");
+        let items = list((from..to).map(|n| format!("{n}: {}", n + add)));
         format!("{{{items}}}")
     };
     Scenario::new(

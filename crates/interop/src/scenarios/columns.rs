@@ -1,6 +1,6 @@
 //! Numbers of columns and headers that differ between inputs.
 
-use super::Scenario;
+use super::{Scenario, list};
 
 pub(super) fn scenarios() -> Vec<Scenario> {
     let mut every: Vec<Scenario> = [63, 64, 65, 130].into_iter().map(column_count).collect();
@@ -18,18 +18,10 @@ pub(super) fn scenarios() -> Vec<Scenario> {
 
 /// Below 64 columns a subset is a bitmap, from 64 on a list of the present or of the missing ones.
 fn column_count(count: usize) -> Scenario {
-    let columns = (0..count)
-        .map(|n| {
-            let kind = match n % 4 {
-                0 => "int",
-                1 => "text",
-                2 => "tinyint",
-                _ => "map<int, int>",
-            };
-            format!("c{n:03} {kind}")
-        })
-        .collect::<Vec<_>>()
-        .join(", ");
+    let columns = list((0..count).map(|n| {
+        let kind = ["int", "text", "tinyint", "map<int, int>"][n % 4];
+        format!("c{n:03} {kind}")
+    }));
     let value = |n: usize| match n % 4 {
         0 => format!("{n}"),
         1 => format!("'text {n}'"),
@@ -38,14 +30,8 @@ fn column_count(count: usize) -> Scenario {
     };
     let insert = |c: usize, ts: usize, wanted: &dyn Fn(usize) -> bool| {
         let chosen: Vec<usize> = (0..count).filter(|n| wanted(*n)).collect();
-        let names = chosen
-            .iter()
-            .map(|n| format!(", c{n:03}"))
-            .collect::<String>();
-        let values = chosen
-            .iter()
-            .map(|n| format!(", {}", value(*n)))
-            .collect::<String>();
+        let names: String = chosen.iter().map(|n| format!(", c{n:03}")).collect();
+        let values: String = chosen.iter().map(|n| format!(", {}", value(*n))).collect();
         format!("INSERT INTO $t (k, r{names}) VALUES (1, {c}{values}) USING TIMESTAMP {ts}")
     };
     Scenario::new(
@@ -116,10 +102,7 @@ fn static_only() -> Scenario {
 }
 
 fn static_many() -> Scenario {
-    let columns = (0..70)
-        .map(|n| format!("s{n:02} int static"))
-        .collect::<Vec<_>>()
-        .join(", ");
+    let columns = list((0..70).map(|n| format!("s{n:02} int static")));
     Scenario::new(
         "static_many",
         "more than 64 static columns, and an empty static row among them",
@@ -132,14 +115,8 @@ fn static_many() -> Scenario {
         i.cql("INSERT INTO $t (k, c, v) VALUES (2, 1, 1) USING TIMESTAMP 10");
     })
     .input(|i| {
-        let names = (0..70)
-            .map(|n| format!("s{n:02}"))
-            .collect::<Vec<_>>()
-            .join(", ");
-        let values = (0..70)
-            .map(|n| n.to_string())
-            .collect::<Vec<_>>()
-            .join(", ");
+        let names = list((0..70).map(|n| format!("s{n:02}")));
+        let values = list((0..70).map(|n| n.to_string()));
         i.cql(format!(
             "INSERT INTO $t (k, {names}) VALUES (3, {values}) USING TIMESTAMP 10"
         ));

@@ -390,7 +390,7 @@ fn fully_expired_input() -> Scenario {
 }
 
 fn purge_held_back() -> Scenario {
-    let mut scenario = Scenario::new(
+    Scenario::new(
         "purge_held_back",
         "an SSTable outside the merge holds back tombstones newer than its data",
     )
@@ -411,9 +411,8 @@ fn purge_held_back() -> Scenario {
             .all(rows(1, 0..2, 50))
             .all(rows(2, 1..2, 50));
     })
-    .purge_all();
-    scenario.others = 1;
-    scenario
+    .purge_all()
+    .others(1)
 }
 
 fn gc_boundary() -> Scenario {

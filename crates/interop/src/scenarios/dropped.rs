@@ -16,12 +16,8 @@ pub(super) fn scenarios() -> Vec<Scenario> {
         one_input(),
         udt_grown(),
     ]
-    .into_iter()
-    .map(|mut scenario| {
-        scenario.hides_cells = true;
-        scenario
-    })
-    .collect()
+    .map(Scenario::hides_cells)
+    .into()
 }
 
 fn simple() -> Scenario {

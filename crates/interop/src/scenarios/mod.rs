@@ -171,36 +171,40 @@ impl Scenario {
         self
     }
 
-    /// The keyspace that holds the scenario's table.
+    /// The last inputs, so many of them, are overlapping SSTables.
     #[must_use]
-    pub fn keyspace(&self) -> String {
-        self.name.clone()
+    pub fn others(mut self, count: usize) -> Self {
+        self.others = count;
+        self
     }
 
-    /// The scenario's table.
+    /// What the inputs hold is not all shown through the schema of now.
+    #[must_use]
+    pub fn hides_cells(mut self) -> Self {
+        self.hides_cells = true;
+        self
+    }
+
+    /// The scenario's table, in a keyspace of the scenario's name.
     #[must_use]
     pub fn table(&self) -> Table {
-        Table {
-            keyspace: self.keyspace(),
-            name: "t".to_owned(),
-        }
+        Table::new(&self.name, "t")
     }
 
     /// A statement with the names filled in.
     #[must_use]
     pub fn fill(&self, statement: &str) -> String {
-        let keyspace = self.keyspace();
         statement
-            .replace("$t", &format!("{keyspace}.t"))
-            .replace("$ks", &keyspace)
+            .replace("$t", &format!("{}.t", self.name))
+            .replace("$ks", &self.name)
     }
 
     /// The statements that create keyspace and table.
     #[must_use]
     pub fn ddl(&self) -> Vec<String> {
-        let keyspace = self.keyspace();
         let mut statements = vec![format!(
-            "CREATE KEYSPACE {keyspace} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}"
+            "CREATE KEYSPACE {} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}",
+            self.name
         )];
         statements.extend(self.schema.iter().map(|statement| self.fill(statement)));
         statements
@@ -233,20 +237,27 @@ pub fn matches(pattern: &str, name: &str) -> bool {
         .map_or(pattern == name, |prefix| name.starts_with(prefix))
 }
 
+/// A list as CQL has it.
+fn list<T: Into<String>>(items: impl IntoIterator<Item = T>) -> String {
+    let items: Vec<String> = items.into_iter().map(Into::into).collect();
+    items.join(", ")
+}
+
 /// Every scenario.
 #[must_use]
 pub fn all() -> Vec<Scenario> {
-    let mut every = Vec::new();
-    every.extend(shapes::scenarios());
-    every.extend(values::scenarios());
-    every.extend(types::scenarios());
-    every.extend(collections::scenarios());
-    every.extend(columns::scenarios());
-    every.extend(deletions::scenarios());
-    every.extend(dropped::scenarios());
-    every.extend(expiry::scenarios());
-    every.extend(wide::scenarios());
-    every.extend(random::scenarios());
-    every.extend(provided::scenarios());
-    every
+    [
+        shapes::scenarios(),
+        values::scenarios(),
+        types::scenarios(),
+        collections::scenarios(),
+        columns::scenarios(),
+        deletions::scenarios(),
+        dropped::scenarios(),
+        expiry::scenarios(),
+        wide::scenarios(),
+        random::scenarios(),
+        provided::scenarios(),
+    ]
+    .concat()
 }

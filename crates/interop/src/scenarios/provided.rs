@@ -46,7 +46,7 @@ fn mixed(option: &str, seed: u64) -> Scenario {
     for _ in 0..inside + outside {
         scenario.inputs.push(random::mutations(&mut rng, 60));
     }
-    scenario.others = outside as usize;
+    scenario = scenario.others(outside as usize);
     if seed == 6 {
         return scenario.no_purge();
     }
@@ -66,7 +66,7 @@ fn ranges(option: &str, seed: u64) -> Scenario {
     for _ in 0..inside + outside {
         scenario.inputs.push(random::range_deletions(&mut rng, 30));
     }
-    scenario.others = outside as usize;
+    scenario = scenario.others(outside as usize);
     if seed.is_multiple_of(2) {
         return scenario.no_purge();
     }
@@ -130,15 +130,14 @@ fn levels(option: &str) -> Scenario {
             }
         });
     }
-    scenario.others = 2;
-    scenario
+    scenario.others(2)
 }
 
 /// Columns that only the SSTables outside have, and one that was dropped.
 fn columns(option: &str) -> Scenario {
     let schema =
         "CREATE TABLE $t (k int, c int, b int, m map<int, int>, z int, PRIMARY KEY (k, c))";
-    let mut scenario = Scenario::new(format!("provided_{option}_columns"), "other columns outside the merge")
+    Scenario::new(format!("provided_{option}_columns"), "other columns outside the merge")
         .schema(with_option(schema, option))
         .input(|i| {
             for k in 0..10 {
@@ -157,10 +156,9 @@ fn columns(option: &str) -> Scenario {
                 i.cql(format!("DELETE z, a FROM $t USING TIMESTAMP {} WHERE k = {k} AND c = 2", 99 + k % 3));
             }
         })
-        .after("ALTER TABLE $t DROP b USING TIMESTAMP 100");
-    scenario.others = 1;
-    scenario.hides_cells = true;
-    scenario
+        .after("ALTER TABLE $t DROP b USING TIMESTAMP 100")
+        .others(1)
+        .hides_cells()
 }
 
 fn counters(option: &str) -> Scenario {
@@ -186,14 +184,13 @@ fn counters(option: &str) -> Scenario {
             }
         });
     }
-    scenario.others = 1;
-    scenario
+    scenario.others(1)
 }
 
 /// SSTables outside whose newest data is not newer than the oldest of the merge are not looked at.
 fn older(option: &str) -> Scenario {
     let schema = "CREATE TABLE $t (k int, c int, v int, PRIMARY KEY (k, c))";
-    let mut scenario = Scenario::new(
+    Scenario::new(
         format!("provided_{option}_older"),
         "what is outside is not newer",
     )
@@ -211,16 +208,15 @@ fn older(option: &str) -> Scenario {
                 "DELETE FROM $t USING TIMESTAMP 100 WHERE k = {k} AND c = 1"
             ));
         }
-    });
-    scenario.others = 1;
-    scenario
+    })
+    .others(1)
 }
 
 /// Partitions of which nothing is left inside, since what is newer outside hides all of it: what outside deletes of its
 /// own must be gone already, for nobody else removes it.
 fn hidden(option: &str) -> Scenario {
     let schema = "CREATE TABLE $t (k int, c int, v int, s int static, PRIMARY KEY (k, c))";
-    let mut scenario = Scenario::new(
+    Scenario::new(
         format!("provided_{option}_hidden"),
         "all of a partition is hidden from outside",
     )
@@ -252,15 +248,14 @@ fn hidden(option: &str) -> Scenario {
             ));
             i.cql(format!("DELETE FROM $t USING TIMESTAMP 200 WHERE k = {k}"));
         }
-    });
-    scenario.others = 1;
-    scenario
+    })
+    .others(1)
 }
 
 /// A column that was dropped, and has cells newer than that: nothing but a look at rows from outside removes them.
 fn gone(option: &str) -> Scenario {
     let schema = "CREATE TABLE $t (k int, c int, a int, b int, m map<int, int>, s int static, t int static, PRIMARY KEY (k, c))";
-    let mut scenario = Scenario::new(
+    Scenario::new(
         format!("provided_{option}_gone"),
         "cells newer than the drop of their column",
     )
@@ -290,8 +285,7 @@ fn gone(option: &str) -> Scenario {
     })
     .after("ALTER TABLE $t DROP b USING TIMESTAMP 50")
     .after("ALTER TABLE $t DROP m USING TIMESTAMP 50")
-    .after("ALTER TABLE $t DROP t USING TIMESTAMP 50");
-    scenario.others = 1;
-    scenario.hides_cells = true;
-    scenario
+    .after("ALTER TABLE $t DROP t USING TIMESTAMP 50")
+    .others(1)
+    .hides_cells()
 }

@@ -1,6 +1,6 @@
 //! Shapes of tables and files: keys, compression, sizes, numbers of inputs.
 
-use super::{Scenario, T0};
+use super::{Scenario, T0, list};
 use compactor_testkit::Random;
 
 pub(super) fn scenarios() -> Vec<Scenario> {
@@ -164,22 +164,15 @@ fn long_keys() -> Scenario {
 fn many_clusterings() -> Scenario {
     let count = 40;
     let names: Vec<String> = (0..count).map(|n| format!("c{n}")).collect();
-    let columns = names
-        .iter()
-        .map(|name| format!("{name} text"))
-        .collect::<Vec<_>>()
-        .join(", ");
+    let columns = list(names.iter().map(|name| format!("{name} text")));
     let insert = |salt: u32, ts: u32| {
-        let values = (0..count)
-            .map(|n| {
-                if (n + salt).is_multiple_of(3) {
-                    "''".to_owned()
-                } else {
-                    format!("'v{}'", n + salt)
-                }
-            })
-            .collect::<Vec<_>>()
-            .join(", ");
+        let values = list((0..count).map(|n| {
+            if (n + salt).is_multiple_of(3) {
+                "''".to_owned()
+            } else {
+                format!("'v{}'", n + salt)
+            }
+        }));
         format!(
             "INSERT INTO $t (k, {}, v) VALUES (1, {values}, {salt}) USING TIMESTAMP {ts}",
             names.join(", ")

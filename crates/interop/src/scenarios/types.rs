@@ -1,272 +1,67 @@
 //! Every CQL type, in every place where the language allows it.
 
-use super::Scenario;
+use super::{Scenario, list};
 
 /// A type with some of its literals, the edges first.
 struct Sample {
     name: &'static str,
     cql: &'static str,
-    values: &'static [&'static str],
-    /// May be (part of) a primary key, a set element and a map key.
-    key: bool,
+    values: Vec<&'static str>,
 }
 
-const SAMPLES: &[Sample] = &[
-    Sample {
-        name: "ascii",
-        cql: "ascii",
-        values: &["'a'", "'~'", "'aa'", "' '"],
-        key: true,
-    },
-    Sample {
-        name: "bigint",
-        cql: "bigint",
-        values: &[
-            "-9223372036854775808",
-            "-1",
-            "0",
-            "1",
-            "9223372036854775807",
-        ],
-        key: true,
-    },
-    Sample {
-        name: "blob",
-        cql: "blob",
-        values: &["0x00", "0x80", "0x7fff", "0xff", "0xdeadbeef00"],
-        key: true,
-    },
-    Sample {
-        name: "boolean",
-        cql: "boolean",
-        values: &["false", "true"],
-        key: true,
-    },
-    Sample {
-        name: "date",
-        cql: "date",
-        values: &[
-            "'1970-01-01'",
-            "'1969-12-31'",
-            "'2023-11-14'",
-            "'-0001-01-01'",
-            "0",
-            "4294967295",
-        ],
-        key: true,
-    },
-    Sample {
-        name: "decimal",
-        cql: "decimal",
-        values: &[
-            "0",
-            "-1.5",
-            "1.5",
-            "123456789012345678901234567890.12345",
-            "-1E-30",
-            "1E+30",
-        ],
-        key: true,
-    },
-    Sample {
-        name: "double",
-        cql: "double",
-        values: &[
-            "-Infinity",
-            "-1.5",
-            "-0.0",
-            "0.0",
-            "1e-300",
-            "Infinity",
-            "NaN",
-        ],
-        key: true,
-    },
-    Sample {
-        name: "float",
-        cql: "float",
-        values: &["-Infinity", "-1.5", "-0.0", "0.0", "3.25", "NaN"],
-        key: true,
-    },
-    Sample {
-        name: "duration",
-        cql: "duration",
-        values: &[
-            "1mo2d3ns",
-            "-1y2mo",
-            "12h30m",
-            "0s",
-            "-2147483647mo2147483647d",
-        ],
-        key: false,
-    },
-    Sample {
-        name: "inet",
-        cql: "inet",
-        values: &[
-            "'0.0.0.0'",
-            "'127.0.0.1'",
-            "'255.255.255.255'",
-            "'::1'",
-            "'2001:db8::ff00:42:8329'",
-        ],
-        key: true,
-    },
-    Sample {
-        name: "int",
-        cql: "int",
-        values: &["-2147483648", "-1", "0", "1", "2147483647"],
-        key: true,
-    },
-    Sample {
-        name: "smallint",
-        cql: "smallint",
-        values: &["-32768", "-1", "0", "32767"],
-        key: true,
-    },
-    Sample {
-        name: "text",
-        cql: "text",
-        values: &["'a'", "'ab'", "'é'", "'日本語'", "'😀'", "'b''q'"],
-        key: true,
-    },
-    Sample {
-        name: "time",
-        cql: "time",
-        values: &["'00:00:00'", "'08:12:54.123456789'", "'23:59:59.999999999'"],
-        key: true,
-    },
-    Sample {
-        name: "timestamp",
-        cql: "timestamp",
-        values: &[
-            "0",
-            "-1",
-            "1700000000123",
-            "'2011-02-03T04:05:06.789Z'",
-            "253402300799000",
-        ],
-        key: true,
-    },
-    Sample {
-        name: "timeuuid",
-        cql: "timeuuid",
-        values: &[
-            "13814000-1dd2-11b2-8080-808080808080",
-            "50554d6e-29bb-11e5-b345-feff819cdc9f",
-            "50554d6e-29bb-11e5-7f45-feff819cdc9f",
-            "d2177dd0-eaa2-11de-a572-001b779c76e3",
-            "ffffffff-ffff-1fff-bfff-ffffffffffff",
-        ],
-        key: true,
-    },
-    Sample {
-        name: "tinyint",
-        cql: "tinyint",
-        values: &["-128", "-1", "0", "127"],
-        key: true,
-    },
-    Sample {
-        name: "uuid",
-        cql: "uuid",
-        values: &[
-            "00000000-0000-0000-0000-000000000000",
-            "50554d6e-29bb-11e5-b345-feff819cdc9f",
-            "d2177dd0-eaa2-11de-a572-001b779c76e3",
-            "123e4567-e89b-42d3-a456-426614174000",
-            "ffffffff-ffff-ffff-ffff-ffffffffffff",
-        ],
-        key: true,
-    },
-    Sample {
-        name: "varint",
-        cql: "varint",
-        values: &[
-            "0",
-            "-1",
-            "127",
-            "128",
-            "-129",
-            "123456789012345678901234567890",
-            "-340282366920938463463374607431768211456",
-        ],
-        key: true,
-    },
-    Sample {
-        name: "vector_fixed",
-        cql: "vector<float, 3>",
-        values: &["[0.0, 1.5, -2.0]", "[1, 2, 3]", "[-1.0, 0, 0]"],
-        key: true,
-    },
-    Sample {
-        name: "vector_variable",
-        cql: "vector<text, 2>",
-        values: &["['a', 'bc']", "['', '']", "['ab', 'c']"],
-        key: true,
-    },
-    Sample {
-        name: "vector_varint",
-        cql: "vector<varint, 2>",
-        values: &["[0, 1]", "[-1, 12345678901234567890]"],
-        key: true,
-    },
-    Sample {
-        name: "tuple",
-        cql: "frozen<tuple<int, text, blob>>",
-        values: &[
-            "(1, 'a', 0x00)",
-            "(1, 'a', null)",
-            "(null, null, null)",
-            "(-1, 'z', 0xff)",
-            "(1, 'b', null)",
-        ],
-        key: true,
-    },
-    Sample {
-        name: "frozen_list",
-        cql: "frozen<list<int>>",
-        values: &["[1, 2]", "[1]", "[-1, 5]", "[2, 1, 0]", "[]"],
-        key: true,
-    },
-    Sample {
-        name: "frozen_set",
-        cql: "frozen<set<text>>",
-        values: &["{'a', 'b'}", "{'a'}", "{'c'}", "{}"],
-        key: true,
-    },
-    Sample {
-        name: "frozen_map",
-        cql: "frozen<map<int, text>>",
-        values: &["{1: 'a'}", "{1: 'b'}", "{-1: 'a', 2: 'x'}", "{5: ''}"],
-        key: true,
-    },
-    Sample {
-        name: "frozen_udt",
-        cql: "frozen<$ks.address>",
-        values: &[
-            "{street: 'x', number: 1}",
-            "{street: 'x', number: 2, tags: {'a'}}",
-            "{street: null, number: null}",
-            "{number: -5}",
-        ],
-        key: true,
-    },
-    Sample {
-        name: "nested",
-        cql: "frozen<map<text, frozen<list<frozen<tuple<int, frozen<$ks.address>>>>>>>",
-        values: &[
-            "{'a': [(1, {street: 's', number: 1})]}",
-            "{'a': [(1, {street: 's', number: 1}), (2, null)], 'b': []}",
-            "{'b': [(null, {street: null, number: 4, tags: {'x', 'y'}})]}",
-        ],
-        key: true,
-    },
-];
+impl Sample {
+    /// May be (part of) a primary key, a set element and a map key.
+    fn is_key(&self) -> bool {
+        self.name != "duration"
+    }
+}
+
+/// Name, type where that is not its name, and literals, separated by semicolons.
+const SAMPLES: &str = "\
+ascii; 'a'; '~'; 'aa'; ' '
+bigint; -9223372036854775808; -1; 0; 1; 9223372036854775807
+blob; 0x00; 0x80; 0x7fff; 0xff; 0xdeadbeef00
+boolean; false; true
+date; '1970-01-01'; '1969-12-31'; '2023-11-14'; '-0001-01-01'; 0; 4294967295
+decimal; 0; -1.5; 1.5; 123456789012345678901234567890.12345; -1E-30; 1E+30
+double; -Infinity; -1.5; -0.0; 0.0; 1e-300; Infinity; NaN
+float; -Infinity; -1.5; -0.0; 0.0; 3.25; NaN
+duration; 1mo2d3ns; -1y2mo; 12h30m; 0s; -2147483647mo2147483647d
+inet; '0.0.0.0'; '127.0.0.1'; '255.255.255.255'; '::1'; '2001:db8::ff00:42:8329'
+int; -2147483648; -1; 0; 1; 2147483647
+smallint; -32768; -1; 0; 32767
+text; 'a'; 'ab'; 'é'; '日本語'; '😀'; 'b''q'
+time; '00:00:00'; '08:12:54.123456789'; '23:59:59.999999999'
+timestamp; 0; -1; 1700000000123; '2011-02-03T04:05:06.789Z'; 253402300799000
+timeuuid; 13814000-1dd2-11b2-8080-808080808080; 50554d6e-29bb-11e5-b345-feff819cdc9f; 50554d6e-29bb-11e5-7f45-feff819cdc9f; d2177dd0-eaa2-11de-a572-001b779c76e3; ffffffff-ffff-1fff-bfff-ffffffffffff
+tinyint; -128; -1; 0; 127
+uuid; 00000000-0000-0000-0000-000000000000; 50554d6e-29bb-11e5-b345-feff819cdc9f; d2177dd0-eaa2-11de-a572-001b779c76e3; 123e4567-e89b-42d3-a456-426614174000; ffffffff-ffff-ffff-ffff-ffffffffffff
+varint; 0; -1; 127; 128; -129; 123456789012345678901234567890; -340282366920938463463374607431768211456
+vector_fixed = vector<float, 3>; [0.0, 1.5, -2.0]; [1, 2, 3]; [-1.0, 0, 0]
+vector_variable = vector<text, 2>; ['a', 'bc']; ['', '']; ['ab', 'c']
+vector_varint = vector<varint, 2>; [0, 1]; [-1, 12345678901234567890]
+tuple = frozen<tuple<int, text, blob>>; (1, 'a', 0x00); (1, 'a', null); (null, null, null); (-1, 'z', 0xff); (1, 'b', null)
+frozen_list = frozen<list<int>>; [1, 2]; [1]; [-1, 5]; [2, 1, 0]; []
+frozen_set = frozen<set<text>>; {'a', 'b'}; {'a'}; {'c'}; {}
+frozen_map = frozen<map<int, text>>; {1: 'a'}; {1: 'b'}; {-1: 'a', 2: 'x'}; {5: ''}
+frozen_udt = frozen<$ks.address>; {street: 'x', number: 1}; {street: 'x', number: 2, tags: {'a'}}; {street: null, number: null}; {number: -5}
+nested = frozen<map<text, frozen<list<frozen<tuple<int, frozen<$ks.address>>>>>>>; {'a': [(1, {street: 's', number: 1})]}; {'a': [(1, {street: 's', number: 1}), (2, null)], 'b': []}; {'b': [(null, {street: null, number: 4, tags: {'x', 'y'}})]}";
+
+fn samples() -> Vec<Sample> {
+    let sample = |line: &'static str| {
+        let mut parts = line.split("; ");
+        let named = parts.next().unwrap_or_default();
+        let (name, cql) = named.split_once(" = ").unwrap_or((named, named));
+        let values = parts.collect();
+        Sample { name, cql, values }
+    };
+    SAMPLES.lines().map(sample).collect()
+}
 
 const ADDRESS: &str = "CREATE TYPE $ks.address (street text, number int, tags frozen<set<text>>)";
 
 pub(super) fn scenarios() -> Vec<Scenario> {
-    let mut every: Vec<Scenario> = SAMPLES.iter().map(everywhere).collect();
+    let mut every: Vec<Scenario> = samples().iter().map(everywhere).collect();
     every.push(all_regular("types_regular", ""));
     every.push(all_regular("types_static", " static"));
     every
@@ -275,7 +70,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
 /// The type as partition key, clustering in both directions, static, regular and inside collections.
 fn everywhere(sample: &Sample) -> Scenario {
     let t = sample.cql;
-    let (keys, order) = if sample.key {
+    let (keys, order) = if sample.is_key() {
         (
             format!("k {t}, c {t}, d {t}"),
             "WITH CLUSTERING ORDER BY (c ASC, d DESC)",
@@ -283,7 +78,7 @@ fn everywhere(sample: &Sample) -> Scenario {
     } else {
         ("k int, c int, d int".to_owned(), "")
     };
-    let collections = if sample.key {
+    let collections = if sample.is_key() {
         format!(", m map<{t}, {t}>, st set<{t}>, fs frozen<set<{t}>>, fm frozen<map<{t}, {t}>>")
     } else {
         format!(", m map<int, {t}>, fm frozen<map<int, {t}>>")
@@ -294,7 +89,7 @@ fn everywhere(sample: &Sample) -> Scenario {
     );
     let value = |n: usize| sample.values[n % sample.values.len()];
     let key_value = |n: usize| {
-        if sample.key {
+        if sample.is_key() {
             value(n).to_owned()
         } else {
             format!("{}", n % sample.values.len())
@@ -303,7 +98,7 @@ fn everywhere(sample: &Sample) -> Scenario {
     let count = sample.values.len();
     let insert = |k: usize, c: usize, d: usize, salt: usize, ts: usize| {
         let (x, y) = (value(c + salt), value(d + salt + 1));
-        let more = if sample.key {
+        let more = if sample.is_key() {
             (
                 ", m, st, fs, fm".to_owned(),
                 format!(", {{{x}: {y}}}, {{{x}, {y}}}, {{{y}}}, {{{y}: {x}}}"),
@@ -364,34 +159,24 @@ fn everywhere(sample: &Sample) -> Scenario {
 
 /// All types side by side in one row, so that fixed and variable lengths follow each other.
 fn all_regular(name: &str, kind: &str) -> Scenario {
-    let columns = SAMPLES
-        .iter()
-        .map(|sample| format!("v_{} {}{kind}", sample.name, sample.cql))
-        .collect::<Vec<_>>()
-        .join(", ");
-    let names = SAMPLES
-        .iter()
-        .map(|sample| format!("v_{}", sample.name))
-        .collect::<Vec<_>>()
-        .join(", ");
+    let samples = samples();
+    let column = |sample: &Sample| format!("v_{} {}{kind}", sample.name, sample.cql);
+    let columns = list(samples.iter().map(column));
+    let names = list(samples.iter().map(|sample| format!("v_{}", sample.name)));
     let row_key = if kind.is_empty() {
         ("k, c, ", "1, ")
     } else {
         ("k, ", "")
     };
     let insert = move |k: usize, salt: usize, ts: usize, skip: usize| {
-        let values = SAMPLES
-            .iter()
-            .enumerate()
-            .map(|(n, sample)| {
-                if skip > 0 && (n + salt).is_multiple_of(skip) {
-                    "null"
-                } else {
-                    sample.values[(salt + n) % sample.values.len()]
-                }
-            })
-            .collect::<Vec<_>>()
-            .join(", ");
+        let value = |(n, sample): (usize, &Sample)| {
+            if skip > 0 && (n + salt).is_multiple_of(skip) {
+                "null"
+            } else {
+                sample.values[(salt + n) % sample.values.len()]
+            }
+        };
+        let values = list(samples.iter().enumerate().map(value));
         format!(
             "INSERT INTO $t ({}{names}) VALUES ({k}, {}{values}) USING TIMESTAMP {ts}",
             row_key.0, row_key.1

@@ -7,7 +7,7 @@ use interop::scenarios;
 use interop::{Mode, Release};
 
 use crate::scenario;
-use crate::support::{each_of, five, has_five};
+use crate::support::{are_scenarios_named, each_of, five, has_five, scenarios_named};
 
 /// Tried unless `COMPACTOR_INTEROP_SCENARIO` names others: every kind of content, and rows that make tries.
 const NAMES: [&str; 18] = [
@@ -53,11 +53,12 @@ fn merges_are_cassandras(mode: Mode, like: Mode) {
         return;
     }
     let mut cassandra = five(mode);
-    let mut selected = scenarios::selected();
-    let is_named = std::env::var_os("COMPACTOR_INTEROP_SCENARIO").is_some();
-    selected.retain(|scenario| {
-        scenario.modes.contains(&like) && (is_named || NAMES.contains(&scenario.name.as_str()))
-    });
+    let mut selected = if are_scenarios_named() {
+        scenarios::selected()
+    } else {
+        scenarios_named(&NAMES)
+    };
+    selected.retain(|scenario| scenario.modes.contains(&like));
     each_of(&mut cassandra, &selected, scenario::run);
 }
 
@@ -66,11 +67,7 @@ fn seeds() {
     if !has_five() {
         return;
     }
-    let campaign = Campaign {
-        jobs: 1,
-        keep: None,
-        minimise: false,
-    };
+    let campaign = Campaign::of(1);
     let plans = (1..=cases(40) as u64).map(|seed| random::plan_for(seed, Some(Mode::Da)));
     let report = campaign.run(plans.collect()).expect("servers");
     println!("Cassandra {}: {report:?}", Release::Five.version());

@@ -14,9 +14,9 @@ use compactor_strategy::release::Release;
 use compactor_testkit::campaign;
 use interop::cases::Case;
 use interop::scenarios::Scenario;
-use interop::{Cassandra, CompactRequest as Theirs, Mode, Pipeline};
+use interop::{Cassandra, CompactRequest as Theirs, Mode};
 
-use crate::support::{modes, server};
+use crate::support::servers;
 
 /// Microseconds between timestamps that differ by one.
 const HOUR: i64 = 3_600_000_000;
@@ -132,10 +132,8 @@ fn scenario() -> Scenario {
 
 #[test]
 fn what_is_left_is_cassandras() {
-    for (number, mode) in modes(Mode::ALL).into_iter().enumerate() {
-        let Some(mut cassandra) = server(mode) else {
-            return;
-        };
+    for (number, mut cassandra) in servers(Mode::ALL).enumerate() {
+        let mode = cassandra.mode();
         run(&mut cassandra, number).unwrap_or_else(|e| panic!("{mode}: {e:#}"));
     }
 }
@@ -244,20 +242,11 @@ fn merged(
     inputs: &[PathBuf],
     directory: &Path,
 ) -> Result<String> {
-    let compacted = cassandra.compact(
-        &case.table,
-        &Theirs {
-            inputs,
-            others: &[],
-            output: Some(directory),
-            generation: 1,
-            now_s: case.now_s,
-            gc_before_s: case.gc_before_s,
-            pipeline: Pipeline::Iterator,
-            access: None,
-            max_sstable_size: None,
-        },
-    )?;
+    let request = Theirs {
+        gc_before_s: case.gc_before_s,
+        ..Theirs::new(inputs, directory, case.now_s)
+    };
+    let compacted = cassandra.compact(&case.table, &request)?;
     let data = compacted.outputs.first().context("an output")?;
     cassandra.dump(&case.table, data)
 }

@@ -5,10 +5,10 @@ use compactor_testkit::campaign;
 use interop::cases::Case;
 use interop::ours::Compression;
 use interop::parity::Exception;
-use interop::scenarios::{self, Scenario};
+use interop::scenarios::Scenario;
 use interop::{Cassandra, Mode};
 
-use crate::support::{self, Expected, Output, server};
+use crate::support::{self, Expected, Failures, Output, scenarios_named, server};
 
 /// Small rows, wide partitions, values longer than any chunk, no compression to begin with.
 const NAMES: [&str; 4] = [
@@ -31,25 +31,11 @@ fn choices() {
         return;
     };
     let choices = campaign::some_of(CHOICES);
-    let mut failures = Vec::new();
-    let mut selected = scenarios::selected();
-    selected.retain(|scenario| NAMES.contains(&scenario.name.as_str()));
-    for scenario in campaign::some_of(selected) {
-        match run(&mut cassandra, &scenario, &choices) {
-            Ok(found) => failures.extend(
-                found
-                    .into_iter()
-                    .map(|line| format!("{}: {line}", scenario.name)),
-            ),
-            Err(error) => failures.push(format!("{}: {error:#}", scenario.name)),
-        }
+    let mut failures = Failures::default();
+    for scenario in campaign::some_of(scenarios_named(&NAMES)) {
+        failures.add(&scenario.name, run(&mut cassandra, &scenario, &choices));
     }
-    assert!(
-        failures.is_empty(),
-        "{} failures:\n{}",
-        failures.len(),
-        failures.join("\n")
-    );
+    failures.check();
 }
 
 fn run(
@@ -60,13 +46,9 @@ fn run(
     let place = tempfile::tempdir()?;
     let case = Case::prepare(cassandra, scenario, &place.path().join("inputs"))?;
     let compacted = case.compact(cassandra, &place.path().join("cassandra"))?;
-    let data = compacted.outputs.first().context("no output")?;
-    let rows = cassandra.dump(&case.table, data)?;
-    let expected = Expected {
-        data,
-        rows,
-        granted: vec![Exception::OwnCompression],
-    };
+    let granted = &[Exception::OwnCompression];
+    let expected = Expected::of(cassandra, &case.table, &compacted, granted)?;
+    let expected = expected.context("no output")?;
     let mut failures = Vec::new();
     for (n, &compression) in choices.iter().enumerate() {
         let output = Output {

@@ -9,7 +9,7 @@ use compactor_testkit::campaign;
 use interop::cases::Case;
 use interop::parity;
 use interop::scenarios::{self, Scenario};
-use interop::{Cassandra, Mode};
+use interop::{Cassandra, Mode, files};
 
 use crate::support::last_use_of_server;
 
@@ -107,20 +107,21 @@ fn component_flips(
     data: &Path,
     component: &str,
 ) -> Result<Vec<String>> {
-    let Some(original) = sibling(data, component)? else {
+    let original = files::component(data, component);
+    if !original.exists() {
         return Ok(Vec::new());
-    };
+    }
     let bytes = fs::read(&original)?;
     if bytes.is_empty() && component == "Rows.db" {
         return Ok(Vec::new());
     }
     ensure!(!bytes.is_empty(), "{} is empty", original.display());
     let copy = tempfile::tempdir()?;
-    let copied = copy_all(data, copy.path())?;
-    let victim = sibling(&copied, component)?.context("the copy lacks the component")?;
+    let copied = files::copy(data, copy.path())?;
+    let victim = files::component(&copied, component);
     // Where there is compression they need not be the same to the byte.
     let may_differ = ["Statistics.db", "CompressionInfo.db", "Digest.crc32"].contains(&component)
-        && sibling(data, "CompressionInfo.db")?.is_some();
+        && files::component(data, "CompressionInfo.db").exists();
     let count = bytes.len().min(POSITIONS.div_ceil(campaign::stride()));
     let mut survived = Vec::new();
     for n in 0..count {
@@ -158,23 +159,4 @@ fn component_flips(
         "the restored copy has findings: {findings:?}"
     );
     Ok(survived)
-}
-
-/// Another component of the SSTable, where it exists.
-fn sibling(data: &Path, component: &str) -> Result<Option<PathBuf>> {
-    let name = data
-        .file_name()
-        .context("no file name")?
-        .to_string_lossy()
-        .into_owned();
-    let path = data.with_file_name(name.replace("Data.db", component));
-    Ok(path.exists().then_some(path))
-}
-
-fn copy_all(data: &Path, to: &Path) -> Result<PathBuf> {
-    for entry in fs::read_dir(data.parent().context("no directory")?)? {
-        let entry = entry?;
-        fs::copy(entry.path(), to.join(entry.file_name()))?;
-    }
-    Ok(to.join(data.file_name().context("no file name")?))
 }

@@ -40,13 +40,8 @@ fn shapes_are_cassandra_fives_too() {
 
 fn all(cassandra: &mut Cassandra, version: Version) {
     for shape in campaign::some_of(Shape::ALL) {
-        let failures = run(cassandra, version, shape).expect("the case runs");
-        assert!(
-            failures.is_empty(),
-            "{} {version}:\n{}",
-            shape.name(),
-            failures.join("\n")
-        );
+        let name = format!("{} {version}", shape.name());
+        support::check(name, run(cassandra, version, shape));
     }
 }
 
@@ -65,10 +60,7 @@ fn run(cassandra: &mut Cassandra, version: Version, shape: Shape) -> Result<Vec<
         .iter()
         .map(|s| s.data_path.clone())
         .collect();
-    let table = Table {
-        keyspace: "generated".to_owned(),
-        name: shape.name().to_owned(),
-    };
+    let table = Table::new("generated", shape.name());
     cassandra.adopt(&table, &inputs)?;
     cassandra.set_now(NOW_S)?;
     let mut failures = Vec::new();
@@ -88,26 +80,12 @@ fn run(cassandra: &mut Cassandra, version: Version, shape: Shape) -> Result<Vec<
         };
         let place = place.path().join(format!("{gc_before_s:?}"));
         let compacted = case.compact(cassandra, &place.join("theirs"))?;
-        let expected = match compacted.outputs.first() {
-            None => None,
-            Some(data) => Some(Expected {
-                data,
-                rows: cassandra.dump(&table, data)?,
-                // No node wrote them.
-                granted: vec![Exception::ForeignInputs, Exception::OwnCompression],
-            }),
-        };
-        let output = Output {
-            version: cassandra.mode(),
-            compression: None,
-        };
-        let found = support::ours(
-            cassandra,
-            &case,
-            output,
-            &place.join("ours"),
-            expected.as_ref(),
-        )?;
+        // No node wrote the inputs.
+        let granted = &[Exception::ForeignInputs, Exception::OwnCompression];
+        let expected = Expected::of(cassandra, &table, &compacted, granted)?;
+        let output = Output::of(cassandra.mode());
+        let directory = place.join("ours");
+        let found = support::ours(cassandra, &case, output, &directory, expected.as_ref())?;
         failures.extend(
             found
                 .into_iter()

@@ -7,9 +7,9 @@ use compactor_testkit::campaign;
 use interop::Mode;
 use interop::cases::Case;
 use interop::pool::Shared;
-use interop::scenarios::{self, Scenario};
+use interop::scenarios::Scenario;
 
-use crate::support::{self, Expected, Output, server};
+use crate::support::{self, Expected, Failures, Output, scenarios_named, server};
 
 /// Scenarios with several inputs, of all kinds of content.
 const NAMES: [&str; 13] = [
@@ -40,27 +40,11 @@ fn versions() {
         };
         servers.push(cassandra);
     }
-    let selected = scenarios::selected();
-    let mut failures = Vec::new();
-    for scenario in selected
-        .iter()
-        .filter(|scenario| NAMES.contains(&scenario.name.as_str()))
-    {
-        match run(&mut servers, scenario) {
-            Ok(found) => failures.extend(
-                found
-                    .into_iter()
-                    .map(|line| format!("{}: {line}", scenario.name)),
-            ),
-            Err(error) => failures.push(format!("{}: {error:#}", scenario.name)),
-        }
+    let mut failures = Failures::default();
+    for scenario in scenarios_named(&NAMES) {
+        failures.add(&scenario.name, run(&mut servers, &scenario));
     }
-    assert!(
-        failures.is_empty(),
-        "{} failures:\n{}",
-        failures.len(),
-        failures.join("\n")
-    );
+    failures.check();
 }
 
 fn run(servers: &mut [Shared], scenario: &Scenario) -> Result<Vec<String>> {
@@ -84,23 +68,15 @@ fn run(servers: &mut [Shared], scenario: &Scenario) -> Result<Vec<String>> {
     let mut case = newest.context("no case")?;
     case.inputs = inputs;
     let compacted = case.compact(cassandra, &place.path().join("cassandra"))?;
-    let output = compacted.outputs.first().context("no output")?;
+    let expected = Expected::of(cassandra, &case.table, &compacted, &[])?;
+    let expected = expected.context("no output")?;
     let mut failures: Vec<String> = cassandra
-        .verify(&case.table, output)?
+        .verify(&case.table, &expected.data)?
         .iter()
         .map(|finding| format!("oracle: {finding}"))
         .collect();
-    let rows = cassandra.dump(&case.table, output)?;
-    let expected = Expected {
-        data: output,
-        rows,
-        granted: Vec::new(),
-    };
     for mode in Mode::ALL {
-        let output = Output {
-            version: mode,
-            compression: None,
-        };
+        let output = Output::of(mode);
         let directory = place.path().join(format!("ours-{mode}"));
         let found = support::ours(cassandra, &case, output, &directory, Some(&expected))?;
         failures.extend(found.into_iter().map(|line| format!("to {mode}: {line}")));

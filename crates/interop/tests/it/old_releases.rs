@@ -13,7 +13,9 @@ use interop::scenarios::{self, Scenario};
 use interop::{Cassandra, Mode, compare};
 
 use crate::old_scenarios::{self, COMPACT};
-use crate::support::{self, Expected, Output, server};
+use crate::support::{
+    self, Expected, Failures, Output, are_scenarios_named, scenarios_named, server,
+};
 
 /// Tried unless `COMPACTOR_INTEROP_SCENARIO` names others.
 const NAMES: [&str; 10] = [
@@ -40,8 +42,7 @@ fn written_by_old_releases() {
     let Some(mut judge) = server(Mode::Pa) else {
         return;
     };
-    let named = std::env::var_os("COMPACTOR_INTEROP_SCENARIO").is_some();
-    let mut failures = Vec::new();
+    let mut failures = Failures::default();
     for (release, version) in old::selected() {
         let Some(mut writer) = OldCassandra::start(release).expect("the old release starts") else {
             continue;
@@ -58,28 +59,20 @@ fn written_by_old_releases() {
             let inputs = match written {
                 Ok(inputs) => inputs,
                 // Types and statements that came later.
-                Err(error) if named => {
+                Err(error) if are_scenarios_named() => {
                     let text = format!("{error:#}");
                     let text = text.lines().next().unwrap_or_default();
                     left_out.push(format!("{}: {text}", scenario.name));
                     continue;
                 }
                 Err(error) => {
-                    failures.push(format!("{}: {error:#}", scenario.name));
+                    failures.add(&scenario.name, Err(error));
                     continue;
                 }
             };
             compared += 1;
-            match run(&mut judge, &scenario, inputs, version, place.path()) {
-                Ok(found) => {
-                    failures.extend(
-                        found
-                            .iter()
-                            .map(|text| format!("{}: {text}", scenario.name)),
-                    );
-                }
-                Err(error) => failures.push(format!("{}: {error:#}", scenario.name)),
-            }
+            let found = run(&mut judge, &scenario, inputs, version, place.path());
+            failures.add(&scenario.name, found);
         }
         println!(
             "Cassandra {release} ({version}): {compared} scenarios, {} it cannot write",
@@ -87,18 +80,15 @@ fn written_by_old_releases() {
         );
         left_out.iter().for_each(|text| println!("  {text}"));
     }
-    assert!(
-        failures.is_empty(),
-        "{} failures:\n{}",
-        failures.len(),
-        failures.join("\n")
-    );
+    failures.check();
 }
 
 fn selected() -> Vec<Scenario> {
-    let mut selected = scenarios::selected();
-    let is_named = std::env::var_os("COMPACTOR_INTEROP_SCENARIO").is_some();
-    selected.retain(|scenario| is_named || NAMES.contains(&scenario.name.as_str()));
+    let mut selected = if are_scenarios_named() {
+        scenarios::selected()
+    } else {
+        scenarios_named(&NAMES)
+    };
     selected.push(old_scenarios::types());
     selected.extend(old_scenarios::compact());
     selected
@@ -186,14 +176,8 @@ fn run(
 fn merge(judge: &mut Cassandra, case: &Case, output: Mode, place: &Path) -> Result<Vec<String>> {
     let compacted = case.compact(judge, &place.join("cassandra"))?;
     let case = &case.named_as(&compacted, &place.join("named"))?;
-    let expected = match compacted.outputs.first() {
-        None => None,
-        Some(data) => Some(Expected {
-            data,
-            rows: judge.dump(&case.table, data)?,
-            granted: vec![Exception::ForeignInputs],
-        }),
-    };
+    let granted = &[Exception::ForeignInputs];
+    let expected = Expected::of(judge, &case.table, &compacted, granted)?;
     // Chunks of the length that the judge's table has.
     let compression = Some(Compression::Lz4 { chunk_kib: 16 });
     let output = Output {

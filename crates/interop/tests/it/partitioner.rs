@@ -1,10 +1,10 @@
 //! Tables of clusters with other partitioners than Murmur3Partitioner: partitions are in another order.
 
 use compactor_testkit::campaign;
-use interop::scenarios;
 use interop::{Cassandra, Mode, Options};
 
 use crate::scenario;
+use crate::support::{Failures, scenarios_named};
 
 /// Scenarios with many partitions, keys of many kinds, and purging with overlapping SSTables: some in each
 /// format, which differ in how keys are found, not in their order.
@@ -47,29 +47,20 @@ fn merges_are_cassandras(partitioner: &str) {
         partitioner: partitioner.to_owned(),
         ..Options::default()
     };
-    let mut failures = Vec::new();
+    let mut failures = Failures::default();
     let mut count = 0;
     for (mode, names) in [(Mode::Pa, BIG), (Mode::Ea, BTI)] {
         let mut cassandra = Cassandra::start(mode, &options).expect("Cassandra starts");
-        for scenario in scenarios::selected() {
-            if !names.contains(&scenario.name.as_str()) {
-                continue;
-            }
+        for scenario in scenarios_named(&names) {
             assert!(scenario.modes.contains(&mode), "{}", scenario.name);
             count += 1;
-            match scenario::run(&mut cassandra, &scenario) {
-                Ok(found) => failures.extend(
-                    found
-                        .into_iter()
-                        .map(|line| format!("{mode}/{}: {line}", scenario.name)),
-                ),
-                Err(error) => failures.push(format!("{mode}/{}: {error:#}", scenario.name)),
-            }
+            let found = scenario::run(&mut cassandra, &scenario);
+            failures.add(format_args!("{mode}/{}", scenario.name), found);
         }
     }
     println!(
         "{partitioner}: {count} scenarios, {} failures",
-        failures.len()
+        failures.count()
     );
-    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    failures.check();
 }

@@ -10,11 +10,7 @@ fn seeds() {
     if interop::skip::without_cassandra() {
         return;
     }
-    let campaign = Campaign {
-        jobs: 2,
-        keep: None,
-        minimise: false,
-    };
+    let campaign = Campaign::of(2);
     let plans = (1..=campaign::cases(72) as u64).map(random::plan);
     let report = campaign.run(plans.collect()).expect("servers");
     println!("{report:?}");
@@ -35,11 +31,7 @@ fn plans_that_differed_once() {
     if interop::skip::without_cassandra() {
         return;
     }
-    let campaign = Campaign {
-        jobs: 1,
-        keep: None,
-        minimise: false,
-    };
+    let campaign = Campaign::of(1);
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/plans");
     let mut paths: Vec<_> = std::fs::read_dir(directory)
         .expect("plans")

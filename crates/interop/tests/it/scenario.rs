@@ -74,33 +74,16 @@ pub(crate) fn run(cassandra: &mut Cassandra, scenario: &Scenario) -> Result<Vec<
         "oracle: empty is {}",
         !scenario.empty
     );
-    let expected = match compacted.outputs.first() {
-        None => None,
-        Some(data) => {
-            if is_native {
-                for finding in cassandra.verify(&case.table, data)? {
-                    failures.push(format!("oracle: {finding}"));
-                }
-            }
-            Some(Expected {
-                data,
-                rows: cassandra.dump(&case.table, data)?,
-                granted: Vec::new(),
-            })
+    let expected = Expected::of(cassandra, &case.table, &compacted, &[])?;
+    if is_native && let Some(expected) = &expected {
+        for finding in cassandra.verify(&case.table, &expected.data)? {
+            failures.push(format!("oracle: {finding}"));
         }
-    };
-    let output = Output {
-        version: cassandra.mode(),
-        compression: None,
-    };
+    }
+    let output = Output::of(cassandra.mode());
     let directory = place.path().join("ours");
-    failures.extend(support::ours(
-        cassandra,
-        &case,
-        output,
-        &directory,
-        expected.as_ref(),
-    )?);
+    let found = support::ours(cassandra, &case, output, &directory, expected.as_ref())?;
+    failures.extend(found);
     let request = support::request(&case, output);
     let in_passes = passes::compare(&case.inputs, &request, place.path())?;
     let lines = in_passes.failures.into_iter().chain(in_passes.differences);

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use compactor::scrub::{ScrubOptions, ScrubReport, scrub};
@@ -13,9 +13,9 @@ use compactor_io::{Io, IoOptions, ReadMode};
 use compactor_testkit::campaign;
 use interop::cases::Case;
 use interop::scenarios;
-use interop::{Cassandra, Mode};
+use interop::{Cassandra, Mode, files};
 
-use crate::support::last_use_of_server;
+use crate::support::{Failures, last_use_of_server};
 
 const SCENARIOS: [&str; 9] = [
     "counters",
@@ -97,7 +97,7 @@ fn damaged(mode: Mode) {
     let Some(mut cassandra) = last_use_of_server(mode) else {
         return;
     };
-    let mut failures = Vec::new();
+    let mut failures = Failures::default();
     for name in campaign::some_of(SCENARIOS) {
         let scenario = scenarios::selected()
             .into_iter()
@@ -113,23 +113,12 @@ fn damaged(mode: Mode) {
             continue;
         };
         for damage in &DAMAGES {
-            match one(
-                &mut cassandra,
-                &case,
-                data,
-                damage,
-                name.contains("counter"),
-            ) {
-                Ok(found) => failures.extend(
-                    found
-                        .into_iter()
-                        .map(|line| format!("{mode}/{name}, {}: {line}", damage.name)),
-                ),
-                Err(error) => failures.push(format!("{mode}/{name}, {}: {error:#}", damage.name)),
-            }
+            let is_counter_table = name.contains("counter");
+            let found = one(&mut cassandra, &case, data, damage, is_counter_table);
+            failures.add(format_args!("{mode}/{name}, {}", damage.name), found);
         }
     }
-    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    failures.check();
 }
 
 fn one(
@@ -140,9 +129,8 @@ fn one(
     is_counter_table: bool,
 ) -> Result<Vec<String>> {
     let place = tempfile::tempdir()?;
-    let data = copy(intact, &place.path().join("damaged"))?;
-    let name = data.file_name().context("no name")?.to_string_lossy();
-    let victim = data.with_file_name(name.replace("Data.db", damage.suffix));
+    let data = files::copy(intact, &place.path().join("damaged"))?;
+    let victim = files::component(&data, damage.suffix);
     let mut bytes = fs::read(&victim)?;
     (damage.apply)(&mut bytes);
     fs::write(&victim, bytes)?;
@@ -256,13 +244,4 @@ fn not_lost(io: &Io, intact: &Path, dump: &str, report: &ScrubReport) -> Result<
         .filter(|row| row.as_ref().map_or(true, |(_, place)| !is_lost(place)))
         .map(|row| row.map(|(row, _)| row))
         .collect()
-}
-
-fn copy(data: &Path, to: &Path) -> Result<PathBuf> {
-    fs::create_dir_all(to)?;
-    for entry in fs::read_dir(data.parent().context("no directory")?)? {
-        let entry = entry?;
-        fs::copy(entry.path(), to.join(entry.file_name()))?;
-    }
-    Ok(to.join(data.file_name().context("no file name")?))
 }

@@ -9,17 +9,18 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail};
 use compactor_sstable::compression::info::CompressionInfo;
 use compactor_sstable::statistics::{CompactionMetadata, HyperLogLogPlus, Statistics};
 use compactor_testkit::{Need, campaign, skip};
 use interop::cases::Case;
+use interop::files::{component, copy, data_files, version};
 use interop::parity::Exception;
 use interop::pool::Shared;
 use interop::{Mode, Table, compare, ours};
 
-use crate::shared_list::{FILES, Known, Outcome, PAIRS};
-use crate::support::{self, Expected, Output, last_use_of_server};
+use crate::shared_list::{Known, Outcome, files, pairs};
+use crate::support::{self, Expected, Failures, Output, last_use_of_server};
 
 /// Later than everything in the files.
 const NOW_S: i64 = 1_900_000_000;
@@ -49,14 +50,14 @@ fn read_as_cassandra_reads_them() {
         place: place.path().to_owned(),
         tables: 0,
     };
-    let mut failures = run.files(&root).expect("the files are tried");
-    failures.extend(run.pairs(&root).expect("the pairs are tried"));
-    assert!(
-        failures.is_empty(),
-        "{} failures:\n{}",
-        failures.len(),
-        failures.join("\n")
-    );
+    let mut failures = Failures::default();
+    run.files(&root, &mut failures)
+        .expect("the files are tried");
+    for (first, second) in pairs() {
+        let found = run.pair(&root, [first, second]);
+        failures.add(format_args!("{first} and {second}"), found);
+    }
+    failures.check();
 }
 
 struct Run {
@@ -72,48 +73,28 @@ struct Both {
 }
 
 impl Run {
-    fn files(&mut self, root: &Path) -> Result<Vec<String>> {
-        let mut found = Vec::new();
-        data_files(root, &mut found)?;
+    fn files(&mut self, root: &Path, failures: &mut Failures) -> Result<()> {
         let mut names: BTreeMap<String, PathBuf> = BTreeMap::new();
-        for path in found {
+        for path in data_files(root)? {
             let name = path.strip_prefix(root)?.display().to_string();
             names.insert(name, path);
         }
-        let mut failures = Vec::new();
-        for known in FILES {
+        for known in files() {
             if !names.contains_key(known.file) {
-                failures.push(format!("{}: no such file", known.file));
+                failures.add(known.file, Err(anyhow!("no such file")));
             }
         }
         println!("| file | `dump` | `merge` | `verify` | remark |\n|---|---|---|---|---|");
         for (name, path) in &names {
-            let Some(known) = FILES.iter().find(|known| known.file == name) else {
-                failures.push(format!("{name}: not in the list of what is expected"));
-                continue;
-            };
-            match self.file(known, path) {
-                Ok(found) => failures.extend(found.iter().map(|text| format!("{name}: {text}"))),
-                Err(error) => failures.push(format!("{name}: {error:#}")),
-            }
-            println!("{known}");
-        }
-        Ok(failures)
-    }
-
-    fn pairs(&mut self, root: &Path) -> Result<Vec<String>> {
-        let mut failures = Vec::new();
-        for (first, second) in PAIRS {
-            match self.pair(root, [first, second]) {
-                Ok(found) => failures.extend(
-                    found
-                        .into_iter()
-                        .map(|text| format!("{first} and {second}: {text}")),
-                ),
-                Err(error) => failures.push(format!("{first} and {second}: {error:#}")),
+            match known(name) {
+                Ok(known) => {
+                    failures.add(name, self.file(&known, path));
+                    println!("{known}");
+                }
+                Err(error) => failures.add(name, Err(error)),
             }
         }
-        Ok(failures)
+        Ok(())
     }
 
     /// Copies that may be opened, and Cassandra's verdict on the original.
@@ -125,10 +106,7 @@ impl Run {
     }
 
     fn adopt(&mut self, data: &[PathBuf]) -> Result<Table> {
-        let table = Table {
-            keyspace: "shared".to_owned(),
-            name: format!("t{}", self.tables),
-        };
+        let table = Table::new("shared", &format!("t{}", self.tables));
         self.cassandra.adopt(&table, data)?;
         Ok(table)
     }
@@ -150,7 +128,7 @@ impl Run {
         self.cassandra.set_now(NOW_S)?;
         let theirs = match &table {
             Ok(table) => self.cassandra.sstabledump(table, &both.theirs),
-            Err(error) => Err(anyhow::anyhow!("{error:#}")),
+            Err(error) => Err(anyhow!("{error:#}")),
         };
         let found = ours::dump(&both.ours, NOW_S);
         failures.extend(
@@ -211,8 +189,7 @@ impl Run {
                 ours: copy(&path, &place.join("ours"))?,
                 theirs: copy(&path, &place.join("theirs"))?,
             };
-            let known = FILES.iter().find(|known| known.file == name);
-            if known.context("a pair of known files")?.dump == Outcome::SameRewritten {
+            if known(name)?.dump == Outcome::SameRewritten {
                 rewrite(&both.theirs)?;
             }
             inputs.push(both);
@@ -253,7 +230,7 @@ impl Run {
         let our_inputs: Vec<PathBuf> = inputs.iter().map(|both| both.ours.clone()).collect();
         let their_inputs = inputs.iter().map(|both| both.theirs.clone()).collect();
         let compacted = match table {
-            None => Err(anyhow::anyhow!("the table could not be made")),
+            None => Err(anyhow!("the table could not be made")),
             Some(table) => {
                 case(table, their_inputs).compact(&mut self.cassandra, &place.join("theirs"))
             }
@@ -267,10 +244,7 @@ impl Run {
                     now_s: NOW_S,
                     gc_before_s,
                     complete: true,
-                    others: Vec::new(),
-                    provided: None,
-                    compression: None,
-                    schema: None,
+                    ..ours::MergeRequest::default()
                 };
                 let merged = ours::merge(&our_inputs, &place.join("ours"), &request);
                 return Ok(Merged {
@@ -279,22 +253,12 @@ impl Run {
                 });
             }
         };
-        let output = compacted.outputs.first();
-        let expected = match output {
-            None => None,
-            Some(data) => Some(Expected {
-                data,
-                rows: self.cassandra.dump(table, data)?,
-                granted: vec![Exception::ForeignInputs, Exception::OwnCompression],
-            }),
-        };
+        let granted = &[Exception::ForeignInputs, Exception::OwnCompression];
+        let expected = Expected::of(&mut self.cassandra, table, &compacted, granted)?;
         let found = support::ours(
             &mut self.cassandra,
             &case(table, our_inputs),
-            Output {
-                version,
-                compression: None,
-            },
+            Output::of(version),
             &place.join("ours"),
             expected.as_ref(),
         )?;
@@ -302,9 +266,9 @@ impl Run {
             .iter()
             .find_map(|text| text.strip_prefix("ours: merge failed: "));
         Ok(Merged {
-            theirs: Ok(output.cloned()),
+            theirs: Ok(expected.map(|expected| expected.data)),
             ours: match refused {
-                Some(text) => Err(anyhow::anyhow!("{text}")),
+                Some(text) => Err(anyhow!("{text}")),
                 None => Ok(found),
             },
         })
@@ -353,12 +317,8 @@ fn judge<T, O>(
 /// it takes, an empty estimate of the number of keys, options that it does not know in CompressionInfo.db, a Filter.db that is not there and that it fails to
 /// build in the old form.
 fn rewrite(data: &Path) -> Result<()> {
-    let name = data.file_name().context("a file name")?.to_string_lossy();
-    let path = |component: &str| data.with_file_name(name.replace("Data.db", component));
-    let version = name.get(..2).context("a version")?;
-    let version = version
-        .parse()
-        .map_err(|error| anyhow::anyhow!("{error}"))?;
+    let path = |name: &str| component(data, name);
+    let version = version(data)?;
     let mut statistics = Statistics::parse(&fs::read(path("Statistics.db"))?, version)?;
     if let Some(compaction) = &mut statistics.compaction
         && compaction.cardinality_bytes.is_empty()
@@ -383,30 +343,8 @@ fn rewrite(data: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Copies every component of an SSTable, and returns the copy's Data.db.
-fn copy(data: &Path, to: &Path) -> Result<PathBuf> {
-    fs::create_dir_all(to)?;
-    let name = data.file_name().context("a file name")?.to_string_lossy();
-    let base = name.strip_suffix("Data.db").context("a Data.db")?;
-    for entry in fs::read_dir(data.parent().context("a directory")?)? {
-        let entry = entry?;
-        if entry.file_name().to_string_lossy().starts_with(base) {
-            fs::copy(entry.path(), to.join(entry.file_name()))?;
-        }
-    }
-    let copied = to.join(name.as_ref());
-    ensure!(copied.exists(), "{} was not copied", data.display());
-    Ok(copied)
-}
-
-fn data_files(place: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
-    for entry in fs::read_dir(place)? {
-        let path = entry?.path();
-        if path.is_dir() {
-            data_files(&path, found)?;
-        } else if path.to_string_lossy().ends_with("-Data.db") {
-            found.push(path);
-        }
-    }
-    Ok(())
+/// What is expected of a file.
+fn known(name: &str) -> Result<Known> {
+    let found = files().into_iter().find(|known| known.file == name);
+    found.context("not in the list of what is expected")
 }

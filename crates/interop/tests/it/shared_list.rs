@@ -61,233 +61,143 @@ impl fmt::Display for Known {
     }
 }
 
-pub(crate) const FILES: &[Known] = &[
+impl Known {
+    /// Read and merged as Cassandra does it, and sound.
+    const fn same(file: &'static str) -> Known {
+        Known {
+            file,
+            dump: Outcome::Same,
+            merge: Outcome::Same,
+            damage: &[],
+            remark: "",
+        }
+    }
+
+    /// The same once it is written anew.
+    const fn rewritten(file: &'static str, remark: &'static str) -> Known {
+        Known {
+            dump: Outcome::SameRewritten,
+            merge: Outcome::SameRewritten,
+            remark,
+            ..Known::same(file)
+        }
+    }
+}
+
+/// Every file, by name.
+pub(crate) fn files() -> Vec<Known> {
+    let mut files: Vec<Known> = SAME.into_iter().map(Known::same).collect();
+    files.extend(OTHERS);
+    files.sort_by_key(|known| known.file);
+    files
+}
+
+/// Any two SSTables of one table, which are those of a directory.
+pub(crate) fn pairs() -> Vec<(&'static str, &'static str)> {
+    let directory = |file: &'static str| file.rsplit_once('/').map(|(directory, _)| directory);
+    let files = files();
+    let mut pairs = Vec::new();
+    for (n, first) in files.iter().enumerate() {
+        let others = files[n + 1..].iter().map(|known| known.file);
+        let beside = others.filter(|other| directory(other) == directory(first.file));
+        pairs.extend(beside.map(|second| (first.file, second)));
+    }
+    pairs
+}
+
+const SAME: [&str; 39] = [
+    "3.x/uncompressed/collections/mc-1-big-Data.db",
+    "3.x/uncompressed/compound_static_row/mc-1-big-Data.db",
+    "3.x/uncompressed/counters/mc-1-big-Data.db",
+    "3.x/uncompressed/filtering_and_forwarding/mc-1-big-Data.db",
+    "3.x/uncompressed/large_subset_of_columns_sparse/mc-1-big-Data.db",
+    "3.x/uncompressed/partition_key_only/mc-1-big-Data.db",
+    "3.x/uncompressed/range_tombstones_partial/mc-1-big-Data.db",
+    "3.x/uncompressed/read_empty_index/mc-1-big-Data.db",
+    "3.x/uncompressed/read_two_rows_fast_forwarding/mc-1-big-Data.db",
+    "3.x/uncompressed/simple/mc-1-big-Data.db",
+    "3.x/uncompressed/slicing_interleaved_rows_and_rts/mc-1-big-Data.db",
+    "3.x/uncompressed/subset_of_columns/mc-1-big-Data.db",
+    "3.x/uncompressed/write_collection_incremental_update/mc-1-big-Data.db",
+    "3.x/uncompressed/write_dead_row_marker/mc-1-big-Data.db",
+    "3.x/uncompressed/write_different_types/mc-1-big-Data.db",
+    "3.x/uncompressed/write_empty_clustering_values/mc-1-big-Data.db",
+    "3.x/uncompressed/write_large_clustering_key/mc-1-big-Data.db",
+    "3.x/uncompressed/write_missing_columns_large_set/mc-1-big-Data.db",
+    "3.x/uncompressed/write_simple_range_tombstone/mc-1-big-Data.db",
+    "3.x/uncompressed/write_ttled_column/mc-1-big-Data.db",
+    "3.x/uncompressed/write_user_defined_type_table/mc-1-big-Data.db",
+    "3.x/zstd/partition_key_with_values_of_different_types/mc-1-big-Data.db",
+    "incompatible_serialized_type/mc-122-big-Data.db",
+    "multi_schema_test/test/test_multi_schema-1c6ace40fad111e7b9cf000000000002/mc-1-big-Data.db",
+    "multi_schema_test/test/test_multi_schema-1c6ace40fad111e7b9cf000000000002/md-1-big-Data.db",
+    "multi_schema_test/test/test_multi_schema-1c6ace40fad111e7b9cf000000000002/me-1-big-Data.db",
+    "partition_skipping/ks/test_skipping_partitions-1c6ace40fad111e7b9cf000000000002/mc-1-big-Data.db",
+    "partition_skipping/ks/test_skipping_partitions-1c6ace40fad111e7b9cf000000000002/md-1-big-Data.db",
+    "partition_skipping/ks/test_skipping_partitions-1c6ace40fad111e7b9cf000000000002/me-1-big-Data.db",
+    "promoted_index_read/ks/promoted_index_read-1c6ace40fad111e7b9cf000000000002/mc-1-big-Data.db",
+    "promoted_index_read/ks/promoted_index_read-1c6ace40fad111e7b9cf000000000002/me-1-big-Data.db",
+    "sliced_mutation_reads/ks/sliced_mutation_reads_test-1c6ace40fad111e7b9cf000000000002/mc-1-big-Data.db",
+    "sliced_mutation_reads/ks/sliced_mutation_reads_test-1c6ace40fad111e7b9cf000000000002/md-1-big-Data.db",
+    "sliced_mutation_reads/ks/sliced_mutation_reads_test-1c6ace40fad111e7b9cf000000000002/me-1-big-Data.db",
+    "summary_test/test/summary_test-1c6ace40fad111e7b9cf000000000002/mc-1-big-Data.db",
+    "summary_test/test/summary_test-1c6ace40fad111e7b9cf000000000002/md-1-big-Data.db",
+    "summary_test/test/summary_test-1c6ace40fad111e7b9cf000000000002/me-1-big-Data.db",
+    "wrong_range_tombstone_order/ks/wrong_range_tombstone_order-1c6ace40fad111e7b9cf000000000002/mc-1-big-Data.db",
+    "wrong_range_tombstone_order/ks/wrong_range_tombstone_order-1c6ace40fad111e7b9cf000000000002/me-1-big-Data.db",
+];
+
+const OTHERS: [Known; 17] = [
+    Known::rewritten(
+        "3.x/uncompressed/complex_column_zero_subcolumns/mc-1-big-Data.db",
+        "Statistics.db lists its components out of order (an early ScyllaDB), which Cassandra 3 looks up and 6 reads one after the other; cells are counted twice there (a note, since the sizes of partitions are right)",
+    ),
     Known {
-        file: "3.x/uncompressed/collections/mc-1-big-Data.db",
-        dump: Outcome::Same,
-        merge: Outcome::Same,
-        damage: &[],
-        remark: "",
-    },
-    Known {
-        file: "3.x/uncompressed/complex_column_zero_subcolumns/mc-1-big-Data.db",
-        dump: Outcome::SameRewritten,
-        merge: Outcome::SameRewritten,
-        damage: &[],
-        remark: "Statistics.db lists its components out of order (an early ScyllaDB), which Cassandra 3 looks up and 6 reads one after the other; cells are counted twice there (a note, since the sizes of partitions are right)",
-    },
-    Known {
-        file: "3.x/uncompressed/compound_static_row/mc-1-big-Data.db",
-        dump: Outcome::Same,
-        merge: Outcome::Same,
-        damage: &[],
-        remark: "",
-    },
-    Known {
-        file: "3.x/uncompressed/counters/mc-1-big-Data.db",
-        dump: Outcome::Same,
-        merge: Outcome::Same,
-        damage: &[],
-        remark: "",
-    },
-    Known {
-        file: "3.x/uncompressed/filtering_and_forwarding/mc-1-big-Data.db",
-        dump: Outcome::Same,
-        merge: Outcome::Same,
-        damage: &[],
-        remark: "",
-    },
-    Known {
-        file: "3.x/uncompressed/integrity_check/invalid_checksums/me-1-big-Data.db",
         dump: Outcome::Refused("corrupt chunk.crc at offset 65536"),
         merge: Outcome::OnlyCassandra("corrupt chunk.crc at offset 65536"),
         damage: &["Data.db chunk.crc", "Digest.crc32 digest"],
         remark: "Cassandra does not look at CRC.db: its dump stumbles over what it takes for text, its compaction writes it on",
+        ..Known::same("3.x/uncompressed/integrity_check/invalid_checksums/me-1-big-Data.db")
     },
     Known {
-        file: "3.x/uncompressed/large_subset_of_columns_sparse/mc-1-big-Data.db",
-        dump: Outcome::Same,
-        merge: Outcome::Same,
-        damage: &[],
-        remark: "",
-    },
-    Known {
-        file: "3.x/uncompressed/partition_key_only/mc-1-big-Data.db",
-        dump: Outcome::Same,
-        merge: Outcome::Same,
-        damage: &[],
-        remark: "",
-    },
-    Known {
-        file: "3.x/uncompressed/range_tombstones_partial/mc-1-big-Data.db",
-        dump: Outcome::Same,
-        merge: Outcome::Same,
-        damage: &[],
-        remark: "",
-    },
-    Known {
-        file: "3.x/uncompressed/read_empty_index/mc-1-big-Data.db",
-        dump: Outcome::Same,
-        merge: Outcome::Same,
-        damage: &[],
-        remark: "",
-    },
-    Known {
-        file: "3.x/uncompressed/read_two_rows_fast_forwarding/mc-1-big-Data.db",
-        dump: Outcome::Same,
-        merge: Outcome::Same,
-        damage: &[],
-        remark: "",
-    },
-    Known {
-        file: "3.x/uncompressed/simple/mc-1-big-Data.db",
-        dump: Outcome::Same,
-        merge: Outcome::Same,
-        damage: &[],
-        remark: "",
-    },
-    Known {
-        file: "3.x/uncompressed/slicing_interleaved_rows_and_rts/mc-1-big-Data.db",
-        dump: Outcome::Same,
-        merge: Outcome::Same,
-        damage: &[],
-        remark: "",
-    },
-    Known {
-        file: "3.x/uncompressed/subset_of_columns/mc-1-big-Data.db",
-        dump: Outcome::Same,
-        merge: Outcome::Same,
-        damage: &[],
-        remark: "",
-    },
-    Known {
-        file: "3.x/uncompressed/write_collection_incremental_update/mc-1-big-Data.db",
-        dump: Outcome::Same,
-        merge: Outcome::Same,
-        damage: &[],
-        remark: "",
-    },
-    Known {
-        file: "3.x/uncompressed/write_counter_table/mc-1-big-Data.db",
-        dump: Outcome::Same,
-        merge: Outcome::Same,
-        damage: &[],
         remark: "no TOC.txt, which Cassandra makes anew",
+        ..Known::same("3.x/uncompressed/write_counter_table/mc-1-big-Data.db")
     },
+    Known::rewritten(
+        "3.x/uncompressed/write_empty_counter/mc-1-big-Data.db",
+        "the header has minima of 64 bits (ScyllaDB), which Cassandra 3 cuts and 6 refuses",
+    ),
+    Known::rewritten(
+        "3.x/uncompressed/write_empty_static_row/mc-1-big-Data.db",
+        "Statistics.db lists its components out of order (an early ScyllaDB), which Cassandra 3 looks up and 6 reads one after the other; cells are counted twice there (a note, since the sizes of partitions are right); no TOC.txt",
+    ),
     Known {
-        file: "3.x/uncompressed/write_dead_row_marker/mc-1-big-Data.db",
-        dump: Outcome::Same,
-        merge: Outcome::Same,
-        damage: &[],
-        remark: "",
-    },
-    Known {
-        file: "3.x/uncompressed/write_different_types/mc-1-big-Data.db",
-        dump: Outcome::Same,
-        merge: Outcome::Same,
-        damage: &[],
-        remark: "",
-    },
-    Known {
-        file: "3.x/uncompressed/write_empty_clustering_values/mc-1-big-Data.db",
-        dump: Outcome::Same,
-        merge: Outcome::Same,
-        damage: &[],
-        remark: "",
-    },
-    Known {
-        file: "3.x/uncompressed/write_empty_counter/mc-1-big-Data.db",
-        dump: Outcome::SameRewritten,
-        merge: Outcome::SameRewritten,
-        damage: &[],
-        remark: "the header has minima of 64 bits (ScyllaDB), which Cassandra 3 cuts and 6 refuses",
-    },
-    Known {
-        file: "3.x/uncompressed/write_empty_static_row/mc-1-big-Data.db",
-        dump: Outcome::SameRewritten,
-        merge: Outcome::SameRewritten,
-        damage: &[],
-        remark: "Statistics.db lists its components out of order (an early ScyllaDB), which Cassandra 3 looks up and 6 reads one after the other; cells are counted twice there (a note, since the sizes of partitions are right); no TOC.txt",
-    },
-    Known {
-        file: "3.x/uncompressed/write_large_clustering_key/mc-1-big-Data.db",
-        dump: Outcome::Same,
-        merge: Outcome::Same,
-        damage: &[],
-        remark: "",
-    },
-    Known {
-        file: "3.x/uncompressed/write_many_deleted_partitions/mc-1-big-Data.db",
-        dump: Outcome::Same,
-        merge: Outcome::Same,
-        damage: &[],
         remark: "no TOC.txt, which Cassandra makes anew",
+        ..Known::same("3.x/uncompressed/write_many_deleted_partitions/mc-1-big-Data.db")
     },
     Known {
-        file: "3.x/uncompressed/write_missing_columns_large_set/mc-1-big-Data.db",
-        dump: Outcome::Same,
-        merge: Outcome::Same,
-        damage: &[],
-        remark: "",
-    },
-    Known {
-        file: "3.x/uncompressed/write_overlapped_start_range_tombstones/mc-1-big-Data.db",
-        dump: Outcome::Same,
-        merge: Outcome::Same,
-        damage: &[],
         remark: "no TOC.txt, which Cassandra makes anew",
+        ..Known::same("3.x/uncompressed/write_overlapped_start_range_tombstones/mc-1-big-Data.db")
     },
     Known {
-        file: "3.x/uncompressed/write_shadowable_deletion/mc-1-big-Data.db",
         dump: Outcome::Refused("corrupt row.body at position 59"),
         merge: Outcome::Refused("corrupt row.body at position 59"),
         damage: &["Data.db row.body"],
         remark: "a shadowable deletion in a form of ScyllaDB's own (extended flag 80), after which Cassandra reads at a wrong position; Cassandra 6 refuses Statistics.db already",
+        ..Known::same("3.x/uncompressed/write_shadowable_deletion/mc-1-big-Data.db")
     },
+    Known::rewritten(
+        "3.x/uncompressed/write_static_interleaved_atomic_and_collection_columns/mc-1-big-Data.db",
+        "Statistics.db lists its components out of order (an early ScyllaDB), which Cassandra 3 looks up and 6 reads one after the other, and its columns too; cells are counted twice there (a note, since the sizes of partitions are right); no TOC.txt",
+    ),
     Known {
-        file: "3.x/uncompressed/write_simple_range_tombstone/mc-1-big-Data.db",
-        dump: Outcome::Same,
-        merge: Outcome::Same,
-        damage: &[],
-        remark: "",
-    },
-    Known {
-        file: "3.x/uncompressed/write_static_interleaved_atomic_and_collection_columns/mc-1-big-Data.db",
-        dump: Outcome::SameRewritten,
-        merge: Outcome::SameRewritten,
-        damage: &[],
-        remark: "Statistics.db lists its components out of order (an early ScyllaDB), which Cassandra 3 looks up and 6 reads one after the other, and its columns too; cells are counted twice there (a note, since the sizes of partitions are right); no TOC.txt",
-    },
-    Known {
-        file: "3.x/uncompressed/write_ttled_column/mc-1-big-Data.db",
-        dump: Outcome::Same,
-        merge: Outcome::Same,
-        damage: &[],
-        remark: "",
-    },
-    Known {
-        file: "3.x/uncompressed/write_user_defined_type_table/mc-1-big-Data.db",
-        dump: Outcome::Same,
-        merge: Outcome::Same,
-        damage: &[],
-        remark: "",
-    },
-    Known {
-        file: "3.x/zstd/partition_key_with_values_of_different_types/mc-1-big-Data.db",
-        dump: Outcome::Same,
-        merge: Outcome::Same,
-        damage: &[],
-        remark: "",
-    },
-    Known {
-        file: "broken_close_tombstone/mc-122-big-Data.db",
         dump: Outcome::OnlyCassandra("corrupt chunk.crc at offset 0"),
         merge: Outcome::OnlyCassandra("corrupt chunk.crc at offset 0"),
         damage: &["Data.db chunk.crc", "Digest.crc32 digest"],
         remark: "Cassandra does not look at CRC.db when it dumps or compacts",
+        ..Known::same("broken_close_tombstone/mc-122-big-Data.db")
     },
     Known {
-        file: "compression-premature-eof/mc-1-big-Data.db",
         dump: Outcome::Refused("Data.db has 0 bytes"),
         merge: Outcome::Refused("Data.db has 0 bytes"),
         damage: &[
@@ -297,262 +207,46 @@ pub(crate) const FILES: &[Known] = &[
             "Digest.crc32 digest",
         ],
         remark: "Data.db is empty",
+        ..Known::same("compression-premature-eof/mc-1-big-Data.db")
     },
     Known {
-        file: "empty_index/mc-36-big-Data.db",
-        dump: Outcome::Same,
         merge: Outcome::OnlyCassandra(
             "Index.db: corrupt component at offset 0: expected index.entry",
         ),
         damage: &["Index.db index.entry"],
         remark: "Index.db is one byte; Cassandra dumps and compacts without a look at it",
+        ..Known::same("empty_index/mc-36-big-Data.db")
     },
+    Known::rewritten(
+        "mixed_generation_type/me-3-big-Data.db",
+        "the header has minima of 64 bits (ScyllaDB), which Cassandra 3 cuts and 6 refuses, as it does the compression option crc_check_chance",
+    ),
+    Known::rewritten(
+        "mixed_generation_type/me-3gsm_0lob_1zdg02we44my8dy25w-big-Data.db",
+        "the header has minima of 64 bits (ScyllaDB), which Cassandra 3 cuts and 6 refuses, as it does the compression option crc_check_chance",
+    ),
+    Known::rewritten(
+        "mixed_generation_type/me-5-big-Data.db",
+        "the header has minima of 64 bits (ScyllaDB), which Cassandra 3 cuts and 6 refuses, as it does the compression option crc_check_chance",
+    ),
     Known {
-        file: "incompatible_serialized_type/mc-122-big-Data.db",
-        dump: Outcome::Same,
-        merge: Outcome::Same,
-        damage: &[],
-        remark: "",
-    },
-    Known {
-        file: "mixed_generation_type/me-3-big-Data.db",
-        dump: Outcome::SameRewritten,
-        merge: Outcome::SameRewritten,
-        damage: &[],
-        remark: "the header has minima of 64 bits (ScyllaDB), which Cassandra 3 cuts and 6 refuses, as it does the compression option crc_check_chance",
-    },
-    Known {
-        file: "mixed_generation_type/me-3gsm_0lob_1zdg02we44my8dy25w-big-Data.db",
-        dump: Outcome::SameRewritten,
-        merge: Outcome::SameRewritten,
-        damage: &[],
-        remark: "the header has minima of 64 bits (ScyllaDB), which Cassandra 3 cuts and 6 refuses, as it does the compression option crc_check_chance",
-    },
-    Known {
-        file: "mixed_generation_type/me-5-big-Data.db",
-        dump: Outcome::SameRewritten,
-        merge: Outcome::SameRewritten,
-        damage: &[],
-        remark: "the header has minima of 64 bits (ScyllaDB), which Cassandra 3 cuts and 6 refuses, as it does the compression option crc_check_chance",
-    },
-    Known {
-        file: "multi_schema_test/test/test_multi_schema-1c6ace40fad111e7b9cf000000000002/mc-1-big-Data.db",
-        dump: Outcome::Same,
-        merge: Outcome::Same,
-        damage: &[],
-        remark: "",
-    },
-    Known {
-        file: "multi_schema_test/test/test_multi_schema-1c6ace40fad111e7b9cf000000000002/md-1-big-Data.db",
-        dump: Outcome::Same,
-        merge: Outcome::Same,
-        damage: &[],
-        remark: "",
-    },
-    Known {
-        file: "multi_schema_test/test/test_multi_schema-1c6ace40fad111e7b9cf000000000002/me-1-big-Data.db",
-        dump: Outcome::Same,
-        merge: Outcome::Same,
-        damage: &[],
-        remark: "",
-    },
-    Known {
-        file: "partition_skipping/ks/test_skipping_partitions-1c6ace40fad111e7b9cf000000000002/mc-1-big-Data.db",
-        dump: Outcome::Same,
-        merge: Outcome::Same,
-        damage: &[],
-        remark: "",
-    },
-    Known {
-        file: "partition_skipping/ks/test_skipping_partitions-1c6ace40fad111e7b9cf000000000002/md-1-big-Data.db",
-        dump: Outcome::Same,
-        merge: Outcome::Same,
-        damage: &[],
-        remark: "",
-    },
-    Known {
-        file: "partition_skipping/ks/test_skipping_partitions-1c6ace40fad111e7b9cf000000000002/me-1-big-Data.db",
-        dump: Outcome::Same,
-        merge: Outcome::Same,
-        damage: &[],
-        remark: "",
-    },
-    Known {
-        file: "promoted_index_read/ks/promoted_index_read-1c6ace40fad111e7b9cf000000000002/mc-1-big-Data.db",
-        dump: Outcome::Same,
-        merge: Outcome::Same,
-        damage: &[],
-        remark: "",
-    },
-    Known {
-        file: "promoted_index_read/ks/promoted_index_read-1c6ace40fad111e7b9cf000000000002/md-1-big-Data.db",
-        dump: Outcome::Same,
-        merge: Outcome::Same,
         damage: &[
             "Statistics.db stats.covered_clustering.start",
             "Statistics.db stats.covered_clustering.end",
         ],
         remark: "an mc file renamed md: md vouches for the least and greatest clustering, which leave a range tombstone out",
+        ..Known::same(
+            "promoted_index_read/ks/promoted_index_read-1c6ace40fad111e7b9cf000000000002/md-1-big-Data.db",
+        )
     },
     Known {
-        file: "promoted_index_read/ks/promoted_index_read-1c6ace40fad111e7b9cf000000000002/me-1-big-Data.db",
-        dump: Outcome::Same,
-        merge: Outcome::Same,
-        damage: &[],
-        remark: "",
-    },
-    Known {
-        file: "sliced_mutation_reads/ks/sliced_mutation_reads_test-1c6ace40fad111e7b9cf000000000002/mc-1-big-Data.db",
-        dump: Outcome::Same,
-        merge: Outcome::Same,
-        damage: &[],
-        remark: "",
-    },
-    Known {
-        file: "sliced_mutation_reads/ks/sliced_mutation_reads_test-1c6ace40fad111e7b9cf000000000002/md-1-big-Data.db",
-        dump: Outcome::Same,
-        merge: Outcome::Same,
-        damage: &[],
-        remark: "",
-    },
-    Known {
-        file: "sliced_mutation_reads/ks/sliced_mutation_reads_test-1c6ace40fad111e7b9cf000000000002/me-1-big-Data.db",
-        dump: Outcome::Same,
-        merge: Outcome::Same,
-        damage: &[],
-        remark: "",
-    },
-    Known {
-        file: "summary_test/test/summary_test-1c6ace40fad111e7b9cf000000000002/mc-1-big-Data.db",
-        dump: Outcome::Same,
-        merge: Outcome::Same,
-        damage: &[],
-        remark: "",
-    },
-    Known {
-        file: "summary_test/test/summary_test-1c6ace40fad111e7b9cf000000000002/md-1-big-Data.db",
-        dump: Outcome::Same,
-        merge: Outcome::Same,
-        damage: &[],
-        remark: "",
-    },
-    Known {
-        file: "summary_test/test/summary_test-1c6ace40fad111e7b9cf000000000002/me-1-big-Data.db",
-        dump: Outcome::Same,
-        merge: Outcome::Same,
-        damage: &[],
-        remark: "",
-    },
-    Known {
-        file: "wrong_range_tombstone_order/ks/wrong_range_tombstone_order-1c6ace40fad111e7b9cf000000000002/mc-1-big-Data.db",
-        dump: Outcome::Same,
-        merge: Outcome::Same,
-        damage: &[],
-        remark: "",
-    },
-    Known {
-        file: "wrong_range_tombstone_order/ks/wrong_range_tombstone_order-1c6ace40fad111e7b9cf000000000002/md-1-big-Data.db",
-        dump: Outcome::Same,
-        merge: Outcome::Same,
         damage: &[
             "Statistics.db stats.covered_clustering.start",
             "Statistics.db stats.covered_clustering.end",
         ],
         remark: "an mc file renamed md: md vouches for the least and greatest clustering, which leave a range tombstone out",
+        ..Known::same(
+            "wrong_range_tombstone_order/ks/wrong_range_tombstone_order-1c6ace40fad111e7b9cf000000000002/md-1-big-Data.db",
+        )
     },
-    Known {
-        file: "wrong_range_tombstone_order/ks/wrong_range_tombstone_order-1c6ace40fad111e7b9cf000000000002/me-1-big-Data.db",
-        dump: Outcome::Same,
-        merge: Outcome::Same,
-        damage: &[],
-        remark: "",
-    },
-];
-
-/// SSTables of one table each.
-pub(crate) const PAIRS: &[(&str, &str)] = &[
-    (
-        "mixed_generation_type/me-3-big-Data.db",
-        "mixed_generation_type/me-3gsm_0lob_1zdg02we44my8dy25w-big-Data.db",
-    ),
-    (
-        "mixed_generation_type/me-3-big-Data.db",
-        "mixed_generation_type/me-5-big-Data.db",
-    ),
-    (
-        "mixed_generation_type/me-3gsm_0lob_1zdg02we44my8dy25w-big-Data.db",
-        "mixed_generation_type/me-5-big-Data.db",
-    ),
-    (
-        "multi_schema_test/test/test_multi_schema-1c6ace40fad111e7b9cf000000000002/mc-1-big-Data.db",
-        "multi_schema_test/test/test_multi_schema-1c6ace40fad111e7b9cf000000000002/md-1-big-Data.db",
-    ),
-    (
-        "multi_schema_test/test/test_multi_schema-1c6ace40fad111e7b9cf000000000002/mc-1-big-Data.db",
-        "multi_schema_test/test/test_multi_schema-1c6ace40fad111e7b9cf000000000002/me-1-big-Data.db",
-    ),
-    (
-        "multi_schema_test/test/test_multi_schema-1c6ace40fad111e7b9cf000000000002/md-1-big-Data.db",
-        "multi_schema_test/test/test_multi_schema-1c6ace40fad111e7b9cf000000000002/me-1-big-Data.db",
-    ),
-    (
-        "partition_skipping/ks/test_skipping_partitions-1c6ace40fad111e7b9cf000000000002/mc-1-big-Data.db",
-        "partition_skipping/ks/test_skipping_partitions-1c6ace40fad111e7b9cf000000000002/md-1-big-Data.db",
-    ),
-    (
-        "partition_skipping/ks/test_skipping_partitions-1c6ace40fad111e7b9cf000000000002/mc-1-big-Data.db",
-        "partition_skipping/ks/test_skipping_partitions-1c6ace40fad111e7b9cf000000000002/me-1-big-Data.db",
-    ),
-    (
-        "partition_skipping/ks/test_skipping_partitions-1c6ace40fad111e7b9cf000000000002/md-1-big-Data.db",
-        "partition_skipping/ks/test_skipping_partitions-1c6ace40fad111e7b9cf000000000002/me-1-big-Data.db",
-    ),
-    (
-        "promoted_index_read/ks/promoted_index_read-1c6ace40fad111e7b9cf000000000002/mc-1-big-Data.db",
-        "promoted_index_read/ks/promoted_index_read-1c6ace40fad111e7b9cf000000000002/md-1-big-Data.db",
-    ),
-    (
-        "promoted_index_read/ks/promoted_index_read-1c6ace40fad111e7b9cf000000000002/mc-1-big-Data.db",
-        "promoted_index_read/ks/promoted_index_read-1c6ace40fad111e7b9cf000000000002/me-1-big-Data.db",
-    ),
-    (
-        "promoted_index_read/ks/promoted_index_read-1c6ace40fad111e7b9cf000000000002/md-1-big-Data.db",
-        "promoted_index_read/ks/promoted_index_read-1c6ace40fad111e7b9cf000000000002/me-1-big-Data.db",
-    ),
-    (
-        "sliced_mutation_reads/ks/sliced_mutation_reads_test-1c6ace40fad111e7b9cf000000000002/mc-1-big-Data.db",
-        "sliced_mutation_reads/ks/sliced_mutation_reads_test-1c6ace40fad111e7b9cf000000000002/md-1-big-Data.db",
-    ),
-    (
-        "sliced_mutation_reads/ks/sliced_mutation_reads_test-1c6ace40fad111e7b9cf000000000002/mc-1-big-Data.db",
-        "sliced_mutation_reads/ks/sliced_mutation_reads_test-1c6ace40fad111e7b9cf000000000002/me-1-big-Data.db",
-    ),
-    (
-        "sliced_mutation_reads/ks/sliced_mutation_reads_test-1c6ace40fad111e7b9cf000000000002/md-1-big-Data.db",
-        "sliced_mutation_reads/ks/sliced_mutation_reads_test-1c6ace40fad111e7b9cf000000000002/me-1-big-Data.db",
-    ),
-    (
-        "summary_test/test/summary_test-1c6ace40fad111e7b9cf000000000002/mc-1-big-Data.db",
-        "summary_test/test/summary_test-1c6ace40fad111e7b9cf000000000002/md-1-big-Data.db",
-    ),
-    (
-        "summary_test/test/summary_test-1c6ace40fad111e7b9cf000000000002/mc-1-big-Data.db",
-        "summary_test/test/summary_test-1c6ace40fad111e7b9cf000000000002/me-1-big-Data.db",
-    ),
-    (
-        "summary_test/test/summary_test-1c6ace40fad111e7b9cf000000000002/md-1-big-Data.db",
-        "summary_test/test/summary_test-1c6ace40fad111e7b9cf000000000002/me-1-big-Data.db",
-    ),
-    (
-        "wrong_range_tombstone_order/ks/wrong_range_tombstone_order-1c6ace40fad111e7b9cf000000000002/mc-1-big-Data.db",
-        "wrong_range_tombstone_order/ks/wrong_range_tombstone_order-1c6ace40fad111e7b9cf000000000002/md-1-big-Data.db",
-    ),
-    (
-        "wrong_range_tombstone_order/ks/wrong_range_tombstone_order-1c6ace40fad111e7b9cf000000000002/mc-1-big-Data.db",
-        "wrong_range_tombstone_order/ks/wrong_range_tombstone_order-1c6ace40fad111e7b9cf000000000002/me-1-big-Data.db",
-    ),
-    (
-        "wrong_range_tombstone_order/ks/wrong_range_tombstone_order-1c6ace40fad111e7b9cf000000000002/md-1-big-Data.db",
-        "wrong_range_tombstone_order/ks/wrong_range_tombstone_order-1c6ace40fad111e7b9cf000000000002/me-1-big-Data.db",
-    ),
 ];

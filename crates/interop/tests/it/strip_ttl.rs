@@ -10,9 +10,9 @@ use interop::cases::Case;
 use interop::parity::Exception;
 use interop::scenarios::{Input, Scenario, T0};
 use interop::view_row::ViewRow;
-use interop::{Cassandra, CompactRequest, Mode, Pipeline, compare, ours};
+use interop::{Cassandra, CompactRequest, Mode, compare, ours};
 
-use crate::support::{self, Expected, Output, five, has_five, modes, server};
+use crate::support::{self, Expected, Output, five, has_five, server, servers};
 
 const TABLE: &str = "CREATE TABLE $t (k int, c int, a int, b text, m map<int, int>, s set<text>, st text static, \
      sm map<int, int> static, PRIMARY KEY (k, c))";
@@ -111,11 +111,7 @@ fn strip(
     directory: &Path,
     change: impl FnOnce(&mut compactor::MergeRequest),
 ) -> Result<(Option<PathBuf>, compactor::report::TtlRemovedReport)> {
-    let output = Output {
-        version: cassandra.mode(),
-        compression: None,
-    };
-    let request = support::request(case, output);
+    let request = support::request(case, Output::of(cassandra.mode()));
     let mut options = ours::options(&case.inputs, directory, &request)?;
     options.strip_ttl = true;
     change(&mut options);
@@ -134,54 +130,41 @@ fn differences(
     place: &Path,
 ) -> Result<Vec<String>> {
     let compacted = without.compact(cassandra, &place.join("cassandra"))?;
-    let data = compacted.outputs.first().context("no output")?;
-    let rows = cassandra.dump(&without.table, data)?;
+    let granted = &[Exception::ForeignInputs];
+    let expected = Expected::of(cassandra, &without.table, &compacted, granted)?;
+    let expected = expected.context("no output")?;
+    let rows = &expected.rows;
     // Liveness that a view has expired.
     let expired = rows.matches("\"ttl\":2147483647").count();
     ensure!(rows.matches("\"ttl\"").count() == expired, "TTLs: {rows}");
-    let expected = Expected {
-        data,
-        rows,
-        granted: vec![Exception::ForeignInputs],
-    };
     let (output, removed) = strip(cassandra, with_ttl, &place.join("ours"), |_| ())?;
     ensure!(removed.cells > 0 && removed.rows > 0, "{removed:?}");
     let mut failures = support::hold(cassandra, with_ttl, output.clone(), Some(&expected))?;
     let content = |data: &Option<PathBuf>| -> Result<Vec<u8>> {
         Ok(std::fs::read(data.as_ref().context("no output")?)?)
     };
+    let mut again = |name: &str, change: &dyn Fn(&mut compactor::MergeRequest)| -> Result<()> {
+        let (again, of_it) = strip(cassandra, with_ttl, &place.join(name), change)?;
+        if content(&again)? != content(&output)? || of_it != removed {
+            failures.push(format!("{name}: another output, {of_it:?} of {removed:?}"));
+        }
+        Ok(())
+    };
     for threads in [1, 2, 3, 8] {
-        let directory = place.join(format!("threads-{threads}"));
-        let (again, of_it) = strip(cassandra, with_ttl, &directory, |options| {
+        again(&format!("threads-{threads}"), &|options| {
             options.threads = threads;
             options.range_bytes = Some(1);
         })?;
-        if content(&again)? != content(&output)? || of_it != removed {
-            failures.push(format!(
-                "{threads} threads: another output, {of_it:?} of {removed:?}"
-            ));
-        }
     }
     if with_ttl.others.is_empty() {
-        let directory = place.join("passes");
-        let (again, of_it) = strip(cassandra, with_ttl, &directory, |options| {
-            options.open_files = Some(0);
-        })?;
-        if content(&again)? != content(&output)? || of_it != removed {
-            failures.push(format!(
-                "in passes: another output, {of_it:?} of {removed:?}"
-            ));
-        }
+        again("passes", &|options| options.open_files = Some(0))?;
     }
     Ok(failures)
 }
 
 #[test]
 fn as_if_there_had_never_been_a_ttl() {
-    for mode in modes(Mode::ALL) {
-        let Some(mut cassandra) = server(mode) else {
-            return;
-        };
+    for mut cassandra in servers(Mode::ALL) {
         campaign_of(&mut cassandra);
     }
     if has_five() {
@@ -194,12 +177,7 @@ fn campaign_of(cassandra: &mut Cassandra) {
     for seed in 1..=campaign::cases(4) as u64 {
         let provided = [None, None, Some("cell"), Some("row")][seed as usize % 4];
         let plan = Plan { seed, provided };
-        let failures = random(cassandra, plan).expect("both are compacted");
-        assert!(
-            failures.is_empty(),
-            "{mode}, {plan:?}:\n{}",
-            failures.join("\n")
-        );
+        support::check(format_args!("{mode}, {plan:?}"), random(cassandra, plan));
     }
 }
 
@@ -219,8 +197,7 @@ fn tombstones_of_expired_cells_stay() {
     let Some(mut cassandra) = server(Mode::Pa) else {
         return;
     };
-    let failures = converted(&mut cassandra).expect("both are compacted");
-    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    support::check("converted", converted(&mut cassandra));
 }
 
 fn converted(cassandra: &mut Cassandra) -> Result<Vec<String>> {
@@ -255,17 +232,8 @@ fn converted(cassandra: &mut Cassandra) -> Result<Vec<String>> {
     let mut with_ttl = Case::prepare(cassandra, &with_ttl, &place.path().join("with"))?;
     let without = Case::prepare(cassandra, &without, &place.path().join("without"))?;
     let flushed = cassandra.dump(&with_ttl.table, &with_ttl.inputs[0])?;
-    let request = CompactRequest {
-        inputs: &with_ttl.inputs[..1],
-        others: &[],
-        output: Some(&place.path().join("converted")),
-        generation: 1,
-        now_s: T0 + 1000,
-        gc_before_s: None,
-        pipeline: Pipeline::Iterator,
-        access: None,
-        max_sstable_size: None,
-    };
+    let directory = place.path().join("converted");
+    let request = CompactRequest::new(&with_ttl.inputs[..1], &directory, T0 + 1000);
     let compacted = cassandra.compact(&with_ttl.table, &request)?;
     with_ttl.inputs[0] = compacted.outputs.first().context("no output")?.clone();
     let converted = cassandra.dump(&with_ttl.table, &with_ttl.inputs[0])?;

@@ -1,5 +1,6 @@
 //! Shared by the modules.
 
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
@@ -9,7 +10,7 @@ use interop::ours::{self, Compression, MergeRequest};
 use interop::parity::{self, Exception};
 use interop::pool::Shared;
 use interop::scenarios::{self, Scenario};
-use interop::{Cassandra, Mode, Release, compare, old};
+use interop::{Cassandra, Compacted, Mode, Release, Table, compare, files, old};
 
 /// A server that tests share, or `None` if there is no Cassandra.
 #[track_caller]
@@ -20,16 +21,19 @@ pub(crate) fn server(mode: Mode) -> Option<Shared> {
     Some(Shared::take(mode, mode.release()).expect("Cassandra starts"))
 }
 
-/// Modes that a test runs in: all of these, or one of them in a short campaign.
+/// Servers of all of these modes, or of one of them in a short campaign; none if there is no Cassandra.
 #[track_caller]
-pub(crate) fn modes<const N: usize>(all: [Mode; N]) -> Vec<Mode> {
-    let is_first = |mode: &Mode| match all.contains(&Mode::Pa) {
-        true => *mode == Mode::Pa,
-        false => *mode == all[N - 1],
+pub(crate) fn servers<const N: usize>(all: [Mode; N]) -> impl Iterator<Item = Shared> {
+    let first = if all.contains(&Mode::Pa) {
+        Mode::Pa
+    } else {
+        all[N - 1]
     };
-    let every = campaign::is_full_or_in_part();
-    let selected = all.iter().filter(|mode| every || is_first(mode));
-    selected.copied().collect()
+    let is_whole = campaign::is_full_or_in_part();
+    let is_there = !interop::skip::without_cassandra();
+    all.into_iter()
+        .filter(move |mode| is_there && (is_whole || *mode == first))
+        .map(|mode| Shared::take(mode, mode.release()).expect("Cassandra starts"))
 }
 
 /// A server for a test that may harm it, which no other has after it, or `None` if there is no Cassandra.
@@ -61,6 +65,50 @@ pub(crate) fn has_five() -> bool {
     }
 }
 
+/// Whether the environment names the scenarios to run.
+pub(crate) fn are_scenarios_named() -> bool {
+    std::env::var_os("COMPACTOR_INTEROP_SCENARIO").is_some()
+}
+
+/// The selected scenarios that have one of these names.
+pub(crate) fn scenarios_named(names: &[&str]) -> Vec<Scenario> {
+    let mut selected = scenarios::selected();
+    selected.retain(|scenario| names.contains(&scenario.name.as_str()));
+    selected
+}
+
+/// Failures of several cases, a line each.
+#[derive(Default)]
+pub(crate) struct Failures(Vec<String>);
+
+impl Failures {
+    /// Adds those of a case, of which an error is one too.
+    pub(crate) fn add(&mut self, name: impl Display, found: Result<Vec<String>>) {
+        let found = found.unwrap_or_else(|error| vec![format!("{error:#}")]);
+        let lines = found.into_iter().map(|line| format!("{name}: {line}"));
+        self.0.extend(lines);
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Fails with all of them.
+    #[track_caller]
+    pub(crate) fn check(self) {
+        let lines = self.0.join("\n");
+        assert!(self.0.is_empty(), "{} failures:\n{lines}", self.0.len());
+    }
+}
+
+/// Fails with the failures of a case.
+#[track_caller]
+pub(crate) fn check(name: impl Display, found: Result<Vec<String>>) {
+    let mut failures = Failures::default();
+    failures.add(name, found);
+    failures.check();
+}
+
 /// Runs each scenario of the mode, and fails at the end with everything that went wrong, by name.
 #[track_caller]
 pub(crate) fn each(mode: Mode, run: impl FnMut(&mut Cassandra, &Scenario) -> Result<Vec<String>>) {
@@ -69,8 +117,7 @@ pub(crate) fn each(mode: Mode, run: impl FnMut(&mut Cassandra, &Scenario) -> Res
     };
     let mut selected = scenarios::selected();
     selected.retain(|scenario| scenario.modes.contains(&mode));
-    let is_named = std::env::var_os("COMPACTOR_INTEROP_SCENARIO").is_some();
-    if !is_named {
+    if !are_scenarios_named() {
         selected = campaign::some_of(selected);
     }
     each_of(&mut cassandra, &selected, run);
@@ -83,39 +130,56 @@ pub(crate) fn each_of(
     mut run: impl FnMut(&mut Cassandra, &Scenario) -> Result<Vec<String>>,
 ) {
     let mode = cassandra.mode();
-    let mut failures = Vec::new();
+    let mut failures = Failures::default();
     for scenario in scenarios {
-        match run(cassandra, scenario) {
-            Ok(found) => failures.extend(
-                found
-                    .into_iter()
-                    .map(|line| format!("{mode}/{}: {line}", scenario.name)),
-            ),
-            Err(error) => failures.push(format!("{mode}/{}: {error:#}", scenario.name)),
-        }
+        let found = run(cassandra, scenario);
+        failures.add(format_args!("{mode}/{}", scenario.name), found);
     }
     println!(
         "Cassandra {} writing {mode}: {} scenarios, {} failures",
         cassandra.release(),
         scenarios.len(),
-        failures.len()
+        failures.count()
     );
-    assert!(
-        failures.is_empty(),
-        "{} failures:\n{}",
-        failures.len(),
-        failures.join("\n")
-    );
+    failures.check();
 }
 
 /// Cassandra's own compaction, against which an output of ours is held.
-pub(crate) struct Expected<'a> {
+pub(crate) struct Expected {
     /// Its Data.db.
-    pub(crate) data: &'a Path,
+    pub(crate) data: PathBuf,
     /// Canonical rows of it.
     pub(crate) rows: String,
     /// Parts that may differ, where ours has the version that the server writes.
-    pub(crate) granted: Vec<Exception>,
+    granted: &'static [Exception],
+}
+
+impl Expected {
+    /// The first output of a compaction, if there is one.
+    pub(crate) fn of(
+        cassandra: &mut Cassandra,
+        table: &Table,
+        compacted: &Compacted,
+        granted: &'static [Exception],
+    ) -> Result<Option<Expected>> {
+        let data = compacted.outputs.first();
+        data.map(|data| Expected::of_output(cassandra, table, data, granted))
+            .transpose()
+    }
+
+    /// An output of a compaction.
+    pub(crate) fn of_output(
+        cassandra: &mut Cassandra,
+        table: &Table,
+        data: &Path,
+        granted: &'static [Exception],
+    ) -> Result<Expected> {
+        Ok(Expected {
+            data: data.to_owned(),
+            rows: cassandra.dump(table, data)?,
+            granted,
+        })
+    }
 }
 
 /// Form of our merge's output.
@@ -125,6 +189,16 @@ pub(crate) struct Output {
     pub(crate) version: Mode,
     /// The inputs' choice when absent.
     pub(crate) compression: Option<Compression>,
+}
+
+impl Output {
+    /// Compressed as the inputs.
+    pub(crate) fn of(version: Mode) -> Output {
+        Output {
+            version,
+            compression: None,
+        }
+    }
 }
 
 /// The merge of a case.
@@ -147,7 +221,7 @@ pub(crate) fn ours(
     case: &Case,
     output: Output,
     directory: &Path,
-    expected: Option<&Expected<'_>>,
+    expected: Option<&Expected>,
 ) -> Result<Vec<String>> {
     let output = match ours::merge(&case.inputs, directory, &request(case, output)) {
         Ok(output) => output,
@@ -161,19 +235,17 @@ pub(crate) fn hold(
     cassandra: &mut Cassandra,
     case: &Case,
     output: Option<PathBuf>,
-    expected: Option<&Expected<'_>>,
+    expected: Option<&Expected>,
 ) -> Result<Vec<String>> {
     let (output, expected) = match (output, expected) {
         (None, None) => return Ok(Vec::new()),
         (Some(_), None) => {
-            return Ok(vec![
-                "ours: an output where Cassandra leaves none".to_owned(),
-            ]);
+            let failure = "ours: an output where Cassandra leaves none";
+            return Ok(vec![failure.to_owned()]);
         }
         (None, Some(_)) => {
-            return Ok(vec![
-                "ours: no output where Cassandra leaves one".to_owned(),
-            ]);
+            let failure = "ours: no output where Cassandra leaves one";
+            return Ok(vec![failure.to_owned()]);
         }
         (Some(output), Some(expected)) => (output, expected),
     };
@@ -187,18 +259,9 @@ pub(crate) fn hold(
         }
         Err(error) => failures.push(format!("dump failed: {error:#}")),
     }
-    let version = |data: &Path| {
-        data.file_name()
-            .map(|name| name.as_encoded_bytes()[..2].to_vec())
-    };
-    if failures.is_empty() && version(&output) == version(expected.data) {
-        failures = parity::differences(
-            cassandra,
-            &case.table,
-            expected.data,
-            &output,
-            &expected.granted,
-        )?;
+    let theirs = &expected.data;
+    if failures.is_empty() && files::version(&output)? == files::version(theirs)? {
+        failures = parity::differences(cassandra, &case.table, theirs, &output, expected.granted)?;
     }
     Ok(failures
         .into_iter()

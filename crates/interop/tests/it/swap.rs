@@ -16,7 +16,7 @@ use compactor_io::IoOptions;
 use compactor_sstable::transaction_log;
 use interop::{Cassandra, Mode, Table};
 
-use crate::support::{last_use_of_server, modes};
+use crate::support::servers;
 
 /// Name the directory of the output, the table's, and the step after which the child kills itself.
 const CHILD: &str = "COMPACTOR_TEST_SWAP_IN";
@@ -55,11 +55,8 @@ fn child() {
 
 #[test]
 fn a_node_undoes_or_finishes_a_killed_swap() {
-    for mode in modes([Mode::Oa, Mode::Ea]) {
-        let Some(mut cassandra) = last_use_of_server(mode) else {
-            return;
-        };
-        run(&mut cassandra).expect("the case runs");
+    for cassandra in servers([Mode::Oa, Mode::Ea]) {
+        run(&mut cassandra.for_the_last_time()).expect("the case runs");
     }
 }
 
@@ -112,10 +109,7 @@ fn live(cassandra: &mut Cassandra, table: &Table) -> Result<BTreeSet<String>> {
 }
 
 fn run(cassandra: &mut Cassandra) -> Result<()> {
-    let table = Table {
-        keyspace: "swaps".into(),
-        name: "t".into(),
-    };
+    let table = Table::new("swaps", "t");
     cassandra.cql(&[
         "CREATE KEYSPACE IF NOT EXISTS swaps WITH replication = \
          {'class': 'SimpleStrategy', 'replication_factor': 1}",

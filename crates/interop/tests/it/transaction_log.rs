@@ -1,31 +1,25 @@
 //! The transaction logs that make several outputs appear all or none: a node takes them for its own.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Result;
 use compactor_sstable::Component;
 use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::transaction_log::{self, Record};
-use interop::{Cassandra, Mode, Table};
+use interop::{Cassandra, Mode, Table, files};
 
-use crate::support::{last_use_of_server, modes};
+use crate::support::servers;
 
 #[test]
 fn what_is_not_committed_goes_when_a_node_starts() {
-    for mode in modes([Mode::Oa, Mode::Ea]) {
-        let Some(mut cassandra) = last_use_of_server(mode) else {
-            return;
-        };
-        run(&mut cassandra).expect("the case runs");
+    for cassandra in servers([Mode::Oa, Mode::Ea]) {
+        run(&mut cassandra.for_the_last_time()).expect("the case runs");
     }
 }
 
 fn run(cassandra: &mut Cassandra) -> Result<()> {
-    let table = Table {
-        keyspace: "transactions".into(),
-        name: "t".into(),
-    };
+    let table = Table::new("transactions", "t");
     cassandra.cql(&[
         "CREATE KEYSPACE IF NOT EXISTS transactions WITH replication = \
          {'class': 'SimpleStrategy', 'replication_factor': 1}",
@@ -68,7 +62,7 @@ fn run(cassandra: &mut Cassandra) -> Result<()> {
         ("committed", added.clone() + &commit, 3),
     ] {
         for data in [stays, first, second] {
-            copy(data, &directory)?;
+            files::copy(data, &directory)?;
         }
         fs::write(&log, lines)?;
         let (_, live) = cassandra.live(&table)?;
@@ -89,18 +83,6 @@ fn run(cassandra: &mut Cassandra) -> Result<()> {
             if path.is_file() {
                 fs::remove_file(path)?;
             }
-        }
-    }
-    Ok(())
-}
-
-/// Copies an SSTable.
-fn copy(data: &Path, directory: &Path) -> Result<()> {
-    let descriptor = Descriptor::parse(data)?.descriptor;
-    for component in Component::ALL {
-        let from: PathBuf = descriptor.path(component);
-        if from.exists() {
-            fs::copy(&from, directory.join(descriptor.file_name(component)))?;
         }
     }
     Ok(())

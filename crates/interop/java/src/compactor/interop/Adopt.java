@@ -36,7 +36,7 @@ final class Adopt
                              + "{'class': 'SimpleStrategy', 'replication_factor': 1}"));
         List<SerializationHeader.Component> headers = new ArrayList<>();
         TableMetadata.Builder table = TableMetadata.builder(keyspace, Operations.text(request, "table"));
-        for (Path data : Stage.dataFiles(Operations.strings(request, "data")))
+        for (Path data : Stage.dataFiles(request, "data"))
         {
             Descriptor descriptor = Descriptor.fromFileWithComponent(new File(data), false).left;
             if (!descriptor.version.isCompatible())

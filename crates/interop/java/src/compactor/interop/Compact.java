@@ -35,8 +35,8 @@ final class Compact
         // CompactionManager.NO_GC: nothing is older than the beginning of time, so nothing is purged.
         long gcBeforeSeconds = gcBefore == null || gcBefore.isNull() ? Long.MIN_VALUE : gcBefore.longValue();
 
-        List<SSTableReader> inputs = Stage.open(cfs, Stage.dataFiles(Operations.strings(request, "inputs")));
-        List<SSTableReader> others = Stage.open(cfs, Stage.dataFiles(Operations.strings(request, "others")));
+        List<SSTableReader> inputs = Stage.open(cfs, Stage.dataFiles(request, "inputs"));
+        List<SSTableReader> others = Stage.open(cfs, Stage.dataFiles(request, "others"));
         List<SSTableReader> all = new ArrayList<>(inputs);
         all.addAll(others);
         cfs.addSSTables(all);
@@ -57,16 +57,13 @@ final class Compact
         ordered.sort(Comparator.comparing(SSTableReader::getFirst));
         ObjectNode result = Server.JSON.createObjectNode();
         ArrayNode files = result.putArray("outputs");
-        int generation = request.get("generation").intValue();
-        long bytes = 0;
+        int generation = 1;
         for (SSTableReader output : ordered)
         {
-            bytes += output.onDiskLength();
             // A benchmark has no use for the output.
             if (request.hasNonNull("out"))
                 files.add(Stage.copyOut(output, Path.of(Operations.text(request, "out")), generation++).toString());
         }
-        result.put("output_bytes", bytes);
         // What decides in which order Cassandra visits them.
         ArrayNode staged = result.putArray("staged");
         for (SSTableReader input : inputs)

@@ -95,7 +95,7 @@ final class OfflineWrite
                 openEarly(writer);
             writer.finish(false);
         }
-        return Bulk.moveOut(descriptor, Path.of(Operations.text(request, "out")), request.get("generation").intValue());
+        return Stage.moveOut(descriptor, Path.of(Operations.text(request, "out")), request.get("generation").intValue()).toString();
     }
 
     /** Does what SSTableRewriter.switchWriter does with an output that is complete and not yet committed. */

@@ -95,9 +95,6 @@ final class Operations
             case "offline_drop":
                 OfflineTable.drop(request);
                 return result;
-            case "bulk":
-                result.put("data", Bulk.run(Node.table(request), request));
-                return result;
             case "scrub":
                 return Scrub.run(Node.table(request), request);
             case "verify":

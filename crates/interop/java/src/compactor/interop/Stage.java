@@ -14,6 +14,8 @@ import java.util.TreeSet;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
+import com.fasterxml.jackson.databind.JsonNode;
+
 import org.apache.cassandra.db.ColumnFamilyStore;
 import org.apache.cassandra.io.sstable.Component;
 import org.apache.cassandra.io.sstable.Descriptor;
@@ -58,24 +60,10 @@ final class Stage
         }
     }
 
-    /** The Data.db files among the arguments, each of which is a Data.db or a directory that holds some. */
-    static List<Path> dataFiles(List<String> places) throws IOException
+    /** The Data.db files that a request names. */
+    static List<Path> dataFiles(JsonNode request, String name)
     {
-        List<Path> found = new ArrayList<>();
-        for (String place : places)
-        {
-            Path path = Path.of(place);
-            if (!Files.isDirectory(path))
-            {
-                found.add(path);
-                continue;
-            }
-            try (Stream<Path> files = Files.list(path))
-            {
-                files.filter(file -> file.getFileName().toString().endsWith("-Data.db")).sorted().forEach(found::add);
-            }
-        }
-        return found;
+        return Operations.strings(request, name).stream().map(Path::of).collect(Collectors.toList());
     }
 
     /** Links or copies the SSTable into the table's directory under a fresh generation. */
@@ -120,6 +108,17 @@ final class Stage
             String suffix = component.getFileName().toString().substring(own.length());
             Files.copy(component, directory.resolve(prefix + suffix), StandardCopyOption.REPLACE_EXISTING);
         }
+        return directory.resolve(prefix + "Data.db");
+    }
+
+    /** Moves an SSTable that no reader has open into a directory, likewise. */
+    static Path moveOut(Descriptor descriptor, Path directory, int generation) throws IOException
+    {
+        Files.createDirectories(directory);
+        String own = descriptor.baseFile().name() + "-";
+        String prefix = descriptor.version + "-" + generation + "-" + descriptor.getFormat().name() + "-";
+        for (Path component : components(Bytes.path(descriptor, "Data.db")))
+            Files.move(component, directory.resolve(prefix + component.getFileName().toString().substring(own.length())));
         return directory.resolve(prefix + "Data.db");
     }
 

@@ -51,7 +51,7 @@ final class Strategy
     static ObjectNode next(ColumnFamilyStore cfs, JsonNode request) throws Exception
     {
         Node.empty(cfs);
-        List<SSTableReader> readers = Stage.open(cfs, Stage.dataFiles(Operations.strings(request, "inputs")));
+        List<SSTableReader> readers = Stage.open(cfs, Stage.dataFiles(request, "inputs"));
         Map<SSTableReader, Integer> places = new IdentityHashMap<>();
         for (SSTableReader reader : readers)
             places.put(reader, places.size());
@@ -79,7 +79,7 @@ final class Strategy
     {
         Node.empty(cfs);
         PinnedClock.setSeconds(request.get("now_s").longValue());
-        List<SSTableReader> readers = Stage.open(cfs, Stage.dataFiles(Operations.strings(request, "inputs")));
+        List<SSTableReader> readers = Stage.open(cfs, Stage.dataFiles(request, "inputs"));
         cfs.addSSTables(readers);
         AbstractCompactionStrategy strategy = Planning.strategy(cfs, request);
         strategy.addSSTables(readers);
