@@ -21,10 +21,21 @@ pub enum Writes {
     Nothing,
     /// SSTables made of its inputs, and not larger than these.
     Rewritten,
-    /// As `Rewritten`, but some outputs may already be published when a later one fails.
+    /// As `Rewritten`, but some outputs were published before a later one failed.
     InParts,
     /// SSTables made of nothing.
     Generated,
+}
+
+impl Writes {
+    /// Of a command that publishes one output after the other: whether `any` was.
+    pub fn of_several(any: bool) -> Writes {
+        if any {
+            Writes::InParts
+        } else {
+            Writes::Rewritten
+        }
+    }
 }
 
 /// Prints the error on stderr, with a remedy if there is one, and chooses the exit code. With `as_json`, stdout gets

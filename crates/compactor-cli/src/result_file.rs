@@ -58,18 +58,15 @@ impl ResultFile {
     /// As there, or if both are one file: the second would replace the first.
     pub fn create_two(paths: [Option<&Path>; 2]) -> Result<[Option<ResultFile>; 2], Error> {
         let [first, second] = paths.map(|path| path.map(ResultFile::create).transpose());
-        let (first, second) = (first?, second?);
-        if let (Some(first), Some(second)) = (&first, &second)
+        let two = [first?, second?];
+        if let ([Some(path), _], [Some(first), Some(second)]) = (paths, &two)
             && first.path == second.path
             && matches!(first.to, To::New)
         {
             let reason = "named for two results; name another file for one of them";
-            return Err(Error::invalid(format!(
-                "{}: {reason}",
-                first.path.display()
-            )));
+            return Err(Error::invalid(format!("{}: {reason}", path.display())));
         }
-        Ok([first, second])
+        Ok(two)
     }
 
     /// Writes the result.

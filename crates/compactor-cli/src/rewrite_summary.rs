@@ -98,11 +98,12 @@ impl<'a> Totals<'a> {
 /// Prints failures and an interruption on stderr. `done` is what was done to an SSTable, such as
 /// `upgraded`.
 pub fn say_failures(outcome: &RewriteOutcome, sstables: usize, done: &str) {
+    let writes = Writes::of_several(!outcome.reports.is_empty());
     let mut failures = outcome.failures.iter().peekable();
     while let Some(failure) = failures.next() {
         say(format_args!("compactor: {}", failure.error));
         let next = failures.peek().map(|next| &next.error);
-        error_report::say_remedy_before(&failure.error, next, Writes::InParts);
+        error_report::say_remedy_before(&failure.error, next, writes);
     }
     if outcome.is_interrupted {
         say(format_args!(

@@ -297,3 +297,20 @@ pub enum Idle {
         threshold: usize,
     },
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_in_the_texts() {
+        let reason = Reason::RepairEnded(Session(0xab));
+        let session = "000000000000000000000000000000ab";
+        assert_eq!(
+            reason.to_string(),
+            format!("repair session {session} ended")
+        );
+        let reason = Reason::Tombstones { ratio: 0.256 };
+        assert!(reason.to_string().contains("estimated 0.26 of"), "{reason}");
+    }
+}

@@ -87,7 +87,8 @@ impl Need {
 impl Display for Need {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = NAMES.iter().find(|(need, _)| need == self);
-        f.write_str(name.map_or("", |(_, name)| name))
+        let (_, name) = name.expect("every need has a name");
+        f.write_str(name)
     }
 }
 

@@ -126,12 +126,15 @@ pub fn plan_swap(request: &SwapRequest) -> Result<SwapReport> {
     let table = plan::table_directory(request)?;
     let request = &with_record(request, &table)?;
     if let Some(unfinished) = Unfinished::find(&request.output, &table)? {
+        let mut report = unfinished.note.report(&table, SwapState::Planned);
         let will = if unfinished.log.is_committed() {
+            note_other_directory(&mut report, request);
             "finish"
         } else {
+            report.notes.extend(left_behind(&unfinished, request));
+            report.inputs_directory.clone_from(&request.inputs_to);
             "undo, and then repeat,"
         };
-        let mut report = unfinished.note.report(&table, SwapState::Planned);
         report.notes.push(format!(
             "a swap was cut off here: running this without --dry-run will {will} it"
         ));
@@ -160,6 +163,7 @@ pub fn swap(
     // Two swaps at once, or a run that publishes here.
     let _guard = lock_directory(&table)?;
     let request = &with_record(request, &table)?;
+    let mut left = None;
     if let Some(unfinished) = Unfinished::find(&request.output, &table)? {
         let processes = refuse_node(&table)?;
         if unfinished.log.is_committed() {
@@ -170,6 +174,7 @@ pub fn swap(
             report.notes.extend(unfinished.note.remove_sources());
             return Ok(report);
         }
+        left = left_behind(&unfinished, request);
         unfinished.undo(&table)?;
     }
     if let Some(note) = done_before(request, &table)? {
@@ -181,21 +186,40 @@ pub fn swap(
     let plan = Plan::make(request, &table)?;
     let note = run(&plan, reached)?;
     let mut report = plan.report(SwapState::Done);
+    report.notes.extend(left);
     report.notes.extend(note.remove_sources());
     Ok(report)
 }
 
 /// Adds a note if the inputs of an earlier swap are in another directory than the request names.
 fn note_other_directory(report: &mut SwapReport, request: &SwapRequest) {
-    let resolved = |path: &Path| path.canonicalize().or_else(|_| std::path::absolute(path));
-    let (kept, named) = (&report.inputs_directory, &request.inputs_to);
-    if resolved(kept).ok() != resolved(named).ok() {
+    let kept = &report.inputs_directory;
+    if is_elsewhere(kept, request) {
         report.notes.push(format!(
             "the first run of this swap moved the inputs to {}; --inputs-to {} is not used",
             kept.display(),
-            named.display()
+            request.inputs_to.display()
         ));
     }
+}
+
+/// Note on a swap that was cut off before its COMMIT, and had named another directory than the request does.
+fn left_behind(unfinished: &Unfinished, request: &SwapRequest) -> Option<String> {
+    let kept = Path::new(&unfinished.note.inputs_directory);
+    is_elsewhere(kept, request).then(|| {
+        format!(
+            "an earlier run of this swap was cut off, and has left links or copies of inputs in {}",
+            kept.display()
+        )
+    })
+}
+
+/// Whether this directory exists, and is another one than the request names for the inputs.
+fn is_elsewhere(kept: &Path, request: &SwapRequest) -> bool {
+    let named = &request.inputs_to;
+    let named = named.canonicalize().or_else(|_| std::path::absolute(named));
+    kept.canonicalize()
+        .is_ok_and(|kept| named.is_ok_and(|named| named != kept))
 }
 
 /// The request with the directory that has the run's record.

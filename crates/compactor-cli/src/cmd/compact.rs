@@ -176,10 +176,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let result = opened.run(&mut progress);
     progress.finish();
     let (Compacted { report, error }, next_steps) = result?;
-    let writes = match report.outputs.is_empty() {
-        true => Writes::Rewritten,
-        false => Writes::InParts,
-    };
+    let writes = Writes::of_several(!report.outputs.is_empty());
     // Every compaction alongside an unreadable SSTable fails for the same reason.
     let mut told = BTreeSet::new();
     for failed in &report.failed {

@@ -201,12 +201,17 @@ fn swept(sweep: &Sweep) -> Result<Vec<Plan>, Error> {
             .chain(std::env::args_os().skip(2));
         let args = Again::try_parse_from(again).map_err(|error| {
             let text = error.to_string();
-            let line = text.lines().next().unwrap_or_default();
+            // Without the usage, which comes after an empty line.
+            let lines = text
+                .lines()
+                .map(str::trim)
+                .take_while(|line| !line.is_empty());
+            let reason = lines.collect::<Vec<_>>().join(" ");
             match error.kind() {
                 clap::error::ErrorKind::ArgumentConflict => {
                     Error::invalid(format!("--{name} and --sweep {name}: name one of them"))
                 }
-                _ => invalid(line.trim_start_matches("error: ")),
+                _ => invalid(reason.trim_start_matches("error: ")),
             }
         })?;
         let plans = compared(&args.args).map_err(|error| invalid(&error.to_string()))?;

@@ -8,7 +8,7 @@ use compactor_testkit::machine::{disk_directory, has_strace};
 use tempfile::TempDir;
 
 use crate::support::at_work::AtWork;
-use crate::support::{assert_done, compactor, flip, names_in, words};
+use crate::support::{assert_done, compactor, data_files, flip, generated, names_in, words};
 
 const COMPACTOR: &str = env!("CARGO_BIN_EXE_compactor");
 
@@ -151,6 +151,34 @@ fn a_limit_of_file_sizes_is_no_reason_to_purge_nothing() {
     assert_eq!(output.status.code(), Some(1), "{stderr}");
     assert!(stderr.contains("Nothing was left behind"), "{stderr}");
     assert!(!stderr.contains("--no-purge"), "{stderr}");
+}
+
+/// Four small SSTables are compacted, and then four that are too large.
+#[test]
+fn outputs_that_are_in_place_are_reported_with_the_failure() {
+    let directory = disk_directory();
+    let [large, small] = [("large", "300KiB"), ("small", "30KiB")].map(|(name, size)| {
+        let place = directory.path().join(name);
+        std::fs::create_dir(&place).unwrap();
+        let options = format!("--sstables 4 --compression none --size {size}");
+        generated(&place, &words(&options))
+    });
+    for name in names_in(&small) {
+        let other_id = name.replacen('-', "-1", 1);
+        std::fs::rename(small.join(&name), large.join(other_id)).unwrap();
+    }
+    let script = format!(
+        "ulimit -f 600; exec {COMPACTOR} compact large/data/generated/kv-* --flat --output out \
+         --strategy-option min_sstable_size=0"
+    );
+    let (output, stderr) = shell(&directory, &script);
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains("Complete outputs are in place"), "{stderr}");
+    assert_eq!(
+        data_files(&directory.path().join("out")).len(),
+        1,
+        "{stderr}"
+    );
 }
 
 /// A report that cannot be printed does not undo the work that it is about.

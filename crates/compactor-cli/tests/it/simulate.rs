@@ -86,6 +86,8 @@ fn an_option_is_swept() {
     let flushes = sweep("flush-size=64MiB,256MiB");
     assert_eq!(flushes["runs"][1]["name"], "flush-size 256MiB");
     assert_ne!(flushes["runs"][0]["sstables"], Value::Null);
+    let durations = simulate(&["leveled", "--sweep", "duration=1h,2h"]);
+    assert!(!text(&durations.stdout).contains("30d"), "{durations:?}");
     let others = sweep("tombstone-threshold=0.2,0.4");
     assert_eq!(others["runs"][0]["name"], "tombstone-threshold 0.2");
 }
@@ -123,7 +125,7 @@ fn a_table_is_simulated_from_its_sstables() {
 
 #[test]
 fn bad_options_are_refused_by_name() {
-    let cases: [(&[&str], &str); 27] = [
+    let cases: [(&[&str], &str); 28] = [
         (
             &["leveled:fanout_size=4", "--fanout-size", "5"],
             "fanout_size is set twice, to 4 and 5",
@@ -153,6 +155,10 @@ fn bad_options_are_refused_by_name() {
         (
             &["leveled", "--sweep", "updates=0,x"],
             "updates x: invalid value 'x' for '--updates <PART>'",
+        ),
+        (
+            &["leveled", "--sweep", "distribution=foo"],
+            "[possible values: uniform, zipf, time-ordered]",
         ),
         (
             &["leveled", "--sweep", "updates=0,1"],

@@ -136,7 +136,7 @@ impl PartitionSink for RangeOutput {
         if block.is_empty() && index.is_empty() && times.is_empty() {
             return;
         }
-        let len = block.capacity() + index.len() + size_of_val(&times[..]);
+        let len = block.capacity() + index.occupied_bytes() + size_of_val(&times[..]);
         let block = RangeBlock {
             bytes: block,
             index,
@@ -210,7 +210,7 @@ impl RangeTrace {
 
     fn add(&mut self, bytes: &[u8], event: TraceEvent) {
         self.batch.add([bytes], event);
-        if self.batch.len() >= TRACE_BATCH_LEN {
+        if self.batch.occupied_bytes() >= TRACE_BATCH_LEN {
             self.end();
         }
     }
@@ -246,7 +246,7 @@ impl DataTrace for RangeTrace {
     /// Passes the batch on. If the merge has been stopped, it ends elsewhere.
     fn end(&mut self) {
         let batch = self.batch.take();
-        let len = batch.len();
+        let len = batch.occupied_bytes();
         Arc::clone(&self.merge).push(self.range, Piece::Trace(self.input, batch), len);
     }
 }

@@ -20,7 +20,7 @@ impl<T> Default for Batch<T> {
 
 impl<T> Batch<T> {
     /// Memory that the batch occupies, bytes.
-    pub(crate) fn len(&self) -> usize {
+    pub(crate) fn occupied_bytes(&self) -> usize {
         self.bytes.len() + size_of_val(&self.events[..])
     }
 

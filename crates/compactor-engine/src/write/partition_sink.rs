@@ -37,7 +37,7 @@ pub trait PartitionSink {
     /// Returns an empty buffer for the next block; waits while too many blocks are pending.
     ///
     /// # Errors
-    /// A failure of an earlier block, or cancellation.
+    /// A failure of an earlier block, a failed write to the index, or cancellation.
     fn take_buffer(&mut self) -> Result<Vec<u8>>;
 
     /// Takes ownership of a filled block.
@@ -58,7 +58,7 @@ pub trait PartitionSink {
     /// last one of the partition.
     ///
     /// # Errors
-    /// A failed write, or a clustering that the format cannot index.
+    /// A clustering that the format cannot index.
     fn add_unfiltered(
         &mut self,
         start: u64,

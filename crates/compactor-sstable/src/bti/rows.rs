@@ -129,10 +129,19 @@ impl RowBlocks {
         })
     }
 
-    /// As [`RowIndexWriter::add_unfiltered`]; calls `emit` with each block that ends with it.
+    /// Adds a row or marker that occupies `start..end` of the partition; calls `emit` with each block that ends
+    /// with it.
+    ///
+    /// Its clustering is `kind` and `body`, the bytes that follow the kind in a serialized prefix: for a row,
+    /// the clustering values as in Data.db; for a marker, count and values. `open_marker` is the deletion
+    /// that is open after it, or [`DeletionTime::LIVE`].
+    ///
+    /// Returns a position in the partition: unfiltereds that end before it need not be added, except for the
+    /// last one of the partition.
     ///
     /// # Errors
-    /// As [`RowIndexWriter::add_unfiltered`], and those of `emit`.
+    /// A clustering at a block boundary that has no byte-comparable form, or is out of order; and those of
+    /// `emit`.
     #[inline]
     pub fn add_unfiltered(
         &mut self,
@@ -255,7 +264,7 @@ impl RowTries {
 
     /// Ends the partition with this key at `data_position` of `Data.db`, with this number of blocks
     /// ([`RowBlocks::finish`]). Returns the position of its entry, or `None` if it has fewer than two blocks.
-    /// Ready for the next partition, also after an error.
+    /// Ready for the next partition.
     pub fn finish(
         &mut self,
         key: &[u8],
@@ -314,22 +323,10 @@ impl RowIndexWriter {
         self.tries.output()
     }
 
-    /// The tries, for blocks that have been split by another [`RowBlocks`].
-    pub fn tries(&mut self) -> &mut RowTries {
-        &mut self.tries
-    }
-
-    /// Adds a row or marker that occupies `start..end` of the partition.
-    ///
-    /// Its clustering is `kind` and `body`, the bytes that follow the kind in a serialized prefix: for a row,
-    /// the clustering values as in Data.db; for a marker, count and values. `open_marker` is the deletion
-    /// that is open after it, or [`DeletionTime::LIVE`].
-    ///
-    /// Returns a position in the partition: unfiltereds that end before it need not be added, except for the
-    /// last one of the partition.
+    /// As [`RowBlocks::add_unfiltered`].
     ///
     /// # Errors
-    /// A clustering at a block boundary that has no byte-comparable form, or is out of order.
+    /// As there, and those of [`RowTries::add`].
     #[inline]
     pub fn add_unfiltered(
         &mut self,

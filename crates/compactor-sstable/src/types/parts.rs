@@ -1,6 +1,6 @@
 //! Types in a type, and what follows from them.
 
-use crate::types::CqlType;
+use crate::types::{CqlType, simple};
 
 impl CqlType {
     /// Types in it: of elements, keys and values, fields or components. None for a dynamic composite, whose values
@@ -14,7 +14,17 @@ impl CqlType {
             CqlType::Tuple(types) | CqlType::Composite(types) => types.iter().collect(),
             CqlType::Udt(udt) => udt.fields.iter().map(|(_, field)| field).collect(),
             CqlType::Reversed(base) => vec![base],
-            _ => Vec::new(),
+            other => {
+                debug_assert!(
+                    simple::names(other).is_some()
+                        || matches!(
+                            other,
+                            CqlType::DynamicComposite(_) | CqlType::PartitionerDefinedOrder { .. }
+                        ),
+                    "{other:?} has parts that are not known"
+                );
+                Vec::new()
+            }
         }
     }
 

@@ -82,20 +82,26 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         }
     }
     let document = Report::document(&reports);
-    let paths = [args.svg.as_deref(), args.html.as_deref()];
-    let [svg, html] = ResultFile::create_two(paths)?;
-    if let (Some(file), Some(path)) = (svg, &args.svg) {
-        let [
-            Report {
-                picture: Some(picture),
-                ..
-            },
-        ] = &reports[..]
-        else {
+    let picture = match (&args.svg, &reports[..]) {
+        (None, _) => None,
+        (
+            Some(_),
+            [
+                Report {
+                    picture: Some(picture),
+                    ..
+                },
+            ],
+        ) => Some(picture),
+        (Some(_), _) => {
             let reason = "--svg needs a single result of `compactor lab interference` with one size of the hot set, and runs that \
                  were sampled";
             return Err(Error::invalid(reason).into());
-        };
+        }
+    };
+    let paths = [args.svg.as_deref(), args.html.as_deref()];
+    let [svg, html] = ResultFile::create_two(paths)?;
+    if let (Some(file), Some(picture), Some(path)) = (svg, picture, &args.svg) {
         file.write(picture)?;
         say(format_args!("picture: {}", path.display()));
     }

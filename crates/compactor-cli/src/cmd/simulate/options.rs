@@ -222,11 +222,14 @@ impl TableFlags {
             let set: Vec<&str> = set.filter_map(|(_, text)| text.as_deref()).collect();
             set.join(", ")
         };
-        vec![
-            ("writes".to_owned(), joined(&writes)),
-            ("node".to_owned(), joined(&node)),
-            ("time".to_owned(), self.duration.to_string()),
-        ]
+        let time = [("duration", Some(self.duration.to_string()))];
+        let facts = [
+            ("writes", joined(&writes)),
+            ("node", joined(&node)),
+            ("time", joined(&time)),
+        ];
+        let set = facts.into_iter().filter(|(_, text)| !text.is_empty());
+        set.map(|(name, text)| (name.to_owned(), text)).collect()
     }
 }
 

@@ -24,11 +24,16 @@ impl Visits<'_> {
     };
 }
 
+/// Number of no part, for a simple column.
+const SIMPLE: u32 = u32::MAX;
+
 /// Heaps of the versions of a row by their current columns, and of a column by their current cells. Reused.
 #[derive(Debug, Default)]
 pub(super) struct VisitOrder {
     /// Version and index of each simple column read.
     simple: Vec<(u32, u32)>,
+    /// Parts before they are sorted.
+    unsorted: Vec<ComplexColumn>,
     columns: SourceHeap,
     pub(super) cells: SourceHeap,
     /// Parts visited last.
@@ -49,20 +54,23 @@ impl VisitOrder {
     /// Sorts parts by their columns, and those of one column in visiting order. Parts with neither cells nor a
     /// deletion are removed.
     pub(super) fn sort(&mut self, visits: Visits<'_>, parts: &mut Vec<ComplexColumn>) {
-        // Columns of each source, ascending, with the part of a complex one.
+        // Columns of each source, ascending, with the number of the part of a complex one.
         let mut columns = vec![Vec::new(); visits.sources];
-        let mut add = |version: u32, index: u32, part: Option<ComplexColumn>| {
+        let mut add = |version: u32, index: u32, part: u32| {
             let source = visits.places.get(version as usize);
-            if let Some(columns) = source.and_then(|source| columns.get_mut(*source as usize)) {
-                columns.push((index, part));
+            match source.and_then(|source| columns.get_mut(*source as usize)) {
+                Some(columns) => columns.push((index, part)),
+                None => debug_assert!(false, "a version of no input"),
             }
         };
         for &(version, index) in &self.simple {
-            add(version, index, None);
+            add(version, index, SIMPLE);
         }
-        for part in parts.drain(..) {
+        self.unsorted.clear();
+        self.unsorted.append(parts);
+        for (number, part) in (0..).zip(&self.unsorted) {
             if part.count > 0 || !part.deletion.is_live() {
-                add(part.version, part.index, Some(part));
+                add(part.version, part.index, number);
             }
         }
         let mut taken = vec![0; visits.sources];
@@ -83,7 +91,7 @@ impl VisitOrder {
             }
             for source in self.visited.iter().map(|source| *source as usize) {
                 let (_, part) = columns[source][taken[source]];
-                parts.extend(part);
+                parts.extend(self.unsorted.get(part as usize));
                 taken[source] += 1;
             }
             self.columns.advance(
@@ -91,5 +99,53 @@ impl VisitOrder {
                 |a, b| current(&taken, a).cmp(&current(&taken, b)),
             );
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use compactor_sstable::data::deletion_time::DeletionTime;
+
+    use super::*;
+
+    fn part(version: u32, index: u32, count: u32) -> ComplexColumn {
+        ComplexColumn {
+            index,
+            deletion: DeletionTime::LIVE,
+            version,
+            first: 0,
+            count,
+        }
+    }
+
+    /// Its cells were all of a dropped column: Cassandra does not read such a column.
+    #[test]
+    fn a_part_without_cells_does_not_change_the_order_of_others() {
+        let visits = Visits {
+            places: &[0, 1, 2],
+            sources: 3,
+        };
+        let mut parts = vec![part(0, 7, 0), part(1, 7, 1), part(2, 7, 1), part(1, 8, 1)];
+        VisitOrder::default().sort(visits, &mut parts);
+        let order: Vec<(u32, u32)> = parts
+            .iter()
+            .map(|part| (part.index, part.version))
+            .collect();
+        assert_eq!(order, [(7, 1), (7, 2), (8, 1)]);
+    }
+
+    /// The source that was last ahead with a column of its own is visited first.
+    #[test]
+    fn simple_columns_are_visited_too() {
+        let visits = Visits {
+            places: &[1, 0],
+            sources: 2,
+        };
+        let mut order = VisitOrder::default();
+        order.note(0, 3);
+        let mut parts = vec![part(0, 7, 1), part(1, 7, 1)];
+        order.sort(visits, &mut parts);
+        let versions: Vec<u32> = parts.iter().map(|part| part.version).collect();
+        assert_eq!(versions, [0, 1]);
     }
 }
