@@ -125,13 +125,15 @@ mod tests {
             places: &[0, 1, 2],
             sources: 3,
         };
-        let mut parts = vec![part(0, 7, 0), part(1, 7, 1), part(2, 7, 1), part(1, 8, 1)];
-        VisitOrder::default().sort(visits, &mut parts);
-        let order: Vec<(u32, u32)> = parts
-            .iter()
-            .map(|part| (part.index, part.version))
-            .collect();
-        assert_eq!(order, [(7, 1), (7, 2), (8, 1)]);
+        let order = |mut parts: Vec<ComplexColumn>| -> Vec<(u32, u32)> {
+            VisitOrder::default().sort(visits, &mut parts);
+            let of = |part: &ComplexColumn| (part.index, part.version);
+            parts.iter().map(of).collect()
+        };
+        let sound = [part(0, 8, 1), part(1, 7, 1), part(2, 7, 1), part(1, 8, 1)];
+        let emptied = [&[part(0, 7, 0)], &sound[..]].concat();
+        assert_eq!(order(emptied), order(sound.to_vec()));
+        assert_eq!(order(sound.to_vec()).len(), 4);
     }
 
     /// The source that was last ahead with a column of its own is visited first.
