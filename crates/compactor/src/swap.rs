@@ -132,7 +132,8 @@ pub fn plan_swap(request: &SwapRequest) -> Result<SwapReport> {
             "finish"
         } else {
             report.notes.extend(left_behind(&unfinished, request));
-            report.inputs_directory.clone_from(&request.inputs_to);
+            let named = &request.inputs_to;
+            report.inputs_directory = std::path::absolute(named).unwrap_or_else(|_| named.clone());
             "undo, and then repeat,"
         };
         report.notes.push(format!(
