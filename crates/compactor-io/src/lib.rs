@@ -120,7 +120,8 @@ pub use read_transfer::ReadDone;
 pub use reader::{ReadaheadOptions, SequentialReader};
 pub use writer::{SequentialWriter, WriterOptions, WrittenFile};
 
-/// Locks a mutex whose data is always consistent, so that a panic of another holder can be ignored.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+/// Locks a mutex whose data is always consistent, so that a panic of another holder can be ignored: its own thread
+/// reports it.
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

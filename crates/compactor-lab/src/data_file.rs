@@ -74,7 +74,7 @@ impl DataFile {
         Some(info.chunk_count() as u64)
     }
 
-    /// What is read at a time: a chunk, or as many bytes of a file without any. `None` after the last.
+    /// Unit of a read: a chunk, or as many bytes of a file without chunks. `None` after the last.
     fn chunk(&self, index: u64) -> Option<StoredChunk> {
         if let Some((info, _)) = &self.compression {
             return info.chunk(index as usize);

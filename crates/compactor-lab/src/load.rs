@@ -5,8 +5,9 @@
 //! one of the whole rate. A read that is held up makes those after it late, and each of them is counted
 //! from the moment at which it was to start: this avoids coordinated omission.
 
+use compactor_io::lock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -425,10 +426,6 @@ fn histogram() -> Histogram<u64> {
         // 1 to 300 s at 3 digits is a shape that it accepts; a test makes one.
         Err(error) => unreachable!("{error}"),
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -512,7 +512,7 @@ impl Cassandra {
         self.server.call(request)
     }
 
-    /// A request about a table, with these fields besides.
+    /// Sends a request about a table, with these fields in addition.
     pub(crate) fn ask(&mut self, operation: &str, table: &Table, fields: Value) -> Result<Value> {
         let mut request = fields;
         request["op"] = json!(operation);

@@ -3,11 +3,12 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::{Mutex, Once};
 
+use compactor_io::lock;
+
 use anyhow::Result;
 use compactor_testkit::exit::at_exit;
 
 use crate::cassandra::{Cassandra, Mode, Options, Release};
-use crate::jobs::lock;
 
 /// Idle servers that are kept, some 500 MiB each.
 const MOST_IDLE: usize = 5;

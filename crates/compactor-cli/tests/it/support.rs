@@ -104,13 +104,13 @@ pub fn stderr(output: &Output) -> String {
     text(&output.stderr)
 }
 
-/// What a command printed that must have succeeded.
+/// Standard output of a command that must have succeeded.
 pub fn printed(output: &Output) -> String {
     assert_done(output);
     stdout(output)
 }
 
-/// The document that a command printed that must have succeeded.
+/// JSON document on the standard output of a command that must have succeeded.
 pub fn json(output: &Output) -> Value {
     assert_done(output);
     serde_json::from_slice(&output.stdout).unwrap()

@@ -9,6 +9,8 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use compactor_io::lock;
+
 use compactor_sstable::Component;
 use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::toc::Toc;
@@ -16,7 +18,6 @@ use compactor_sstable::version::Format;
 
 use crate::error::{Error, Result};
 use crate::input::existing::{if_exists, list};
-use crate::read::lock::lock;
 
 /// The files of one SSTable.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-use compactor_io::{Extent, InputFile, Io, IoError, ReadMode};
+use compactor_io::{Extent, InputFile, Io, IoError, ReadMode, lock};
 use compactor_sstable::Component;
 use compactor_sstable::Format;
 use compactor_sstable::big::summary::Summary;
@@ -21,7 +21,6 @@ use crate::input::bti_split_index::BtiSplitIndex;
 use crate::input::index_heads::IndexHeads;
 use crate::input::sample::Sample;
 use crate::input::sstable::InputSstable;
-use crate::read::lock::lock;
 
 /// Bytes of `Index.db` per read: to find one split point, and to sample the whole index.
 const SEEK_STEP: usize = 32 << 10;

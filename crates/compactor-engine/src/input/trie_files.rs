@@ -2,13 +2,12 @@
 
 use std::sync::{Arc, Mutex, Weak};
 
-use compactor_io::{Io, ReadMode};
+use compactor_io::{Io, ReadMode, lock};
 use compactor_sstable::Component;
 use compactor_sstable::descriptor::Descriptor;
 
 use crate::error::Result;
 use crate::input::component_file::read_small;
-use crate::read::lock::lock;
 
 /// `Partitions.db` and `Rows.db`.
 #[derive(Debug, Default)]

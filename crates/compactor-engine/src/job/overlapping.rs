@@ -10,7 +10,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
-use compactor_io::{Io, ReadMode};
+use compactor_io::{Io, ReadMode, lock};
 use compactor_sstable::bloom_filter::BloomFilter;
 use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::partitioner::{KeyHash, Partitioner};
@@ -23,7 +23,6 @@ use crate::input::header_union::{HeaderSource, union};
 use crate::input::key_range::KeyRange;
 use crate::input::sidecar_facts::SidecarFacts;
 use crate::input::sstable::{InputSstable, OPENED_AT_ONCE};
-use crate::read::lock::lock;
 use crate::read::parallel_map::parallel_map;
 use crate::row::purge::{PurgeLimit, PurgeLimits};
 

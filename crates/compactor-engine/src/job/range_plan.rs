@@ -4,6 +4,8 @@
 
 use std::sync::Mutex;
 
+use compactor_io::lock;
+
 use compactor_sstable::partitioner::Position;
 
 use crate::error::{Error, Result};
@@ -13,7 +15,6 @@ use crate::input::sstable::InputSstable;
 use crate::job::merge_job::MergeJob;
 use crate::job::output_split::OutputSplit;
 use crate::job::token_shards::TokenShards;
-use crate::read::lock::lock;
 
 /// Samples of all inputs per requested output.
 const SAMPLES_PER_OUTPUT: u64 = 64;

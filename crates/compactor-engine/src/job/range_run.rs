@@ -11,6 +11,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use compactor_io::lock;
+
 use compactor_sstable::data::layout::Layout;
 use compactor_sstable::statistics::MetadataCollector;
 use crossbeam_channel::Sender;
@@ -29,7 +31,6 @@ use crate::merge::observer::Observer;
 use crate::merge::partition_merge::PartitionMerger;
 use crate::read::cursor::Cursor;
 use crate::read::decode::DecodedBlocks;
-use crate::read::lock::lock;
 use crate::read::reading::Reading;
 use crate::read::workers::WorkerQueue;
 use crate::write::discard_output::DiscardOutput;

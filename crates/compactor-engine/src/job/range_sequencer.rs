@@ -9,9 +9,10 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard};
 use std::thread::Thread;
 
+use compactor_io::lock;
+
 use crate::error::{Error, Result};
 use crate::job::range_output::Piece;
-use crate::read::lock::lock;
 use crate::read::workers::WorkerQueue;
 
 /// Number of ranges, and limits on those in progress.

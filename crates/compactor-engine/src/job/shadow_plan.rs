@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::{Arc, Mutex, Weak};
 
-use compactor_io::{Io, ReadMode};
+use compactor_io::{Io, ReadMode, lock};
 use compactor_sstable::data::deletion_time::NO_DELETION_TIME;
 use compactor_sstable::partitioner::Position;
 use compactor_sstable::statistics::EncodingStats;
@@ -24,7 +24,6 @@ use crate::job::tombstone_option::TombstoneOption;
 use crate::job::tombstone_sources::TombstoneSource;
 use crate::merge::shadow_sources::{ShadowLayout, ShadowSources, SourceRange};
 use crate::read::decode::DecodedBlocks;
-use crate::read::lock::lock;
 use crate::read::reading::Reading;
 use crate::row::dropped_columns::{DropTimes, RemovedColumns};
 use crate::write::sstable_settings::SstableSettings;

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use compactor_io::{Ownership, is_root, sync_directory};
+use compactor_io::{Ownership, is_root, lock, sync_directory};
 use compactor_sstable::Component;
 use compactor_sstable::descriptor::{Descriptor, NameError};
 
@@ -23,7 +23,6 @@ use crate::publish::replaceable::Replaceable;
 use crate::publish::replacement::Replacement;
 use crate::publish::run_directory::RunDirectory;
 use crate::publish::stale_runs::clean_up;
-use crate::read::lock::lock;
 
 /// Treatment of SSTables that the output directory already contains.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

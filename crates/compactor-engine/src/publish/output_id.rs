@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use compactor_io::lock;
+
 use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::sstable_id::SstableId;
 
 use crate::error::{Error, Result};
 use crate::input::existing::list;
-use crate::read::lock::lock;
 
 /// Value on Linux, for every architecture. `EPERM`, which maps to the same `ErrorKind`, does not concern the
 /// right to list a directory.

@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use compactor_io::{remove_if_exists, rename_no_replace, sync_directory};
+use compactor_io::{lock, remove_if_exists, rename_no_replace, sync_directory};
 use compactor_sstable::Component;
 use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::transaction_log::Record;
@@ -33,7 +33,6 @@ use crate::publish::output_claim::OutputClaim;
 use crate::publish::publication::{NOTE, begin_publication};
 use crate::publish::run_directory::is_run_directory;
 use crate::publish::transaction_file::TransactionFile;
-use crate::read::lock::lock;
 
 /// Whether the directory is a run's staging directory, or inside one.
 pub(crate) fn is_staging(directory: &Path) -> bool {

@@ -10,12 +10,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::Thread;
 
-use compactor_io::{Extent, InputFile, IoError};
+use compactor_io::{Extent, InputFile, IoError, lock};
 use compactor_sstable::compression::crc32_run::Crc32Run;
 
 use crate::error::{Error, Result};
 use crate::read::encoding::Encoding;
-use crate::read::lock::lock;
 use crate::read::rate_limiter::RateLimiter;
 use crate::read::reading::Reading;
 use crate::read::stored_blocks::{Decoded, Recycled, StoredBlocks};

@@ -13,7 +13,6 @@ pub(crate) mod expected_partitions;
 pub(crate) mod hex;
 pub(crate) mod input_trace;
 pub(crate) mod key_position_checksum;
-pub(crate) mod lock;
 pub(crate) mod parallel_map;
 pub(crate) mod rate_limiter;
 pub(crate) mod reading;

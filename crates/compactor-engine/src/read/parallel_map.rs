@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread::Builder;
 
-use crate::read::lock::lock;
+use compactor_io::lock;
 
 /// Number of items for which another thread pays off.
 const PER_THREAD: usize = 16;

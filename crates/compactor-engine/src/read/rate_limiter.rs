@@ -11,8 +11,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use compactor_io::lock;
+
 use crate::error::{Error, Result};
-use crate::read::lock::lock;
 
 /// Maximum sleep before checking for cancellation.
 const MAX_SLEEP: Duration = Duration::from_millis(50);

@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use compactor_io::Extent;
+use compactor_io::{Extent, lock};
 use compactor_sstable::Component;
 use compactor_sstable::compression::chunk::ChunkDecompressor;
 use compactor_sstable::compression::crc32_run::Crc32Run;
@@ -16,7 +16,6 @@ use compactor_sstable::compression::{CRC_LEN, crc32};
 
 use crate::error::{Error, Result};
 use crate::read::encoding::Encoding;
-use crate::read::lock::lock;
 use crate::read::reading::DecodeOptions;
 use crate::read::window::Block;
 

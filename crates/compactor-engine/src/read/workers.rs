@@ -9,8 +9,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::{JoinHandle, Thread};
 use std::time::Duration;
 
+use compactor_io::lock;
+
 use crate::error::{Error, Result};
-use crate::read::lock::lock;
 
 /// Maximum sleep before a waiting thread checks its condition again: cancellation wakes no thread.
 const MAX_SLEEP: Duration = Duration::from_millis(100);

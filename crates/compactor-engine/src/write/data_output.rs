@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use compactor_io::{SequentialWriter, WrittenFile};
+use compactor_io::{SequentialWriter, WrittenFile, lock};
 use compactor_sstable::compression::chunk::ChunkCompressor;
 use compactor_sstable::compression::crc_file::{CrcFile, DEFAULT_CRC_CHUNK_LEN};
 use compactor_sstable::compression::crc32;
@@ -18,7 +18,6 @@ use compactor_sstable::compression::crc32_run::Crc32Run;
 use compactor_sstable::compression::info::{CompressionInfo, CompressionParams};
 
 use crate::error::{Error, Result};
-use crate::read::lock::lock;
 use crate::read::workers::WorkerQueue;
 use crate::write::output_blocks::OutputBlocks;
 use crate::write::pending::Pending;

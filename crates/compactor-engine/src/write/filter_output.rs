@@ -5,11 +5,12 @@
 
 use std::sync::{Arc, Mutex};
 
+use compactor_io::lock;
+
 use compactor_sstable::bloom_filter::{BloomFilter, FilterBuilder};
 use compactor_sstable::partitioner::KeyHash;
 
 use crate::error::{Error, Result};
-use crate::read::lock::lock;
 use crate::read::workers::WorkerQueue;
 use crate::write::pending::Pending;
 

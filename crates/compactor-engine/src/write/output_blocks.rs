@@ -2,7 +2,8 @@
 
 use std::sync::Mutex;
 
-use crate::read::lock::lock;
+use compactor_io::lock;
+
 use crate::read::workers::WorkerQueue;
 use crate::write::pending::Pending;
 

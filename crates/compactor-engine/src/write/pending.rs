@@ -3,7 +3,8 @@
 use std::sync::Mutex;
 use std::thread::Thread;
 
-use crate::read::lock::lock;
+use compactor_io::lock;
+
 use crate::read::workers::WorkerQueue;
 
 /// Counter of pending items that wakes threads which wait for it to fall.

@@ -510,7 +510,7 @@ impl Run<'_> {
     }
 }
 
-/// Makes the tables, of which nothing is compacted but what is told.
+/// Creates the tables, without automatic compaction.
 pub(super) fn create_tables(node: &mut Node, tables: &[&Table]) -> Result<()> {
     let mut schema = vec![format!(
         "CREATE KEYSPACE {KEYSPACE} WITH replication = {{'class': 'SimpleStrategy', 'replication_factor': 1}}"

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use compactor_io::lock;
+
 use anyhow::Result;
 use compactor_sstable::Component;
 
@@ -15,7 +17,7 @@ use super::change::{Change, Kind};
 use super::sstable_files::SstableFiles;
 use crate::cassandra::{Cassandra, Mode, Options, Release, Table};
 use crate::files;
-use crate::jobs::{self, lock};
+use crate::jobs;
 use crate::random::{self, Plan};
 use crate::scratch::scratch;
 use compactor_testkit::Random;

@@ -6,13 +6,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use compactor_io::lock;
+
 use anyhow::{Context, Result, ensure};
 
 use super::minimise::minimise;
 use super::plan::Plan;
 use super::run::{Outcome, run};
 use crate::cassandra::{Cassandra, Mode};
-use crate::jobs::{self, lock};
+use crate::jobs;
 use crate::pool::Shared;
 use crate::scratch::scratch;
 

@@ -171,14 +171,14 @@ impl Scenario {
         self
     }
 
-    /// The last inputs, so many of them, are overlapping SSTables.
+    /// Makes the last `count` inputs overlapping SSTables.
     #[must_use]
     pub fn others(mut self, count: usize) -> Self {
         self.others = count;
         self
     }
 
-    /// What the inputs hold is not all shown through the schema of now.
+    /// Records that some cells of the inputs are not visible through the current schema.
     #[must_use]
     pub fn hides_cells(mut self) -> Self {
         self.hides_cells = true;

@@ -343,7 +343,7 @@ fn rewrite(data: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What is expected of a file.
+/// Expectations of a file.
 fn known(name: &str) -> Result<Known> {
     let found = files().into_iter().find(|known| known.file == name);
     found.context("not in the list of what is expected")

@@ -10,12 +10,12 @@ use super::is_empty;
 pub struct AtWork {
     pub child: Child,
     pub messages: BufReader<ChildStderr>,
-    /// What it said until then.
+    /// Its messages up to the line that was waited for.
     pub said: String,
 }
 
 impl AtWork {
-    /// Starts a command, and waits until it says a line that begins so.
+    /// Starts a command, and waits for a line on stderr that begins with `beginning`.
     pub fn since(command: &mut Command, beginning: &str) -> AtWork {
         let command = command.stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
@@ -41,7 +41,7 @@ impl AtWork {
         assert!(sent.unwrap().success());
     }
 
-    /// Waits for the end, which has this exit code; returns what it said since.
+    /// Waits for the end, expects this exit code, and returns the rest of stderr.
     pub fn ends_with(&mut self, code: i32) -> String {
         let mut rest = String::new();
         self.messages.read_to_string(&mut rest).unwrap();
