@@ -12,7 +12,7 @@ use compactor_io::{Io, ReadMode};
 use compactor_sstable::{Component, Format};
 
 use crate::verify::Finding;
-use crate::verify::bti_sidecar_components::{self, TrieBatches, TrieInput};
+use crate::verify::bti_sidecar_components::{self, Opening, TrieBatches, TrieInput};
 use crate::verify::indexed_partitions::{IndexReader, IndexedInput};
 use crate::verify::sidecar_components;
 use crate::verify::statistics_consistency::{self, StatisticsConsistency};
@@ -27,6 +27,7 @@ pub(super) struct InputsToCheck {
     pub(super) tries: Vec<TrieInput>,
     trie_totals: Vec<StatisticsConsistency>,
     unread_tries: Vec<Arc<OverlappingSstable>>,
+    opening: Opening,
     mode: ReadMode,
 }
 
@@ -127,6 +128,11 @@ impl InputsToCheck {
             tries: tries.collect(),
             trie_totals: bti.iter().map(|(input, _)| totals_of(input)).collect(),
             unread_tries: Vec::new(),
+            opening: if job.is_in_passes() {
+                Opening::WithFirstPartition
+            } else {
+                Opening::AtOnce
+            },
             mode: job.options().read_mode,
         };
         // Overlapping SSTables are trusted, too: a filter or key range that hides a key lets tombstones be purged
@@ -207,7 +213,7 @@ impl InputsToCheck {
         joined(results)
     }
 
-    /// Checks all BTI inputs at once, concurrently with the merge.
+    /// Checks BTI inputs concurrently with the merge.
     pub(super) fn follow(
         &self,
         io: &Io,
@@ -215,8 +221,10 @@ impl InputsToCheck {
         stop: &AtomicBool,
         failed: &AtomicBool,
     ) -> Checked {
-        let sidecars = bti_sidecar_components::check(io, &self.tries, batches, self.mode, stop)
-            .inspect_err(|error| followed_to(error, failed))?;
+        let opening = self.opening;
+        let checked =
+            bti_sidecar_components::check(io, &self.tries, batches, self.mode, opening, stop);
+        let sidecars = checked.inspect_err(|error| followed_to(error, failed))?;
         let (mut checked, mut ignored) = (Vec::new(), Vec::new());
         let mut sidecars = sidecars.into_iter();
         let inputs = self.tries.iter().zip(&self.trie_totals);

@@ -27,7 +27,6 @@ pub(super) struct TrieEntry<'a> {
     pub(super) position: u64,
     /// Offset of the row index entry in `Rows.db`, and the row index, if there is one.
     rows: Option<(u64, RowIndex<'a>)>,
-    target: PartitionPosition,
     /// Prefix that represents the key in the trie.
     prefix: Vec<u8>,
 }
@@ -127,7 +126,10 @@ impl<'a> TrieScan<'a> {
 
     /// Advances to the next entry; false at the end, or where the files become unreadable.
     pub(super) fn advance(&mut self) -> bool {
-        self.entry = None;
+        let mut prefix = self
+            .entry
+            .take()
+            .map_or_else(Vec::new, |entry| entry.prefix);
         if self.state != State::Reading {
             return false;
         }
@@ -148,7 +150,8 @@ impl<'a> TrieScan<'a> {
                 return false;
             }
         };
-        let prefix = entries.prefix().to_vec();
+        prefix.clear();
+        prefix.extend_from_slice(entries.prefix());
         let rows = match found.position {
             PartitionPosition::Data(_) => None,
             PartitionPosition::Rows(at) => match self.row_index(at) {
@@ -167,7 +170,6 @@ impl<'a> TrieScan<'a> {
         let entry = TrieEntry {
             position,
             rows,
-            target: found.position,
             prefix,
         };
         self.check_entry(&entry);
@@ -238,20 +240,16 @@ impl<'a> TrieScan<'a> {
 
     /// Returns true if a lookup of this key leads to the current entry.
     pub(super) fn leads_here(&self, key: &[u8], hash: &KeyHash) -> bool {
-        let (Some(index), Some(entry)) = (&self.index, &self.entry) else {
+        let (Some(entries), Some(entry)) = (&self.entries, &self.entry) else {
             return false;
         };
         // A row index of another key ends the read (`BtiTableReader.getExactPosition`).
         if entry.key().is_some_and(|found| found != key) {
             return false;
         }
-        match Token::with(hash, key, |token| index.candidate(token, key, hash.h2)) {
-            Ok(found) => found == Some(entry.target),
-            Err(error) => {
-                self.findings.parser(Component::Partitions, &error);
-                false
-            }
-        }
+        Token::with(hash, key, |token| entries.leads_here(token, key, hash.h2))
+            .inspect_err(|error| self.findings.parser(Component::Partitions, error))
+            .unwrap_or(false)
     }
 
     /// Locates and describes the mismatch of the current entry with this key: a row index of another key, or a trie

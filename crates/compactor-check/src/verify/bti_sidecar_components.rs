@@ -3,7 +3,9 @@
 //! The tries do not hold complete keys, so little can be checked without the data. The merge sends the keys and rows
 //! it reads in batches to a concurrent thread, which looks up each key and validates each block of rows.
 
-use std::collections::HashMap;
+use std::cell::OnceCell;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,7 +30,7 @@ use super::finding::{Finding, Findings, Location};
 use super::keys::FilterCheck;
 use super::lockstep::leads_nowhere;
 use super::short_hex;
-use super::sidecar_components::{first_damage, same_ends, same_sizes};
+use super::sidecar_components::{first_damage, same_ends, same_sizes, stop_at_damage};
 use super::statistics_consistency;
 use crate::{Error, Result};
 
@@ -123,34 +125,45 @@ struct Opened {
     types: Vec<CqlType>,
     comparator: ClusteringComparator,
     statistics: Option<Statistics>,
-    filter: Option<FilterCheck>,
     digest: Option<u32>,
 }
 
 impl Opened {
-    fn open(io: &Io, input: &TrieInput, mode: ReadMode) -> Result<Opened> {
+    /// Also returns the filter, which the keys that are read are added to.
+    fn open(io: &Io, input: &TrieInput, mode: ReadMode) -> Result<(Opened, Option<FilterCheck>)> {
         let descriptor = parse_data_name(&input.data_path)?;
         let findings = Findings::new(descriptor.clone(), 100);
         let list = ComponentList::known(&descriptor)?;
         let files = Files::new(io, mode, &descriptor, &findings, list)?;
         let statistics = files.statistics()?;
         let filter = files.filter(fp_chance(statistics.as_ref()))?;
-        let filter = filter.map(FilterCheck::new);
         let digest = files.digest()?;
         let tries = files.tries(&input.tries)?;
         drop(files);
         let types = super::clustering_types(statistics.as_ref());
         let comparator = ClusteringComparator::new(&types)?;
-        Ok(Opened {
+        let opened = Opened {
             version: descriptor.version,
             findings,
             tries: tries.unwrap_or_default(),
             types,
             comparator,
             statistics,
-            filter,
             digest,
-        })
+        };
+        Ok((opened, filter.map(FilterCheck::new)))
+    }
+
+    /// Returns the facts, and the damage that does not stop a merge.
+    ///
+    /// # Errors
+    /// Damage that does.
+    fn close(self) -> Result<CheckedTries> {
+        let facts = SidecarFacts {
+            places: None,
+            digest: self.digest,
+        };
+        Ok((facts, first_damage(self.findings)?))
     }
 }
 
@@ -172,10 +185,9 @@ struct TrieCheck<'a> {
 }
 
 impl TrieCheck<'_> {
-    fn take(&mut self, batch: &Batch) {
-        let Some(events) = &batch.events else {
-            return self.end();
-        };
+    /// # Errors
+    /// Damage that stops a merge.
+    fn take(&mut self, events: &TraceBatch) -> Result<()> {
         // A key or a clustering prefix.
         for (bytes, event) in events.events() {
             match *event {
@@ -203,6 +215,7 @@ impl TrieCheck<'_> {
                 }
             }
         }
+        stop_at_damage(&self.opened.findings)
     }
 
     fn begin_rows(&mut self, header_len: u64) {
@@ -321,6 +334,19 @@ impl TrieCheck<'_> {
     }
 }
 
+/// Facts of an input's sidecar components, and the damage that does not stop a merge.
+type CheckedTries = (SidecarFacts, Vec<Finding>);
+
+/// When the files of the inputs that are read are read into memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Opening {
+    /// All at the start, when the merge uses the same tries to find where it can be split.
+    AtOnce,
+    /// Those of an input with its first partition, and until no input is being read any more: of thousands of inputs
+    /// a pass reads some.
+    WithFirstPartition,
+}
+
 /// Checks the sidecar components of all these inputs while their partitions arrive. Also returns the damage that does
 /// not stop a merge.
 ///
@@ -331,43 +357,100 @@ pub(crate) fn check(
     inputs: &[TrieInput],
     batches: &TrieBatches,
     mode: ReadMode,
+    opening: Opening,
     cancelled: &AtomicBool,
-) -> Result<Vec<(SidecarFacts, Vec<Finding>)>> {
-    let mut opened = inputs
-        .iter()
-        .map(|input| Opened::open(io, input, mode))
-        .collect::<Result<Vec<_>>>()?;
-    let filters: Vec<_> = opened.iter_mut().map(|o| o.filter.take()).collect();
-    let result = follow(inputs, &opened, filters, batches, cancelled);
-    let mut checked = Vec::with_capacity(inputs.len());
-    for opened in opened {
-        let ignored = first_damage(opened.findings)?;
-        let facts = SidecarFacts {
-            places: None,
-            digest: opened.digest,
-        };
-        checked.push((facts, ignored));
+) -> Result<Vec<CheckedTries>> {
+    let mut following = Following {
+        io,
+        inputs,
+        mode,
+        checked: vec![None; inputs.len()],
+    };
+    let (read, unread): (Vec<_>, Vec<_>) =
+        (0..inputs.len()).partition(|&index| inputs[index].is_read);
+    for index in unread {
+        following.unread(index, cancelled)?;
     }
-    result.map(|()| checked)
+    let mut opened_first = match opening {
+        Opening::AtOnce => read,
+        Opening::WithFirstPartition => Vec::new(),
+    };
+    while following.some(std::mem::take(&mut opened_first), batches)? {}
+    let checked: Option<Vec<_>> = following.checked.into_iter().collect();
+    // The merge may have ended before it had read everything.
+    checked.ok_or(Error::Cancelled)
 }
 
-fn follow(
-    inputs: &[TrieInput],
-    opened: &[Opened],
-    filters: Vec<Option<FilterCheck>>,
-    batches: &TrieBatches,
-    cancelled: &AtomicBool,
-) -> Result<()> {
-    let mut checks = Vec::with_capacity(inputs.len());
-    for ((input, opened), filter) in inputs.iter().zip(opened).zip(filters) {
-        let findings = &opened.findings;
-        if findings.stop_merge() {
-            return Ok(());
+/// The check of inputs, of which some are open at a time.
+struct Following<'a> {
+    io: &'a Io,
+    inputs: &'a [TrieInput],
+    mode: ReadMode,
+    /// `None` until the input has been read to its end.
+    checked: Vec<Option<CheckedTries>>,
+}
+
+impl Following<'_> {
+    /// Checks the files of an input that is not read against one another.
+    fn unread(&mut self, index: usize, cancelled: &AtomicBool) -> Result<()> {
+        let files = OnceCell::new();
+        let mut check = self.open(index, &files)?;
+        check.walk(cancelled)?;
+        check.finish();
+        drop(check);
+        let opened = files.into_inner();
+        self.checked[index] = opened.map(|opened| opened.close()).transpose()?;
+        Ok(())
+    }
+
+    /// Opens these inputs, and others as their first partitions arrive, until all that are open have ended. Returns
+    /// false if no more partitions will arrive.
+    fn some(&mut self, opened_first: Vec<usize>, batches: &TrieBatches) -> Result<bool> {
+        let mut files: Vec<_> = self.inputs.iter().map(|_| OnceCell::new()).collect();
+        let mut checks = BTreeMap::new();
+        for index in opened_first {
+            checks.insert(index, self.open(index, &files[index])?);
         }
-        let data_len = Some(input.data_len);
-        let mut check = TrieCheck {
+        let mut ended = Vec::new();
+        let mut is_closed = false;
+        while ended.is_empty() || ended.len() < checks.len() {
+            let Ok(Batch { input, events }) = batches.0.recv() else {
+                is_closed = true;
+                break;
+            };
+            let check = match checks.entry(input) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(unknown) => unknown.insert(self.open(input, &files[input])?),
+            };
+            match events {
+                Some(events) => check.take(&events)?,
+                None => {
+                    check.end();
+                    ended.push(input);
+                }
+            }
+        }
+        for check in checks.values_mut() {
+            check.finish();
+            stop_at_damage(&check.opened.findings)?;
+        }
+        drop(checks);
+        for index in ended {
+            let opened = files[index].take();
+            self.checked[index] = opened.map(|opened| opened.close()).transpose()?;
+        }
+        Ok(!is_closed)
+    }
+
+    /// Opens an input; its files remain in `files`, which are empty.
+    fn open<'o>(&self, index: usize, files: &'o OnceCell<Box<Opened>>) -> Result<TrieCheck<'o>> {
+        let input = &self.inputs[index];
+        let (opened, filter) = Opened::open(self.io, input, self.mode)?;
+        let opened = files.get_or_init(|| Box::new(opened));
+        let findings = &opened.findings;
+        let check = TrieCheck {
             opened,
-            scan: TrieScan::open(findings, &opened.tries, &opened.types, data_len),
+            scan: TrieScan::open(findings, &opened.tries, &opened.types, Some(input.data_len)),
             filter,
             first_key: None,
             last_key: Vec::new(),
@@ -381,27 +464,7 @@ fn follow(
             blocks: None,
             is_whole: false,
         };
-        if !input.is_read {
-            check.walk(cancelled)?;
-        }
-        checks.push(check);
+        stop_at_damage(findings)?;
+        Ok(check)
     }
-    while let Ok(batch) = batches.0.recv() {
-        if let Some(check) = checks.get_mut(batch.input) {
-            check.take(&batch);
-            if check.opened.findings.stop_merge() {
-                return Ok(());
-            }
-        }
-    }
-    let mut is_whole = true;
-    for (check, input) in checks.iter_mut().zip(inputs) {
-        check.finish();
-        is_whole &= check.is_whole || !input.is_read;
-    }
-    // The merge ended before it had read everything.
-    if !is_whole {
-        return Err(Error::Cancelled);
-    }
-    Ok(())
 }

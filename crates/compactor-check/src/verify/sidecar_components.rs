@@ -120,12 +120,18 @@ pub(crate) fn check(
 
 /// The first damage found that stops a merge, as an error; else the damage that does not stop it.
 pub(super) fn first_damage(findings: Findings) -> Result<Vec<Finding>> {
-    if let Some(finding) = findings.first_to_stop() {
-        return Err(damage(finding).into());
-    }
+    stop_at_damage(&findings)?;
     let (mut listed, ..) = findings.finish();
     listed.retain(|f| f.severity == Severity::Damage);
     Ok(listed)
+}
+
+/// Returns the first damage found that stops a merge as an error.
+pub(super) fn stop_at_damage(findings: &Findings) -> Result<()> {
+    match findings.first_to_stop() {
+        Some(finding) => Err(damage(finding).into()),
+        None => Ok(()),
+    }
 }
 
 /// Refuses any damage in these files, even if it does not stop a merge: an SSTable that is not merged is queried

@@ -11,7 +11,7 @@ use crate::take;
 /// Input: selection of the file, a number, and the file.
 ///
 /// # Panics
-/// If there are more entries than the file has bytes.
+/// If there are more entries than the file has bytes, or an entry is not found by the key that leads to it.
 pub fn bti(mut data: &[u8]) {
     let Some([file, number]) = take(&mut data) else {
         return;
@@ -27,18 +27,27 @@ fn partitions(data: &[u8], number: u8) {
     let Ok(index) = PartitionIndex::parse(data) else {
         return;
     };
-    for (token, key) in [
+    let keys = [
         (0, index.first_key),
         (i64::MAX, index.last_key),
         (i64::MIN, &[][..]),
-    ] {
-        let _ = index.candidate(Token::Murmur3(token), key, number.into());
-        let _ = index.candidate(Token::Random(key), key, number.into());
-        let _ = index.candidate(Token::ByteOrdered(key), key, number.into());
-    }
+    ];
+    let lookups = keys.map(|(token, key)| {
+        [
+            Token::Murmur3(token),
+            Token::Random(key),
+            Token::ByteOrdered(key),
+        ]
+        .map(|token| (token, key, index.candidate(token, key, number.into())))
+    });
     let mut entries = index.iter();
     let mut count = 0;
-    while let Ok(Some(_)) = entries.next_entry() {
+    while let Ok(Some(entry)) = entries.next_entry() {
+        for (token, key, found) in lookups.iter().flatten() {
+            let is_here = entries.leads_here(*token, key, number.into());
+            let expected = found.as_ref().map(|found| *found == Some(entry.position));
+            assert_eq!(is_here.ok(), expected.ok());
+        }
         count += 1;
         assert!(count <= data.len() && entries.prefix().len() <= data.len());
     }

@@ -184,6 +184,13 @@ impl PartitionIndexWriter {
     }
 }
 
+/// The byte-comparable form of a key.
+fn comparable_key(token: Token<'_>, key: &[u8]) -> Vec<u8> {
+    let mut comparable = Vec::with_capacity(2 * key.len() + 16);
+    append_key(token, key, &mut comparable);
+    comparable
+}
+
 /// Length of the shortest prefix of one that is not a prefix of the other (`ByteComparable.diffPoint`).
 fn diff_point(a: &[u8], b: &[u8]) -> usize {
     1 + a.iter().zip(b).take_while(|(a, b)| a == b).count()
@@ -273,9 +280,7 @@ impl<'a> PartitionIndex<'a> {
         key: &[u8],
         h2: u64,
     ) -> Result<Option<PartitionPosition>> {
-        let mut comparable = Vec::with_capacity(2 * key.len() + 16);
-        append_key(token, key, &mut comparable);
-        let (node, is_whole_key) = self.trie.follow(&comparable)?;
+        let (node, is_whole_key) = self.trie.follow(&comparable_key(token, key))?;
         if node.payload_bits() == 0 || (!is_whole_key && node.range() > 0) {
             return Ok(None);
         }
@@ -292,6 +297,7 @@ impl<'a> PartitionIndex<'a> {
             index: *self,
             walk: self.trie.walk(),
             seen: 0,
+            current: None,
         }
     }
 
@@ -359,6 +365,8 @@ pub struct PartitionEntries<'a> {
     index: PartitionIndex<'a>,
     walk: Walk<'a>,
     seen: u64,
+    /// The partition returned last, and whether its node has no children.
+    current: Option<(PartitionEntry, bool)>,
 }
 
 impl PartitionEntries<'_> {
@@ -378,7 +386,25 @@ impl PartitionEntries<'_> {
                 "more",
             ));
         }
-        node.map(|node| self.index.entry(&node)).transpose()
+        let entry = node.map(|node| self.index.entry(&node)).transpose()?;
+        self.current = entry.zip(node.map(|node| node.range() == 0));
+        Ok(entry)
+    }
+
+    /// Returns true if a lookup of this key leads to the partition returned last ([`PartitionIndex::candidate`]).
+    ///
+    /// # Errors
+    /// Corruption in the trie.
+    pub fn leads_here(&self, token: Token<'_>, key: &[u8], h2: u64) -> Result<bool> {
+        let Some((entry, is_leaf)) = self.current else {
+            return Ok(false);
+        };
+        let comparable = comparable_key(token, key);
+        // The transitions of a node ascend, so there is one path for a key, and the walk is at its end.
+        if is_leaf && comparable.starts_with(self.walk.key()) {
+            return Ok(entry.hash.is_none_or(|hash| hash == h2 as u8));
+        }
+        Ok(self.index.candidate(token, key, h2)? == Some(entry.position))
     }
 
     /// Prefix of the partition returned last, in byte-comparable form.

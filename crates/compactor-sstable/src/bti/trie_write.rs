@@ -91,6 +91,31 @@ struct Frame {
     len: u64,
 }
 
+/// A child that has not been written: the length of its branch, its place among its siblings, and the child. In the
+/// order in which the last is the first to be written.
+type Unplaced = (u64, u32, u32);
+
+/// A node whose children are being written, and those that have not been.
+struct Layout {
+    node: u32,
+    place: u32,
+    /// Ascending.
+    unplaced: Vec<Unplaced>,
+}
+
+impl Layout {
+    fn insert(&mut self, child: Unplaced) {
+        let at = self.unplaced.partition_point(|other| *other < child);
+        self.unplaced.insert(at, child);
+    }
+
+    /// Takes the child with the longest branch that is not longer than `limit`; of equal ones the last.
+    fn take(&mut self, limit: u64) -> Option<Unplaced> {
+        let fitting = self.unplaced.partition_point(|(len, ..)| *len <= limit);
+        Some(self.unplaced.remove(fitting.checked_sub(1)?))
+    }
+}
+
 /// Writer of tries, one after the other, in reused buffers.
 #[derive(Debug)]
 pub struct TrieWriter<P> {
@@ -101,7 +126,6 @@ pub struct TrieWriter<P> {
     key: Vec<u8>,
     count: u64,
     walk: Vec<Frame>,
-    layouts: Vec<u32>,
     children: Vec<(u8, u64)>,
 }
 
@@ -121,7 +145,6 @@ impl<P: Payload> TrieWriter<P> {
             key: Vec::new(),
             count: 0,
             walk: Vec::new(),
-            layouts: Vec::new(),
             children: Vec::new(),
         };
         writer.reset();
@@ -277,26 +300,31 @@ impl<P: Payload> TrieWriter<P> {
     /// Writes the branches below a node, and below those of its children that do not fit a page after
     /// recalculation.
     fn lay_out_children(&mut self, out: &mut PagedOutput, index: u32) {
-        let mut layouts = std::mem::take(&mut self.layouts);
-        layouts.push(index);
-        while let Some(&parent) = layouts.last() {
+        let mut layouts = vec![self.layout(index, 0)];
+        while let Some(layout) = layouts.last_mut() {
             let mut left = out.left_in_page();
-            let mut chosen = self.largest_unplaced(parent, left);
+            let mut chosen = layout.take(left);
             if chosen.is_none() {
-                chosen = self.largest_unplaced(parent, u64::MAX);
+                chosen = layout.unplaced.pop();
                 if chosen.is_some() {
                     out.pad_to_page();
                     left = PAGE_LEN;
                 }
             }
-            let Some(child) = chosen else {
-                let node = self.node_mut(parent);
+            let Some((_, place, child)) = chosen else {
+                let Layout {
+                    node: done, place, ..
+                } = *layout;
+                let node = self.node_mut(done);
                 node.branch_len = 0;
                 node.has_out_of_page_children = true;
                 node.has_out_of_page_in_branch = false;
-                let len = self.len_at(parent, out.position());
-                self.node_mut(parent).node_len = len;
+                let len = self.len_at(done, out.position());
+                self.node_mut(done).node_len = len;
                 layouts.pop();
+                if let Some(parent) = layouts.last_mut() {
+                    parent.insert((len, place, done));
+                }
                 continue;
             };
             let node = self.node(child);
@@ -305,23 +333,29 @@ impl<P: Payload> TrieWriter<P> {
                 let len = self.recalculate(child, out.position());
                 if len > left {
                     if left == PAGE_LEN {
-                        layouts.push(child);
+                        let layout = self.layout(child, place);
+                        layouts.push(layout);
+                    } else {
+                        layout.insert((len, place, child));
                     }
-                    // Otherwise it is a candidate again, with its new length.
                     continue;
                 }
             }
             self.write_branch(out, child);
         }
-        self.layouts = layouts;
     }
 
-    /// Returns the child with the longest branch that is not longer than `limit`; of equal ones the last.
-    fn largest_unplaced(&self, parent: u32, limit: u64) -> Option<u32> {
-        self.children(parent)
-            .filter(|child| !self.node(*child).is_placed())
-            .filter(|child| self.node(*child).total_len() <= limit)
-            .max_by_key(|child| self.node(*child).total_len())
+    fn layout(&self, node: u32, place: u32) -> Layout {
+        let unplaced = self.children(node).zip(0..);
+        let unplaced = unplaced.filter(|(child, _)| !self.node(*child).is_placed());
+        let unplaced = unplaced.map(|(child, place)| (self.node(child).total_len(), place, child));
+        let mut unplaced: Vec<_> = unplaced.collect();
+        unplaced.sort_unstable();
+        Layout {
+            node,
+            place,
+            unplaced,
+        }
     }
 
     /// Returns the largest distance of a node at `position`: to a child in the file, or to the first one that

@@ -82,6 +82,13 @@ fn every_key_is_found() {
             );
             let found = index.candidate(Token::Murmur3(*token), key, *h2).unwrap();
             assert_eq!(found, Some(place(n)));
+            for other in [n, n + 1, n.saturating_sub(1)] {
+                let (token, h2, key) = &keys[other % keys.len()];
+                let is_here = entries.leads_here(Token::Murmur3(*token), key, *h2);
+                assert_eq!(is_here.unwrap(), other % keys.len() == n);
+                let is_here = entries.leads_here(Token::Murmur3(*token), key, !*h2);
+                assert!(!is_here.unwrap());
+            }
         }
         assert_eq!(entries.next_entry().unwrap(), None);
         // Other keys match at most once in 256 times, by their hash.
