@@ -111,6 +111,52 @@ fn passes_leave_what_one_pass_leaves() {
     }
 }
 
+/// The index files and the filter of an input are in memory only during its pass.
+#[test]
+fn components_of_bti_inputs_are_checked_in_every_pass() {
+    let temp = TempDir::new().unwrap();
+    let inputs = generated_of(6, Shape::KeyValue, Version::Ea, &temp.path().join("data"));
+    let run = |name: &str| {
+        merge(
+            request(&inputs, &temp.path().join(name), Some(0)),
+            &mut NoObserver,
+        )
+    };
+    assert!(run("sound").unwrap().passes > 2);
+    for data in &inputs {
+        for component in ["Partitions", "Filter", "Digest"] {
+            let extension = if component == "Digest" { "crc32" } else { "db" };
+            let path = data
+                .to_str()
+                .unwrap()
+                .replace("Data.db", &format!("{component}.{extension}"));
+            let sound = fs::read(&path).unwrap();
+            let mut damaged = sound.clone();
+            // In the bits of the filter, behind its two numbers of 4 bytes.
+            let at = damaged.len() / 2;
+            damaged[at..at + 2].fill(b'0');
+            assert!(sound != damaged, "{path}");
+            fs::write(&path, &damaged).unwrap();
+            let found = match run("damaged") {
+                Err(error) => {
+                    assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+                    error.to_string()
+                }
+                Ok(report) => {
+                    assert_eq!(component, "Filter", "{path}");
+                    fs::remove_dir_all(temp.path().join("damaged")).unwrap();
+                    report.warnings.join("\n")
+                }
+            };
+            // A position in `Partitions.db` leads to `Rows.db`, too.
+            let stem = data.to_str().unwrap().trim_end_matches("Data.db");
+            let is_named = found.contains(stem) || found.contains(component);
+            assert!(is_named, "{path}: {found}");
+            fs::write(&path, &sound).unwrap();
+        }
+    }
+}
+
 #[test]
 fn little_memory_makes_passes() {
     let temp = TempDir::new().unwrap();
