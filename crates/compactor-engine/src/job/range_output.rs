@@ -9,7 +9,6 @@ use std::fmt::Debug;
 use std::ops::Range;
 use std::sync::Arc;
 
-use compactor_sstable::Error as FormatError;
 use compactor_sstable::bti::rows::SeparatedBlock;
 use compactor_sstable::data::clustering::Kind;
 use compactor_sstable::data::deletion_time::DeletionTime;
@@ -21,6 +20,7 @@ use crate::job::range_summary::RangeSummary;
 use crate::read::batch::Batch;
 use crate::read::data_trace::DataTrace;
 use crate::read::trace_batch::{TraceBatch, TraceEvent};
+use crate::write::index_part::{IndexPart, add_block};
 use crate::write::partition_sink::{IndexedPartition, PartitionSink};
 use crate::write::row_index_builder::RowIndexBuilder;
 use crate::write::sstable_settings::SstableSettings;
@@ -58,33 +58,6 @@ pub(crate) struct RangeBlock {
     pub(crate) index: Batch<IndexPart>,
     /// Local deletion times in it, in order.
     pub(crate) times: Vec<TimeRun>,
-}
-
-/// Part of the index.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum IndexPart {
-    /// Entry of a partition. Its bytes are the promoted index and the key.
-    Partition {
-        hash: KeyHash,
-        /// Hash of the key for the cardinality sketch.
-        cardinality_hash: u64,
-        /// Position relative to the range's first byte.
-        position: u64,
-        len: u64,
-        deletion: DeletionTime,
-        /// Length of its promoted index.
-        promoted_len: usize,
-        /// Number of blocks of its rows, if they are in a trie.
-        blocks: u32,
-    },
-    /// Block of a partition's rows. Its bytes are the separator.
-    Block { offset: u64, open: DeletionTime },
-}
-
-fn add_block(index: &mut Batch<IndexPart>, block: SeparatedBlock<'_>) -> Result<(), FormatError> {
-    let SeparatedBlock { offset, open, .. } = block;
-    index.add([block.separator], IndexPart::Block { offset, open });
-    Ok(())
 }
 
 /// Output of a range: blocks with the index entries of the partitions that end in them.

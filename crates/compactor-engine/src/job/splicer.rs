@@ -4,14 +4,15 @@
 
 use std::sync::Arc;
 
-use compactor_sstable::bti::rows::SeparatedBlock;
 use compactor_sstable::data::layout::Layout;
 use compactor_sstable::statistics::MetadataCollector;
 
 use crate::error::{Error, Result};
-use crate::job::range_output::{IndexPart, RangeBlock};
+use crate::job::range_output::RangeBlock;
 use crate::job::range_plan::PlannedOutput;
 use crate::job::range_summary::{MergeTotals, RangeSummary};
+use crate::read::batch::Batch;
+use crate::write::index_part::IndexPart;
 use crate::write::outputs::Outputs;
 use crate::write::sstable_writer::{OutputParts, StagedSstable};
 
@@ -103,24 +104,33 @@ impl Splicer {
         let start = self.range.len;
         self.range.len += block.bytes.len() as u64;
         let end = self.range.len;
-        // Number of bytes of the block that have been appended.
+        // Number of bytes of the block that have been appended, and its parts of the index that have not.
         let mut appended = 0;
-        for (bytes, part) in block.index.events() {
-            if !self.range.is_next_decided {
-                self.decide(start_replay, &block.bytes, start, &mut appended)?;
+        let mut index = block.index;
+        let mut number = 0;
+        while let Some(part) = index.event(number) {
+            let part_end = part.end();
+            if !self.range.is_next_decided && self.is_full(&block.bytes, start, &mut appended)? {
+                self.end_output(start_replay, index.take_first(number))?;
+                number = 0;
             }
-            let base = self.base;
-            let next = splice_part(self.parts()?, part, bytes, base)?;
-            if let Some(next_start) = next {
+            number += 1;
+            if let Some(next_start) = part_end {
                 self.range.next_start = next_start;
                 self.range.is_next_decided = self.limit.is_none();
+                self.parts()?.partitions += 1;
             }
         }
-        if !self.range.is_next_decided && self.range.next_start < end {
-            self.decide(start_replay, &block.bytes, start, &mut appended)?;
+        if !self.range.is_next_decided
+            && self.range.next_start < end
+            && self.is_full(&block.bytes, start, &mut appended)?
+        {
+            self.end_output(start_replay, index.take_first(number))?;
         }
         let is_replayed = self.range.replay.is_some();
+        let base = self.base;
         let parts = self.parts()?;
+        parts.index.submit(index, base);
         if !is_replayed {
             parts.collector.add_times(&block.times);
         }
@@ -130,49 +140,40 @@ impl Splicer {
                 .data
                 .append(block.bytes.get(appended..).unwrap_or_default()),
         }
-        parts.index.write_blocks()?;
+        parts.index.check()?;
         parts.data.check()
     }
 
-    /// Decides whether the next partition goes into another output. `appended` bytes of the block, which
-    /// begins at `start` in the range, have been appended.
-    fn decide(
-        &mut self,
-        start_replay: StartReplay<'_>,
-        block: &[u8],
-        start: u64,
-        appended: &mut usize,
-    ) -> Result<()> {
+    /// Decides whether the output has no room for the next partition. `appended` bytes of the block, which begins
+    /// at `start` in the range, have been appended.
+    fn is_full(&mut self, block: &[u8], start: u64, appended: &mut usize) -> Result<bool> {
         self.range.is_next_decided = true;
         let Some(limit) = self.limit else {
-            return Ok(());
+            return Ok(false);
         };
         let at = self.range.next_start;
         let before = (at.saturating_sub(start) as usize).clamp(*appended, block.len());
         let parts = self.parts()?;
         if parts.partitions == 0 {
-            return Ok(());
+            return Ok(false);
         }
         let rest = block.get(*appended..before).unwrap_or_default();
-        let is_full = match parts.data.may_exceed(rest.len() as u64, limit) {
-            Some(false) => return Ok(()),
-            known => {
-                parts.data.append(rest);
-                *appended = before;
-                match known {
-                    Some(is_full) => is_full,
-                    None => parts.data.exceeds(limit)?,
-                }
-            }
-        };
-        if is_full {
-            self.end_output_at(start_replay, at)?;
+        let known = parts.data.may_exceed(rest.len() as u64, limit);
+        if known == Some(false) {
+            return Ok(false);
         }
-        Ok(())
+        parts.data.append(rest);
+        *appended = before;
+        match known {
+            Some(is_full) => Ok(is_full),
+            None => parts.data.exceeds(limit),
+        }
     }
 
-    /// Ends the output within the range.
-    fn end_output_at(&mut self, start_replay: StartReplay<'_>, at: u64) -> Result<()> {
+    /// Ends the output before the next partition of the range. `index` are its last parts.
+    fn end_output(&mut self, start_replay: StartReplay<'_>, index: Batch<IndexPart>) -> Result<()> {
+        let (at, base) = (self.range.next_start, self.base);
+        self.parts()?.index.submit(index, base);
         if at > 0 {
             let before = self.range.before.take();
             let before = *before.ok_or_else(no_output)?;
@@ -229,44 +230,6 @@ impl Splicer {
     /// A failed write or sync.
     pub(crate) fn end(self) -> Result<Vec<StagedSstable>> {
         self.output.ok_or_else(no_output)?.end()
-    }
-}
-
-/// Adds a part of the index, with its bytes. Returns the position of the next partition in the range if this part
-/// ends one.
-fn splice_part(
-    output: &mut OutputParts,
-    part: &IndexPart,
-    bytes: &[u8],
-    base: u64,
-) -> Result<Option<u64>> {
-    match *part {
-        IndexPart::Block { offset, open } => {
-            output.index.add_block(SeparatedBlock {
-                separator: bytes,
-                offset,
-                open,
-            })?;
-            Ok(None)
-        }
-        IndexPart::Partition {
-            hash,
-            cardinality_hash,
-            position,
-            len,
-            deletion,
-            promoted_len,
-            blocks,
-        } => {
-            let (promoted, key) = bytes.split_at(promoted_len.min(bytes.len()));
-            let at = base.wrapping_add(position);
-            output.partitions += 1;
-            output.collector.add_key_hash(cardinality_hash);
-            output
-                .index
-                .add_entry(key, &hash, at, &deletion, promoted, blocks)?;
-            Ok(Some(position + len))
-        }
     }
 }
 

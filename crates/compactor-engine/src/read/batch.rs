@@ -48,6 +48,20 @@ impl<T> Batch<T> {
         std::mem::replace(self, next)
     }
 
+    /// The event with this number.
+    #[inline]
+    pub(crate) fn event(&self, number: usize) -> Option<&T> {
+        self.events.get(number).map(|(_, event)| event)
+    }
+
+    /// Removes the first `count` events, and returns them.
+    pub(crate) fn take_first(&mut self, count: usize) -> Batch<T> {
+        let events: Vec<_> = self.events.drain(..count.min(self.events.len())).collect();
+        let len: usize = events.iter().map(|(len, _)| len).sum();
+        let bytes = self.bytes.drain(..len).collect();
+        Batch { bytes, events }
+    }
+
     /// The events, in order, each with its bytes.
     pub fn events(&self) -> impl Iterator<Item = (&[u8], &T)> {
         let mut bytes = &self.bytes[..];

@@ -2,19 +2,16 @@
 
 use compactor_io::SequentialWriter;
 use compactor_sstable::big::index_info;
-use compactor_sstable::bloom_filter::BloomFilter;
+use compactor_sstable::bloom_filter::{BloomFilter, FilterBuilder};
 use compactor_sstable::bti::rows::{self, SeparatedBlock};
 use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::partitioner::KeyHash;
 use compactor_sstable::{Component, Error as FormatError, Format};
 
 use crate::error::Result;
-use crate::read::workers::WorkerQueue;
 use crate::write::big_index_output::BigIndexOutput;
 use crate::write::bti_index_output::BtiIndexOutput;
-use crate::write::filter_output::FilterOutput;
 use crate::write::finished_index::FinishedIndex;
-use crate::write::sstable_settings::SstableSettings;
 
 /// Cassandra's default number of bytes after which a block of the row index ends
 /// (`DatabaseDescriptor.getColumnIndexSize`).
@@ -29,7 +26,7 @@ pub fn default_column_index_size(format: Format) -> u64 {
 #[derive(Debug)]
 pub struct FormatIndex {
     /// `None` at a false positive chance of 1.
-    filter: Option<FilterOutput>,
+    filter: Option<FilterBuilder>,
     entries: IndexEntries,
 }
 
@@ -44,28 +41,27 @@ enum IndexEntries {
 }
 
 impl FormatIndex {
-    /// Creates the index files of the version's format with `create`. Keys are also added to `filter`, by
-    /// tasks of `queue`.
+    /// Creates the index files of a format with `create`. Keys are also added to `filter`.
     ///
     /// # Errors
     /// Those of `create`.
     pub fn create(
-        settings: &SstableSettings,
+        format: Format,
+        min_index_interval: u32,
         filter: Option<BloomFilter>,
-        queue: WorkerQueue,
         create: impl Fn(Component) -> Result<SequentialWriter>,
     ) -> Result<FormatIndex> {
-        let entries = match settings.descriptor.version.format() {
+        let entries = match format {
             Format::Big => IndexEntries::Big(BigIndexOutput::new(
                 create(Component::Index)?,
-                settings.min_index_interval,
+                min_index_interval,
             )),
             Format::Bti => IndexEntries::Bti(BtiIndexOutput::new(
                 create(Component::Partitions)?,
                 create(Component::Rows)?,
             )),
         };
-        let filter = filter.map(|filter| FilterOutput::new(filter, queue));
+        let filter = filter.map(FilterBuilder::new);
         Ok(FormatIndex { filter, entries })
     }
 
@@ -74,7 +70,7 @@ impl FormatIndex {
     /// # Errors
     /// A failed write or sync.
     pub fn finish(self) -> Result<FinishedIndex> {
-        let filter = self.filter.map(FilterOutput::finish).transpose()?;
+        let filter = self.filter.map(FilterBuilder::finish);
         let finished = match self.entries {
             IndexEntries::Big(index) => index.finish()?,
             IndexEntries::Bti(index) => index.finish()?,

@@ -20,6 +20,7 @@ use crate::read::workers::WorkerQueue;
 use crate::write::data_output::DataOutput;
 use crate::write::file_output::FileOutput;
 use crate::write::format_index::FormatIndex;
+use crate::write::index_output::IndexOutput;
 use crate::write::output_blocks::OutputBlocks;
 use crate::write::partition_writer::PartitionWriter;
 use crate::write::row_index_builder::RowIndexBuilder;
@@ -42,7 +43,7 @@ pub struct WriteSettings {
     pub blocks: Arc<OutputBlocks>,
     /// Expected length of `Data.db`, for preallocation.
     pub expected_len: Option<u64>,
-    /// Queue of the tasks: compression, and filling the Bloom filter.
+    /// Queue of the tasks: compression, and writing the index.
     pub queue: WorkerQueue,
     /// Whether blocks that are still queued are not needed.
     pub cancelled: Arc<AtomicBool>,
@@ -53,9 +54,9 @@ pub struct WriteSettings {
 pub struct OutputParts {
     /// `Data.db`.
     pub data: DataOutput,
-    /// Index and Bloom filter.
-    pub index: FormatIndex,
-    /// Statistics.
+    /// Index, Bloom filter and cardinality of the keys.
+    pub index: IndexOutput,
+    /// Statistics, except for the cardinality.
     pub collector: MetadataCollector,
     /// Number of partitions.
     pub partitions: u64,
@@ -137,14 +138,11 @@ impl SstableWriter {
         partitioner: Partitioner,
         write: &WriteSettings,
     ) -> Result<(SstableWriter, FilePartitionWriter)> {
-        let (writer, parts) = SstableWriter::begin(io, staging, settings, partitioner, write)?;
+        let (writer, data, index) = SstableWriter::open(io, staging, settings, partitioner, write)?;
         let layout = Arc::clone(&writer.layout);
-        let output = FileOutput {
-            data: parts.data,
-            index: parts.index,
-            rows: RowIndexBuilder::new(&writer.settings)?,
-        };
-        let partitions = PartitionWriter::new(layout, output, parts.collector)?;
+        let rows = RowIndexBuilder::new(&writer.settings)?;
+        let output = FileOutput { data, index, rows };
+        let partitions = PartitionWriter::new(layout, output, writer.collector())?;
         Ok((writer, partitions))
     }
 
@@ -156,6 +154,24 @@ impl SstableWriter {
         partitioner: Partitioner,
         write: &WriteSettings,
     ) -> Result<(SstableWriter, OutputParts)> {
+        let (writer, data, index) = SstableWriter::open(io, staging, settings, partitioner, write)?;
+        let parts = OutputParts {
+            data,
+            index: IndexOutput::new(index, write.queue.clone()),
+            collector: writer.collector(),
+            partitions: 0,
+        };
+        Ok((writer, parts))
+    }
+
+    /// Opens the files that are written from the start.
+    fn open(
+        io: &Io,
+        staging: impl Into<Arc<Staging>>,
+        settings: SstableSettings,
+        partitioner: Partitioner,
+        write: &WriteSettings,
+    ) -> Result<(SstableWriter, DataOutput, FormatIndex)> {
         let staging = staging.into();
         let layout = Arc::new(layout_of(&settings.header, settings.descriptor.version)?);
         let filter =
@@ -180,17 +196,11 @@ impl SstableWriter {
             write.queue.clone(),
             Arc::clone(&write.cancelled),
         )?;
-        let queue = write.queue.clone();
-        let index = FormatIndex::create(&settings, filter, queue, |component| {
-            create(component, small_file())
-        })?;
-        let collector = MetadataCollector::new(settings.collector.clone());
-        let parts = OutputParts {
-            data,
-            index,
-            collector,
-            partitions: 0,
-        };
+        let format = settings.descriptor.version.format();
+        let index =
+            FormatIndex::create(format, settings.min_index_interval, filter, |component| {
+                create(component, small_file())
+            })?;
         let writer = SstableWriter {
             io: io.clone(),
             staging,
@@ -199,7 +209,11 @@ impl SstableWriter {
             layout,
             partitioner,
         };
-        Ok((writer, parts))
+        Ok((writer, data, index))
+    }
+
+    fn collector(&self) -> MetadataCollector {
+        MetadataCollector::new(self.settings.collector.clone())
     }
 
     /// Layout of the output.
@@ -235,12 +249,12 @@ impl SstableWriter {
     ) -> Result<Option<StagedSstable>> {
         let partition_count = partitions.partitions();
         let (FileOutput { data, index, .. }, collector) = partitions.finish();
-        self.stage(OutputParts {
-            data,
-            index,
-            collector,
-            partitions: partition_count,
-        })
+        match partition_count {
+            0 => Ok(None),
+            _ => self
+                .complete(data, index, collector, partition_count)
+                .map(Some),
+        }
     }
 
     /// Writes the remaining components, unless there is no partition. The output is removed from the staging
@@ -252,14 +266,27 @@ impl SstableWriter {
         let OutputParts {
             data,
             index,
-            collector,
-            partitions: partition_count,
+            mut collector,
+            partitions,
         } = parts;
-        let data_len = data.position();
-        if partition_count == 0 {
-            // Cassandra refuses an SSTable without chunks, so none is written.
+        if partitions == 0 {
             return Ok(None);
         }
+        let (index, cardinality) = index.complete()?;
+        collector.set_cardinality(cardinality);
+        self.complete(data, index, collector, partitions).map(Some)
+    }
+
+    /// Writes the remaining components of `partition_count` partitions. Without any there is no output: Cassandra
+    /// refuses an SSTable without chunks.
+    fn complete(
+        self,
+        data: DataOutput,
+        index: FormatIndex,
+        collector: MetadataCollector,
+        partition_count: u64,
+    ) -> Result<StagedSstable> {
+        let data_len = data.position();
         refuse_later_deletions(self.settings.descriptor.version, &collector)?;
         let data = data.finish()?;
         let index = index.finish()?;
@@ -307,7 +334,7 @@ impl SstableWriter {
         bytes.clear();
         Toc::of(listed).write(&mut bytes);
         components.push(self.write(Component::Toc, &[&bytes])?);
-        Ok(Some(StagedSstable {
+        Ok(StagedSstable {
             staging: self.staging,
             written: WrittenSstable {
                 descriptor: self.settings.descriptor,
@@ -318,7 +345,7 @@ impl SstableWriter {
                 mode,
                 statistics,
             },
-        }))
+        })
     }
 
     fn write(&self, component: Component, parts: &[&[u8]]) -> Result<(Component, u64)> {

@@ -318,17 +318,14 @@ impl MetadataCollector {
     /// Adds a partition key to the cardinality.
     #[inline]
     pub fn add_key(&mut self, key: &[u8]) {
-        if self.cardinality.is_some() {
-            self.add_key_hash(HyperLogLogPlus::hash(key));
+        if let Some(cardinality) = &mut self.cardinality {
+            cardinality.add(key);
         }
     }
 
-    /// Adds a partition key to the cardinality by its hash ([`HyperLogLogPlus::hash`]).
-    #[inline]
-    pub fn add_key_hash(&mut self, hash: u64) {
-        if let Some(cardinality) = &mut self.cardinality {
-            cardinality.add_hash(hash);
-        }
+    /// Replaces the cardinality by that of keys which were added elsewhere.
+    pub fn set_cardinality(&mut self, cardinality: HyperLogLogPlus) {
+        self.cardinality = Some(cardinality);
     }
 
     /// Ends a partition of `size` bytes, including its end byte: adds its size and the number of cells since

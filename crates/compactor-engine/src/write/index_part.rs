@@ -1,0 +1,50 @@
+//! Parts of an output's index, which do not depend on where in the output their range begins.
+
+use compactor_sstable::Error as FormatError;
+use compactor_sstable::bti::rows::SeparatedBlock;
+use compactor_sstable::data::deletion_time::DeletionTime;
+use compactor_sstable::partitioner::KeyHash;
+
+use crate::read::batch::Batch;
+
+/// Part of the index.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum IndexPart {
+    /// Entry of a partition. Its bytes are the promoted index and the key.
+    Partition {
+        hash: KeyHash,
+        /// Hash of the key for the cardinality sketch.
+        cardinality_hash: u64,
+        /// Position relative to the range's first byte.
+        position: u64,
+        len: u64,
+        deletion: DeletionTime,
+        /// Length of its promoted index.
+        promoted_len: usize,
+        /// Number of blocks of its rows, if they are in a trie.
+        blocks: u32,
+    },
+    /// Block of a partition's rows. Its bytes are the separator.
+    Block { offset: u64, open: DeletionTime },
+}
+
+impl IndexPart {
+    /// Position of the next partition, if this part ends one.
+    #[inline]
+    pub(crate) fn end(&self) -> Option<u64> {
+        match self {
+            IndexPart::Partition { position, len, .. } => Some(position + len),
+            IndexPart::Block { .. } => None,
+        }
+    }
+}
+
+/// Adds a block of a partition's rows.
+pub(crate) fn add_block(
+    index: &mut Batch<IndexPart>,
+    block: SeparatedBlock<'_>,
+) -> Result<(), FormatError> {
+    let SeparatedBlock { offset, open, .. } = block;
+    index.add([block.separator], IndexPart::Block { offset, open });
+    Ok(())
+}
