@@ -8,7 +8,7 @@
 
 use compactor_engine::input::TrieFiles;
 use compactor_sstable::Component;
-use compactor_sstable::bti::byte_comparable::{Token, append_prefix};
+use compactor_sstable::bti::byte_comparable::append_prefix;
 use compactor_sstable::bti::partitions::{PartitionEntries, PartitionIndex, PartitionPosition};
 use compactor_sstable::bti::rows::{Block, Blocks, RowIndex, nudge, separator_beyond};
 use compactor_sstable::data::clustering::{ClusteringComparator, Kind, ValueSpan};
@@ -245,7 +245,7 @@ impl<'a> TrieScan<'a> {
         if entry.key().is_some_and(|found| found != key) {
             return false;
         }
-        match Token::with(hash, key, |token| index.candidate(token, key, hash.h2)) {
+        match index.candidate(hash, key) {
             Ok(found) => found == Some(entry.target),
             Err(error) => {
                 self.findings.parser(Component::Partitions, &error);

@@ -1,9 +1,9 @@
 //! The BTI format: Partitions.db and Rows.db.
 
-use compactor_sstable::bti::byte_comparable::Token;
 use compactor_sstable::bti::partitions::PartitionIndex;
 use compactor_sstable::bti::rows::RowIndex;
 use compactor_sstable::data::clustering::{Kind, Prefix, ValueSpan};
+use compactor_sstable::partitioner::{KeyHash, Partitioner};
 
 use crate::components::clustering_types;
 use crate::take;
@@ -32,9 +32,19 @@ fn partitions(data: &[u8], number: u8) {
         (i64::MAX, index.last_key),
         (i64::MIN, &[][..]),
     ] {
-        let _ = index.candidate(Token::Murmur3(token), key, number.into());
-        let _ = index.candidate(Token::Random(key), key, number.into());
-        let _ = index.candidate(Token::ByteOrdered(key), key, number.into());
+        for partitioner in [
+            Partitioner::Murmur3,
+            Partitioner::Random,
+            Partitioner::ByteOrdered,
+        ] {
+            let hash = KeyHash {
+                partitioner,
+                token,
+                h2: number.into(),
+                ..KeyHash::default()
+            };
+            let _ = index.candidate(&hash, key);
+        }
     }
     let mut entries = index.iter();
     let mut count = 0;
