@@ -58,9 +58,7 @@ impl InputFile {
     /// Preferred alignment of requests: callers that use multiples of it avoid copies and repeated reads. In
     /// modes without requirements it is the page size.
     pub fn alignment(&self) -> u64 {
-        self.shared
-            .alignment
-            .map_or(DEFAULT_ALIGNMENT_U64, |alignment| alignment.offset)
+        self.shared.alignment.unwrap_or(DEFAULT_ALIGNMENT_U64)
     }
 
     /// Queues a read of `len` bytes at `offset` and returns immediately. Offset and length are arbitrary: the

@@ -206,7 +206,7 @@ impl Io {
         }
     }
 
-    /// Pool of all buffers, which also has the gauge.
+    /// Pool of all buffers.
     pub fn pool(&self) -> &BufferPool {
         &self.shared.pool
     }

@@ -1,7 +1,6 @@
 //! Sequential reading with readahead.
 
 use std::collections::VecDeque;
-use std::io::{self, Read};
 use std::ops::Range;
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
@@ -52,8 +51,6 @@ pub struct SequentialReader {
     sender: Sender<(u64, Result<Extent, IoError>)>,
     receiver: Receiver<(u64, Result<Extent, IoError>)>,
     failed: Option<IoError>,
-    /// For `io::Read`: the extent being copied out, and the position in it.
-    current: Option<(Extent, usize)>,
 }
 
 #[derive(Debug)]
@@ -83,7 +80,6 @@ impl SequentialReader {
             sender,
             receiver,
             failed: None,
-            current: None,
         };
         reader.submit_ahead();
         reader
@@ -182,31 +178,6 @@ impl SequentialReader {
             let slot = usize::try_from(number - self.oldest).ok();
             if let Some(slot) = slot.and_then(|slot| self.ahead.get_mut(slot)) {
                 slot.result = Some(result);
-            }
-        }
-    }
-}
-
-impl Read for SequentialReader {
-    fn read(&mut self, target: &mut [u8]) -> io::Result<usize> {
-        if target.is_empty() {
-            return Ok(0);
-        }
-        loop {
-            if let Some((extent, taken)) = &mut self.current {
-                let rest = &extent[*taken..];
-                if !rest.is_empty() {
-                    let count = rest.len().min(target.len());
-                    target[..count].copy_from_slice(&rest[..count]);
-                    *taken += count;
-                    return Ok(count);
-                }
-            }
-            // The buffer of the used extent returns to the pool before another is waited for.
-            self.current = None;
-            match self.next()? {
-                Some(extent) => self.current = Some((extent, 0)),
-                None => return Ok(0),
             }
         }
     }
