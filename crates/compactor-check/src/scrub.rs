@@ -184,13 +184,9 @@ pub fn scrub(
             Some(IndexWalk::start(scan, data_len)?)
         }
     };
-    let key_type = stored.statistics.header.key_type.cql_type.clone();
+    let key_type = stored.input.header().key_type.cql_type.clone();
     let losses = Losses::new(options.max_losses, stored.chunks().cloned(), key_type);
-    let mut scan = Scan::new(&descriptor, &stored, losses);
-    scan.validate = options.validate;
-    scan.is_checksummed = stored.is_checksummed();
-    scan.file_len = stored.file.len();
-    scan.index = index;
+    let mut scan = Scan::new(&stored, index, losses, options.validate);
     scan.run(&mut data, observer)?;
     // The bytes after the last readable ones, for the digest.
     while data.skip_chunk()? {
@@ -209,7 +205,7 @@ pub fn scrub(
     enter_missing(beyond, counts.whole + counts.cut, &stored, &mut losses);
     drop(data);
 
-    let repaired_at = stored.statistics.stats.repaired_at;
+    let repaired_at = stored.input.statistics.stats.repaired_at;
     let mut report = ScrubReport {
         data_path: data_path.to_owned(),
         version: descriptor.version.to_string(),
@@ -230,7 +226,7 @@ pub fn scrub(
         elapsed_s: 0.0,
     };
     if !options.dry_run {
-        if stored.layout.has_counters() && report.is_lossy() && !options.skip_corrupted {
+        if stored.input.layout.has_counters() && report.is_lossy() && !options.skip_corrupted {
             return Err(counters_refused(&report));
         }
         let pieces = runs.into_pieces();
@@ -246,7 +242,7 @@ pub fn scrub(
 /// Partitions of the index that are entirely missing from the data: those `beyond` its end, and an unknown rest.
 /// `kept` is the number of partitions that are there, cut or not.
 fn enter_missing(beyond: Beyond, kept: u64, stored: &Stored, losses: &mut Losses) {
-    let expected = partition_count(&stored.statistics.stats);
+    let expected = partition_count(&stored.input.statistics.stats);
     for (key, token, position) in beyond.listed {
         // If the file is complete, the index is wrong and nothing is lost.
         if kept + losses.partitions >= expected {
@@ -260,7 +256,7 @@ fn enter_missing(beyond: Beyond, kept: u64, stored: &Stored, losses: &mut Losses
     losses.count_partitions(beyond.unlisted.min(missing));
     let found = kept + losses.partitions;
     if found < expected && losses.count == 0 {
-        let end = stored.data_len();
+        let end = stored.input.data_len();
         let reason = format!("Statistics.db counts {expected} partitions, {found} are there");
         losses.add(LossKind::Bytes, end..end, None, &reason);
     }

@@ -14,25 +14,6 @@ const _: () = assert!(DEFAULT_ALIGNMENT as u64 == DEFAULT_ALIGNMENT_U64);
 // File positions are u64 and memory lengths usize: the casts between them in this crate are exact.
 const _: () = assert!(size_of::<usize>() == size_of::<u64>());
 
-/// Alignment required by direct I/O on a file, as reported by `statx` (`STATX_DIOALIGN`), but at least
-/// [`DEFAULT_ALIGNMENT`]. Both values are powers of two.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Alignment {
-    /// Alignment of buffer addresses, in bytes.
-    pub memory: usize,
-    /// Alignment of file offsets and request lengths, in bytes.
-    pub offset: u64,
-}
-
-impl Default for Alignment {
-    fn default() -> Self {
-        Alignment {
-            memory: DEFAULT_ALIGNMENT,
-            offset: DEFAULT_ALIGNMENT_U64,
-        }
-    }
-}
-
 /// Rounds down to a multiple of `alignment`, which must be a power of two.
 pub(crate) fn round_down(value: u64, alignment: u64) -> u64 {
     debug_assert!(alignment.is_power_of_two());

@@ -11,7 +11,7 @@ use std::path::Path;
 use rustix::fs::{AtFlags, OFlags, StatxFlags, fcntl_getfl, fcntl_setfl, fstat, statx};
 use rustix::io::Errno;
 
-use crate::align::{Alignment, DEFAULT_ALIGNMENT, DEFAULT_ALIGNMENT_U64};
+use crate::align::{DEFAULT_ALIGNMENT, DEFAULT_ALIGNMENT_U64};
 use crate::error::{IoError, IoErrorKind, IoOperation};
 use crate::mode::{Mode, ReadMode, WriteMode};
 use crate::sys::RWF_DONTCACHE;
@@ -23,8 +23,8 @@ const OFFSET_ALIGNMENT_MAX: u64 = 1 << 20;
 #[derive(Debug, Clone)]
 pub(crate) struct FileFacts {
     pub(crate) len: u64,
-    /// Alignment of direct I/O, or the reason why it is not supported.
-    pub(crate) direct: Result<Alignment, String>,
+    /// Alignment of offsets and lengths of direct I/O, or the reason why it is not supported.
+    pub(crate) direct: Result<u64, String>,
 }
 
 pub(crate) fn file_facts(file: impl AsFd) -> io::Result<FileFacts> {
@@ -60,7 +60,7 @@ pub(crate) fn file_facts(file: impl AsFd) -> io::Result<FileFacts> {
 }
 
 /// Raises the reported alignment to the minimum alignment; zeroes mean "not supported".
-fn accept_alignment(memory: u32, offset: u32) -> Result<Alignment, String> {
+fn accept_alignment(memory: u32, offset: u32) -> Result<u64, String> {
     if memory == 0 || offset == 0 {
         return Err("statx reports that it does not support direct I/O".to_owned());
     }
@@ -76,10 +76,7 @@ fn accept_alignment(memory: u32, offset: u32) -> Result<Alignment, String> {
              what is supported here ({DEFAULT_ALIGNMENT} and {OFFSET_ALIGNMENT_MAX})"
         ));
     }
-    Ok(Alignment {
-        memory: DEFAULT_ALIGNMENT,
-        offset: offset.max(DEFAULT_ALIGNMENT_U64),
-    })
+    Ok(offset.max(DEFAULT_ALIGNMENT_U64))
 }
 
 /// Sets `O_DIRECT` on an open file.
@@ -103,8 +100,8 @@ pub(crate) fn accepts_dontcache(file: impl AsFd, len: u64) -> io::Result<()> {
 #[derive(Debug)]
 pub(crate) struct Resolved<M> {
     pub(crate) mode: M,
-    /// Alignment in mode `direct`.
-    pub(crate) alignment: Option<Alignment>,
+    /// Alignment of offsets and lengths in mode `direct`.
+    pub(crate) alignment: Option<u64>,
     /// Reason why `auto` did not choose `direct`.
     pub(crate) fallback: Option<String>,
 }
@@ -197,14 +194,8 @@ mod tests {
     #[test]
     fn alignment_is_at_least_4096_and_accepted_only_if_plausible() {
         let accepted = accept_alignment(512, 512).unwrap();
-        assert_eq!(
-            accepted,
-            Alignment {
-                memory: 4096,
-                offset: 4096
-            }
-        );
-        assert_eq!(accept_alignment(4, 65536).unwrap().offset, 65536);
+        assert_eq!(accepted, 4096);
+        assert_eq!(accept_alignment(4, 65536).unwrap(), 65536);
         for (memory, offset) in [
             (0, 0),
             (512, 0),

@@ -18,7 +18,7 @@ use rustix::io::{Errno, retry_on_intr};
 /// A failed system call, here and in each step.
 pub fn read_dir(path: impl AsRef<Path>) -> io::Result<Entries> {
     let path = path.as_ref();
-    let directory = open(CWD, path)?;
+    let directory = open(CWD, path, OFlags::empty())?;
     Ok(Entries {
         path: path.to_owned(),
         entries: Dir::new(directory)?,
@@ -111,8 +111,9 @@ pub fn remove_dir_all(path: impl AsRef<Path>) -> io::Result<()> {
 fn open(
     parent: BorrowedFd<'_>,
     path: impl rustix::path::Arg + Copy,
+    more: OFlags,
 ) -> rustix::io::Result<OwnedFd> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | more;
     retry_on_intr(|| openat(parent, path, flags, Mode::empty()))
 }
 
@@ -125,8 +126,7 @@ fn remove_tree(
     if kind != FileType::Directory {
         return unlinkat(parent, path, AtFlags::empty());
     }
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let directory = retry_on_intr(|| openat(parent, path, flags, Mode::empty()))?;
+    let directory = open(parent, path, OFlags::NOFOLLOW)?;
     for entry in Dir::read_from(&directory)? {
         let entry = entry?;
         if is_dots(entry.file_name()) {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use rustix::io::Errno;
 
-use crate::align::Alignment;
+use crate::align::DEFAULT_ALIGNMENT;
 use crate::mode::Mode;
 
 /// Operation that caused an [`IoError`].
@@ -175,14 +175,13 @@ impl IoError {
     }
 
     /// Adds the alignment required by direct I/O, if the system's error is only `EINVAL`.
-    pub(crate) fn with_alignment(mut self, alignment: Alignment, address: usize) -> IoError {
+    pub(crate) fn with_alignment(mut self, alignment: u64, address: usize) -> IoError {
         if let Some(details) = Arc::get_mut(&mut self.0)
             && details.source.as_ref().and_then(io::Error::raw_os_error) == Some(libc::EINVAL)
         {
             details.reason = Some(format!(
-                "offsets and lengths must be multiples of {}, addresses of {}; the address was \
-                 {address:#x}",
-                alignment.offset, alignment.memory
+                "offsets and lengths must be multiples of {alignment}, addresses of {DEFAULT_ALIGNMENT}; \
+                 the address was {address:#x}"
             ));
         }
         self
@@ -272,20 +271,6 @@ impl fmt::Debug for IoError {
 
 impl std::error::Error for IoError {}
 
-impl From<IoError> for io::Error {
-    fn from(error: IoError) -> io::Error {
-        let kind = match error.kind() {
-            IoErrorKind::UnexpectedEof => io::ErrorKind::UnexpectedEof,
-            IoErrorKind::Unsupported => io::ErrorKind::Unsupported,
-            IoErrorKind::NoSpace => io::ErrorKind::StorageFull,
-            _ => error
-                .io_error()
-                .map_or(io::ErrorKind::Other, io::Error::kind),
-        };
-        io::Error::new(kind, error)
-    }
-}
-
 /// Determines the kind of a system error.
 fn classify(source: &io::Error) -> IoErrorKind {
     match source.raw_os_error().map(Errno::from_raw_os_error) {
@@ -351,7 +336,7 @@ mod tests {
             io::Error::from_raw_os_error(libc::EINVAL),
         )
         .at(1, 2)
-        .with_alignment(Alignment::default(), 0x1001);
+        .with_alignment(4096, 0x1001);
         assert!(
             error
                 .to_string()

@@ -41,12 +41,6 @@ impl Deref for Extent {
     }
 }
 
-impl AsRef<[u8]> for Extent {
-    fn as_ref(&self) -> &[u8] {
-        self
-    }
-}
-
 impl fmt::Debug for Extent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Extent")

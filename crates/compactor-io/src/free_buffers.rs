@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::aligned_memory::AlignedMemory;
 use crate::lock;
 
-/// Unused memory of a pool, and the numbers of bytes that its gauge shows.
+/// Unused memory of a pool, and the numbers of bytes that it reports.
 pub(crate) struct FreeBuffers {
     free: Mutex<FreeLists>,
     pub(crate) free_bytes_limit: usize,
     pub(crate) current_bytes: AtomicU64,
     pub(crate) peak_bytes: AtomicU64,
-    /// Copy of `FreeLists::bytes`, so that the gauge takes no lock.
+    /// Copy of `FreeLists::bytes`, which is read without the lock.
     pub(crate) free_bytes: AtomicU64,
 }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crossbeam_channel::bounded;
+use crossbeam_channel::{Receiver, bounded};
 use rustix::fs::{Advice, fadvise};
 
 use crate::align::DEFAULT_ALIGNMENT_U64;
@@ -16,6 +16,27 @@ use crate::read_transfer::{ReadDone, ReadTransfer};
 
 /// Maximum length of a read that is performed by the waiting thread.
 pub(crate) const SMALL_READ_BYTES: usize = 64 << 10;
+
+/// A read that was queued.
+#[derive(Debug)]
+pub(crate) struct PendingRead {
+    offset: u64,
+    len: usize,
+    result: Receiver<Result<Extent, IoError>>,
+}
+
+impl PendingRead {
+    /// Waits for the bytes. Every read returns a result, even if its I/O thread has ended.
+    pub(crate) fn wait(self, input: &InputFile) -> Result<Extent, IoError> {
+        self.result.recv().unwrap_or_else(|_| {
+            let reason = "the read ended without a result".to_owned();
+            let (operation, kind) = (IoOperation::Read, IoErrorKind::Failed);
+            Err(IoError::found(operation, kind, input.path(), reason)
+                .at(self.offset, self.len as u64)
+                .in_mode(Mode::Read(input.mode())))
+        })
+    }
+}
 
 /// A file open for reading. Clones share it.
 ///
@@ -58,9 +79,7 @@ impl InputFile {
     /// Preferred alignment of requests: callers that use multiples of it avoid copies and repeated reads. In
     /// modes without requirements it is the page size.
     pub fn alignment(&self) -> u64 {
-        self.shared
-            .alignment
-            .map_or(DEFAULT_ALIGNMENT_U64, |alignment| alignment.offset)
+        self.shared.alignment.unwrap_or(DEFAULT_ALIGNMENT_U64)
     }
 
     /// Queues a read of `len` bytes at `offset` and returns immediately. Offset and length are arbitrary: the
@@ -89,23 +108,21 @@ impl InputFile {
     /// If called from a completion, on an I/O thread.
     pub fn read_at(&self, offset: u64, len: usize) -> Result<Extent, IoError> {
         assert_may_block("read_at");
-        let (sender, receiver) = bounded(1);
-        let done = Box::new(move |result| {
-            // Fails only if the receiver has been dropped, but it is awaited below.
-            drop(sender.send(result));
-        });
-        let input = Arc::clone(&self.shared);
-        ReadTransfer::submit(input, offset, len, len <= SMALL_READ_BYTES, done);
-        receiver
-            .recv()
-            .unwrap_or_else(|_| Err(self.lost_read(offset, len)))
+        self.start_read(offset, len, len <= SMALL_READ_BYTES)
+            .wait(self)
     }
 
-    pub(crate) fn lost_read(&self, offset: u64, len: usize) -> IoError {
-        let reason = "the read ended without a result".to_owned();
-        IoError::found(IoOperation::Read, IoErrorKind::Failed, self.path(), reason)
-            .at(offset, len as u64)
-            .in_mode(Mode::Read(self.mode()))
+    /// Queues a read whose result is waited for, immediately if `is_awaited`.
+    pub(crate) fn start_read(&self, offset: u64, len: usize, is_awaited: bool) -> PendingRead {
+        let (sender, result) = bounded(1);
+        // Fails if nobody waits any more; the extent then returns to its pool.
+        let done = Box::new(move |result| drop(sender.send(result)));
+        ReadTransfer::submit(Arc::clone(&self.shared), offset, len, is_awaited, done);
+        PendingRead {
+            offset,
+            len,
+            result,
+        }
     }
 
     /// Advises the kernel that the file is read sequentially, so that it reads further ahead. Has an effect

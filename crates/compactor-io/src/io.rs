@@ -33,11 +33,8 @@ use crate::writer::{SequentialWriter, WriterOptions};
 pub struct IoOptions {
     /// Backend.
     pub backend: BackendKind,
-    /// Backend `uring`: number of I/O threads, each with a ring. A file belongs to one of them. One handles
-    /// several gigabytes per second.
-    pub io_threads: usize,
-    /// Backend `uring`: maximum number of operations in flight per I/O thread, up to 1024. Further ones are
-    /// queued.
+    /// Backend `uring`: maximum number of operations in flight, up to 1024. Further ones are queued. It has one
+    /// I/O thread, as one handles several gigabytes per second.
     pub queue_depth: usize,
     /// Backend `threads`: number of threads, which is also the maximum number of operations in flight. With
     /// backend `uring` these threads perform blocking calls and `dontcache`.
@@ -50,7 +47,6 @@ impl Default for IoOptions {
     fn default() -> Self {
         IoOptions {
             backend: BackendKind::Auto,
-            io_threads: 1,
             queue_depth: 32,
             worker_threads: 8,
             free_bytes_limit: 32 << 20,
@@ -138,16 +134,16 @@ impl Io {
         let threads =
             ThreadsBackend::start(options.worker_threads).map_err(no_thread("threads"))?;
         let threads: Arc<dyn IoBackend> = Arc::new(threads);
-        let (io_threads, depth) = (options.io_threads, options.queue_depth);
+        let depth = options.queue_depth;
         let blocking = Arc::clone(&threads);
         let uring: Option<io::Result<Arc<dyn IoBackend>>> = match options.backend {
             BackendKind::Threads => None,
             BackendKind::Uring | BackendKind::Auto => {
-                let started = UringBackend::start(io_threads, depth, blocking);
+                let started = UringBackend::start(depth, blocking);
                 Some(started.map(|uring| Arc::new(uring) as _))
             }
             BackendKind::TokioUring => {
-                let started = TokioUringBackend::start(io_threads, depth, blocking);
+                let started = TokioUringBackend::start(depth, blocking);
                 Some(started.map(|uring| Arc::new(uring) as _))
             }
         };
@@ -206,7 +202,7 @@ impl Io {
         }
     }
 
-    /// Pool of all buffers, which also has the gauge.
+    /// Pool of all buffers.
     pub fn pool(&self) -> &BufferPool {
         &self.shared.pool
     }

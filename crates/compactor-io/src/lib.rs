@@ -10,7 +10,7 @@
 //! ([`BackendKind`]): io_uring, or a pool of threads. Every mode on every backend gives the same
 //! bytes.
 //!
-//! Buffers are page-aligned and come from a [`BufferPool`], whose [`MemoryGauge`] counts them.
+//! Buffers are page-aligned and come from a [`BufferPool`], which counts them.
 //! [`residency`] shows how much of a file is in the page cache; [`probe()`] reports which features work in a
 //! directory.
 //!
@@ -91,7 +91,7 @@ mod write_transfer;
 mod writeback;
 mod writer;
 
-pub use align::{Alignment, DEFAULT_ALIGNMENT};
+pub use align::DEFAULT_ALIGNMENT;
 pub use backend::watched::{Stall, set_stall_hook};
 pub use backend::{
     BlockingCall, Completion, FileHandle, IoBackend, Operation, Outcome, ReadTarget, Request,
@@ -110,7 +110,7 @@ pub use mapped::MappedFile;
 pub use mode::{BackendKind, Mode, ReadMode, UnknownName, WriteMode};
 pub use ownership::{Ownership, is_root};
 pub use page_cache::{Residency, ResidencyMethod, drop_clean_pages, residency, resident_pages};
-pub use pool::{BufferPool, MemoryGauge};
+pub use pool::BufferPool;
 pub use prefetch::prefetch;
 pub use probe::{BlockDevice, Choice, MountPoint, Probe, Support, probe};
 pub use process_limits::{

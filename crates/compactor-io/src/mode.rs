@@ -48,9 +48,9 @@ pub enum BackendKind {
     /// [`Uring`](Self::Uring) if it works here and the mode permits it, otherwise [`Threads`](Self::Threads).
     #[default]
     Auto,
-    /// `io_uring`, one ring per I/O thread.
+    /// `io_uring`, with one I/O thread.
     Uring,
-    /// `io_uring` through `tokio-uring`, one runtime per I/O thread. Never chosen by `auto`: it discards the
+    /// `io_uring` through `tokio-uring`, with one I/O thread. Never chosen by `auto`: it discards the
     /// errors of `io_uring_enter`, so a run may take minutes to detect that it cannot continue.
     TokioUring,
     /// A pool of threads that call `preadv2` and `pwritev2`.

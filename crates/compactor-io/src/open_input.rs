@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use rustix::io::ReadWriteFlags;
 
-use crate::align::Alignment;
 use crate::backend::FileHandle;
 use crate::evict::ReadEvictor;
 use crate::mode::ReadMode;
@@ -19,8 +18,8 @@ pub(crate) struct OpenInput {
     pub(crate) len: u64,
     /// Never `Auto`.
     pub(crate) mode: ReadMode,
-    /// Alignment in mode `direct`.
-    pub(crate) alignment: Option<Alignment>,
+    /// Alignment of offsets and lengths in mode `direct`.
+    pub(crate) alignment: Option<u64>,
     pub(crate) flags: ReadWriteFlags,
     /// Evictor in mode `dontneed`.
     pub(crate) evictor: Option<ReadEvictor>,
@@ -33,7 +32,7 @@ impl OpenInput {
 
     /// Alignment of requests: that of direct I/O, or 1 if none is required.
     pub(crate) fn step(&self) -> u64 {
-        self.alignment.map_or(1, |alignment| alignment.offset)
+        self.alignment.unwrap_or(1)
     }
 }
 

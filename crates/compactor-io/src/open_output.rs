@@ -5,7 +5,6 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use rustix::io::ReadWriteFlags;
 
-use crate::align::Alignment;
 use crate::backend::FileHandle;
 use crate::error::IoError;
 use crate::lock;
@@ -17,8 +16,8 @@ use crate::range_set::RangeSet;
 pub(crate) struct OpenOutput {
     pub(crate) handle: Arc<FileHandle>,
     pub(crate) mode: WriteMode,
-    /// Alignment in mode `direct`.
-    pub(crate) alignment: Option<Alignment>,
+    /// Alignment of offsets and lengths in mode `direct`.
+    pub(crate) alignment: Option<u64>,
     pub(crate) flags: ReadWriteFlags,
     pub(crate) state: Mutex<WriteState>,
     pub(crate) changed: Condvar,

@@ -1,4 +1,4 @@
-//! Pool of aligned buffers, and the gauge that counts them.
+//! Pool of aligned buffers, which counts them.
 //!
 //! Buffers have size classes: whole pages up to eight, then eight classes per doubling, so that at most an
 //! eighth of a buffer is unused. A returned buffer is kept for reuse; the number of bytes kept is limited,
@@ -13,7 +13,8 @@ use crate::aligned_memory::AlignedMemory;
 use crate::buffer::AlignedBuffer;
 use crate::free_buffers::FreeBuffers;
 
-/// Pool of reusable [`AlignedBuffer`]s; clones share it.
+/// Pool of reusable [`AlignedBuffer`]s; clones share it. Each of its figures is read separately, so two of them may be
+/// from different times.
 #[derive(Clone)]
 pub struct BufferPool {
     shared: Arc<FreeBuffers>,
@@ -47,31 +48,6 @@ impl BufferPool {
         self.shared.trim();
     }
 
-    /// Gauge of this pool's memory.
-    pub fn gauge(&self) -> MemoryGauge {
-        MemoryGauge {
-            shared: Arc::clone(&self.shared),
-        }
-    }
-}
-
-impl fmt::Debug for BufferPool {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("BufferPool")
-            .field("free_bytes_limit", &self.shared.free_bytes_limit)
-            .field("gauge", &self.gauge())
-            .finish()
-    }
-}
-
-/// Memory of the buffers that a [`BufferPool`] has allocated, bytes. Each figure is read separately, so two
-/// of them may be from different times.
-#[derive(Clone)]
-pub struct MemoryGauge {
-    shared: Arc<FreeBuffers>,
-}
-
-impl MemoryGauge {
     /// Memory allocated: buffers in use and buffers kept for reuse, bytes.
     pub fn current_bytes(&self) -> u64 {
         self.shared.current_bytes.load(Ordering::Relaxed)
@@ -93,9 +69,10 @@ impl MemoryGauge {
     }
 }
 
-impl fmt::Debug for MemoryGauge {
+impl fmt::Debug for BufferPool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MemoryGauge")
+        f.debug_struct("BufferPool")
+            .field("free_bytes_limit", &self.shared.free_bytes_limit)
             .field("current_bytes", &self.current_bytes())
             .field("peak_bytes", &self.peak_bytes())
             .field("pooled_bytes", &self.pooled_bytes())
@@ -146,25 +123,25 @@ mod tests {
         drop(buffer);
         let buffer = pool.take(MIB - 5);
         assert_eq!(buffer.as_ptr().addr(), address);
-        assert_eq!(pool.gauge().current_bytes(), MIB as u64);
-        assert_eq!(pool.gauge().in_use_bytes(), MIB as u64);
+        assert_eq!(pool.current_bytes(), MIB as u64);
+        assert_eq!(pool.in_use_bytes(), MIB as u64);
     }
 
     #[test]
     fn the_gauge_counts_in_use_and_pooled_and_remembers_the_peak() {
         let pool = BufferPool::new(2 * MIB);
         let held: Vec<_> = (0..5).map(|_| pool.take(MIB)).collect();
-        assert_eq!(pool.gauge().current_bytes(), 5 * MIB as u64);
-        assert_eq!(pool.gauge().pooled_bytes(), 0);
+        assert_eq!(pool.current_bytes(), 5 * MIB as u64);
+        assert_eq!(pool.pooled_bytes(), 0);
         drop(held);
         // Beyond the limit of free bytes, memory was released to the system.
-        assert_eq!(pool.gauge().current_bytes(), 2 * MIB as u64);
-        assert_eq!(pool.gauge().pooled_bytes(), 2 * MIB as u64);
-        assert_eq!(pool.gauge().in_use_bytes(), 0);
-        assert_eq!(pool.gauge().peak_bytes(), 5 * MIB as u64);
+        assert_eq!(pool.current_bytes(), 2 * MIB as u64);
+        assert_eq!(pool.pooled_bytes(), 2 * MIB as u64);
+        assert_eq!(pool.in_use_bytes(), 0);
+        assert_eq!(pool.peak_bytes(), 5 * MIB as u64);
         pool.trim();
-        assert_eq!(pool.gauge().current_bytes(), 0);
-        assert_eq!(pool.gauge().pooled_bytes(), 0);
+        assert_eq!(pool.current_bytes(), 0);
+        assert_eq!(pool.pooled_bytes(), 0);
     }
 
     #[test]
@@ -173,9 +150,9 @@ mod tests {
         drop([pool.take(MIB), pool.take(MIB)]);
         drop([pool.take(MIB / 2), pool.take(MIB / 2)]);
         let small = pool.take(MIB / 2);
-        assert_eq!(pool.gauge().current_bytes(), 2 * MIB as u64);
+        assert_eq!(pool.current_bytes(), 2 * MIB as u64);
         drop(small);
-        assert_eq!(pool.gauge().pooled_bytes(), 2 * MIB as u64);
+        assert_eq!(pool.pooled_bytes(), 2 * MIB as u64);
     }
 
     #[test]
@@ -195,7 +172,7 @@ mod tests {
                 });
             }
         });
-        assert_eq!(pool.gauge().in_use_bytes(), 0);
-        assert!(pool.gauge().current_bytes() <= MIB as u64);
+        assert_eq!(pool.in_use_bytes(), 0);
+        assert!(pool.current_bytes() <= MIB as u64);
     }
 }

@@ -8,7 +8,6 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use crate::align::Alignment;
 use crate::dio;
 use crate::error::{IoError, IoOperation};
 use crate::io::{Io, IoOptions};
@@ -73,8 +72,9 @@ pub struct Probe {
     pub device: Option<BlockDevice>,
     /// Direct I/O: whether `statx` reports it and `O_DIRECT` is accepted.
     pub direct: Support,
-    /// Alignment of direct requests, if they work.
-    pub alignment: Option<Alignment>,
+    /// Alignment of offsets and lengths of direct requests, if they work. Addresses are aligned to
+    /// [`DEFAULT_ALIGNMENT`](crate::DEFAULT_ALIGNMENT).
+    pub alignment: Option<u64>,
     /// `RWF_DONTCACHE`.
     pub dontcache: Support,
     /// io_uring.
@@ -202,7 +202,7 @@ fn choose<M>(direct: &Support, with: M, without: M) -> Choice<M> {
     }
 }
 
-fn try_modes(file: Result<&File, &String>) -> (Support, Option<Alignment>, Support) {
+fn try_modes(file: Result<&File, &String>) -> (Support, Option<u64>, Support) {
     let facts = file.map_err(String::clone).and_then(|file| {
         let facts = dio::file_facts(file).map_err(|error| error.to_string())?;
         Ok((file, facts))

@@ -1,16 +1,13 @@
 //! Sequential reading with readahead.
 
 use std::collections::VecDeque;
-use std::io::{self, Read};
 use std::ops::Range;
-
-use crossbeam_channel::{Receiver, Sender, unbounded};
 
 use crate::align::round_up;
 use crate::backend::assert_may_block;
 use crate::error::{IoError, IoErrorKind, IoOperation};
 use crate::extent::Extent;
-use crate::input::{InputFile, SMALL_READ_BYTES};
+use crate::input::{InputFile, PendingRead, SMALL_READ_BYTES};
 
 /// Readahead options of a [`SequentialReader`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,22 +42,9 @@ pub struct SequentialReader {
     /// Start of the next request, and end of the last one.
     next_offset: u64,
     end: u64,
-    /// Submitted requests, oldest first; `None` while in flight.
-    ahead: VecDeque<Slot>,
-    /// Number of the oldest entry of `ahead`.
-    oldest: u64,
-    sender: Sender<(u64, Result<Extent, IoError>)>,
-    receiver: Receiver<(u64, Result<Extent, IoError>)>,
+    /// Submitted requests, oldest first.
+    ahead: VecDeque<PendingRead>,
     failed: Option<IoError>,
-    /// For `io::Read`: the extent being copied out, and the position in it.
-    current: Option<(Extent, usize)>,
-}
-
-#[derive(Debug)]
-struct Slot {
-    offset: u64,
-    len: usize,
-    result: Option<Result<Extent, IoError>>,
 }
 
 impl SequentialReader {
@@ -68,7 +52,6 @@ impl SequentialReader {
     /// request is shorter if that aligns the others.
     pub fn new(input: InputFile, range: Range<u64>, options: ReadaheadOptions) -> SequentialReader {
         input.advise_sequential();
-        let (sender, receiver) = unbounded();
         let alignment = input.alignment();
         let request_bytes = round_up((options.request_bytes as u64).max(1), alignment);
         let end = range.end.min(input.len());
@@ -79,11 +62,7 @@ impl SequentialReader {
             request_bytes,
             depth: options.depth.max(1),
             ahead: VecDeque::new(),
-            oldest: 0,
-            sender,
-            receiver,
             failed: None,
-            current: None,
         };
         reader.submit_ahead();
         reader
@@ -107,19 +86,8 @@ impl SequentialReader {
             let end = (offset + len).min(self.end);
             // At most the length of a request, which was a usize.
             let len = (end - offset) as usize;
-            let number = self.oldest + self.ahead.len() as u64;
-            self.ahead.push_back(Slot {
-                offset,
-                len,
-                result: None,
-            });
-            let sender = self.sender.clone();
-            self.input.submit_read(
-                offset,
-                len,
-                // Fails if the reader has been dropped; the extent then returns to its pool.
-                Box::new(move |result| drop(sender.send((number, result)))),
-            );
+            self.ahead
+                .push_back(self.input.start_read(offset, len, false));
             self.next_offset = end;
         }
     }
@@ -141,16 +109,11 @@ impl SequentialReader {
         if let Some(error) = &self.failed {
             return Err(error.clone());
         }
-        let Some(first) = self.ahead.front_mut() else {
+        let Some(oldest) = self.ahead.pop_front() else {
             return Ok(None);
         };
-        let result = match first.result.take() {
-            Some(result) => result,
-            None => self.wait_for_oldest(),
-        };
-        self.ahead.pop_front();
-        self.oldest += 1;
-        match result {
+        assert_may_block("SequentialReader::next");
+        match oldest.wait(&self.input) {
             Ok(extent) => {
                 self.submit_ahead();
                 Ok(Some(extent))
@@ -160,53 +123,6 @@ impl SequentialReader {
                 // Other requests in flight complete without being used.
                 self.next_offset = self.end;
                 Err(error)
-            }
-        }
-    }
-
-    fn wait_for_oldest(&mut self) -> Result<Extent, IoError> {
-        assert_may_block("SequentialReader::next");
-        loop {
-            // The channel cannot close: `self` has a sender. Every read returns a result, even if its I/O
-            // thread has ended.
-            let Ok((number, result)) = self.receiver.recv() else {
-                let (offset, len) = self
-                    .ahead
-                    .front()
-                    .map_or((0, 0), |slot| (slot.offset, slot.len));
-                return Err(self.input.lost_read(offset, len));
-            };
-            if number == self.oldest {
-                return result;
-            }
-            let slot = usize::try_from(number - self.oldest).ok();
-            if let Some(slot) = slot.and_then(|slot| self.ahead.get_mut(slot)) {
-                slot.result = Some(result);
-            }
-        }
-    }
-}
-
-impl Read for SequentialReader {
-    fn read(&mut self, target: &mut [u8]) -> io::Result<usize> {
-        if target.is_empty() {
-            return Ok(0);
-        }
-        loop {
-            if let Some((extent, taken)) = &mut self.current {
-                let rest = &extent[*taken..];
-                if !rest.is_empty() {
-                    let count = rest.len().min(target.len());
-                    target[..count].copy_from_slice(&rest[..count]);
-                    *taken += count;
-                    return Ok(count);
-                }
-            }
-            // The buffer of the used extent returns to the pool before another is waited for.
-            self.current = None;
-            match self.next()? {
-                Some(extent) => self.current = Some((extent, 0)),
-                None => return Ok(0),
             }
         }
     }

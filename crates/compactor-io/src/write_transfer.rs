@@ -40,10 +40,7 @@ impl WriteTransfer {
         let file = Arc::clone(&self.writer.handle);
         let backend = Arc::clone(&file);
         // A direct write that ended within a block is repeated from the block's start.
-        let step = self
-            .writer
-            .alignment
-            .map_or(1, |alignment| alignment.offset);
+        let step = self.writer.alignment.unwrap_or(1);
         let position = round_down(self.written as u64, step) as usize;
         let request = Request::Write {
             source: buffer,

@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex};
 
 use rustix::io::ReadWriteFlags;
 
-use crate::align::{Alignment, DEFAULT_ALIGNMENT_U64, round_up};
+use crate::align::{DEFAULT_ALIGNMENT_U64, round_up};
 use crate::backend::FileHandle;
 use crate::backend::{Completion, Operation, Outcome, Request, assert_may_block};
 use crate::buffer::AlignedBuffer;
@@ -91,11 +91,11 @@ impl SequentialWriter {
         handle: Arc<FileHandle>,
         pool: BufferPool,
         mode: WriteMode,
-        alignment: Option<Alignment>,
+        alignment: Option<u64>,
         flags: ReadWriteFlags,
         options: WriterOptions,
     ) -> SequentialWriter {
-        let step = alignment.map_or(DEFAULT_ALIGNMENT_U64, |alignment| alignment.offset);
+        let step = alignment.unwrap_or(DEFAULT_ALIGNMENT_U64);
         let buffer_bytes = round_up((options.buffer_bytes as u64).max(1), step)
             .min(round_up(crate::limits::OPERATION_BYTES_MAX as u64, step));
         // None in direct mode: with a sync every 64 MiB, alongside the work, publication took 0.08 s instead of 0.05 to
@@ -181,7 +181,7 @@ impl SequentialWriter {
         };
         let logical = self.filled;
         let len = match self.shared.alignment {
-            Some(alignment) => round_up(logical as u64, alignment.offset) as usize,
+            Some(alignment) => round_up(logical as u64, alignment) as usize,
             None => logical,
         };
         // Recycled memory contains old bytes, which must not be written to the file.
@@ -354,18 +354,5 @@ impl Drop for SequentialWriter {
         {
             state = self.shared.wait(state);
         }
-    }
-}
-
-impl io::Write for SequentialWriter {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        SequentialWriter::write_all(self, bytes)?;
-        Ok(bytes.len())
-    }
-
-    /// Does nothing: a partly filled buffer cannot be written in direct mode, and the file is complete only
-    /// after [`finish`](SequentialWriter::finish).
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }

@@ -54,7 +54,7 @@ pub(crate) fn capture(directory: &Path, memory_cgroup: String) -> Result<Environ
         mount_options: found.mount.as_ref().map(|m| m.options.clone()),
         device: found.device.as_ref().map(device),
         direct_io: support(&found.direct),
-        direct_alignment_bytes: found.alignment.map(|a| a.offset),
+        direct_alignment_bytes: found.alignment,
         dontcache: support(&found.dontcache),
         io_uring: support(&found.io_uring),
         cachestat: support(&found.cachestat),

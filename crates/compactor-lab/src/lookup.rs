@@ -7,7 +7,6 @@ use compactor_io::MappedFile;
 use compactor_sstable::big::index::{IndexEntry, IndexReader};
 use compactor_sstable::big::index_info::PromotedIndex;
 use compactor_sstable::big::summary::Summary;
-use compactor_sstable::bti::byte_comparable::Token;
 use compactor_sstable::bti::partitions::{PartitionIndex, PartitionPosition};
 use compactor_sstable::bti::rows::RowIndex;
 use compactor_sstable::data::clustering::{ClusteringComparator, Prefix};
@@ -114,7 +113,8 @@ impl PartitionLookup {
             PartitionLookup::Bti { partitions, rows } => {
                 let tries = PartitionIndex::parse(partitions)
                     .map_err(|e| e.with_file(partitions.path(), Component::Partitions))?;
-                let found = Token::with(hash, key, |token| tries.candidate(token, key, hash.h2))
+                let found = tries
+                    .candidate(hash, key)
                     .map_err(|e| e.with_file(partitions.path(), Component::Partitions))?;
                 found
                     .map(|position| place_of(position, rows.as_ref()))

@@ -61,6 +61,7 @@ impl Descriptor {
     /// [`NameError`] with the part of the name that is not understood.
     pub fn parse(path: &Path) -> Result<SstableFile, NameError> {
         let not_one = || NameError::NotAnSstable(path.to_owned());
+        let unreadable = |reason: String| NameError::Unreadable(path.to_owned(), reason);
         let name = path
             .file_name()
             .and_then(|n| n.to_str())
@@ -74,10 +75,11 @@ impl Descriptor {
         let [version, id, format, suffix] = tokens[..] else {
             // `<keyspace>-<table>-<version>-<generation>-<component>` before 2.2.
             return Err(match tokens.len() {
-                5 | 6 => NameError::BeforeNativeRows {
-                    path: path.to_owned(),
-                    version: tokens[tokens.len() - 3].to_owned(),
-                },
+                5 | 6 => unreadable(format!(
+                    "named as before Cassandra 3.0 (version {:?}); upgrade it with sstableupgrade of \
+                     Cassandra 3.x first",
+                    tokens[tokens.len() - 3]
+                )),
                 _ => not_one(),
             });
         };
@@ -91,29 +93,20 @@ impl Descriptor {
             "big" => Format::Big,
             "bti" => Format::Bti,
             other => {
-                return Err(NameError::UnknownFormat {
-                    path: path.to_owned(),
-                    format: other.to_owned(),
-                });
+                let reason = format!("unknown SSTable format {other:?}; known are big and bti");
+                return Err(unreadable(reason));
             }
         };
         let version: Version = version
             .parse()
-            .map_err(|source| NameError::UnknownVersion {
-                path: path.to_owned(),
-                source,
-            })?;
+            .map_err(|error: UnknownVersion| unreadable(error.to_string()))?;
         if version.format() != format {
-            return Err(NameError::FormatOfVersion {
-                path: path.to_owned(),
-                version,
-                format: format.name(),
-            });
+            let reason = format!("version {version} is not of format {}", format.name());
+            return Err(unreadable(reason));
         }
-        let id = id.parse().map_err(|source| NameError::InvalidId {
-            path: path.to_owned(),
-            source,
-        })?;
+        let id = id
+            .parse()
+            .map_err(|error: InvalidSstableId| unreadable(error.to_string()))?;
         Ok(SstableFile {
             descriptor: Descriptor {
                 directory: path.parent().map(Path::to_owned).unwrap_or_default(),
@@ -164,39 +157,9 @@ pub enum NameError {
          other SSTables or in the commit log"
     )]
     Temporary(PathBuf),
-    /// A name in the form used before Cassandra 3.0.
-    #[error(
-        "{path}: named as before Cassandra 3.0 (version {version:?}); upgrade it with \
-         sstableupgrade of Cassandra 3.x first"
-    )]
-    #[expect(missing_docs, reason = "the message says it")]
-    BeforeNativeRows { path: PathBuf, version: String },
-    /// Neither `big` nor `bti`.
-    #[error("{path}: unknown SSTable format {format:?}; known are big and bti")]
-    #[expect(missing_docs, reason = "the message says it")]
-    UnknownFormat { path: PathBuf, format: String },
-    /// An unknown version.
-    #[error("{path}: {source}")]
-    #[expect(missing_docs, reason = "the message says it")]
-    UnknownVersion {
-        path: PathBuf,
-        source: UnknownVersion,
-    },
-    /// A version of the other format.
-    #[error("{path}: version {version} is not of format {format}")]
-    #[expect(missing_docs, reason = "the message says it")]
-    FormatOfVersion {
-        path: PathBuf,
-        version: Version,
-        format: &'static str,
-    },
-    /// Neither a number nor a UUID.
-    #[error("{path}: {source}")]
-    #[expect(missing_docs, reason = "the message says it")]
-    InvalidId {
-        path: PathBuf,
-        source: InvalidSstableId,
-    },
+    /// A name of a version or form that this project does not read, and the reason.
+    #[error("{0}: {1}")]
+    Unreadable(PathBuf, String),
 }
 
 impl From<NameError> for Error {

@@ -54,8 +54,8 @@ pub struct Table {
     pub options: TableOptions,
     /// `COMPACT STORAGE`.
     pub compact_storage: bool,
-    /// Secondary indexes on the table.
-    pub indexes: Vec<Index>,
+    /// Number of secondary indexes on the table.
+    pub indexes: usize,
 }
 
 /// A column.
@@ -98,16 +98,6 @@ pub struct DroppedColumn {
     pub is_static: bool,
     /// Time of the drop, microseconds since 1970; `None` if the text does not specify it.
     pub dropped_at_micros: Option<i64>,
-}
-
-/// A secondary index.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Index {
-    /// Name; `None` if Cassandra generates one.
-    pub name: Option<String>,
-    /// Class or short name after `USING`.
-    pub using: Option<String>,
 }
 
 impl Schema {

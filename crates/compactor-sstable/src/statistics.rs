@@ -165,4 +165,4 @@ fn write_optional_uuid(out: &mut Vec<u8>, uuid: Option<&UuidBytes>) {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

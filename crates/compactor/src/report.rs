@@ -345,7 +345,7 @@ impl MergeReport {
             self.input_uncompressed_bytes as f64 / self.elapsed_s.max(1e-9);
         self.cpu_s = usage.cpu.as_secs_f64();
         self.peak_rss_bytes = usage.peak_rss_bytes;
-        self.peak_io_buffer_bytes = io.pool().gauge().peak_bytes();
+        self.peak_io_buffer_bytes = io.pool().peak_bytes();
         self.io.backend = io.backend_used().kind.to_string();
         self.io.fallbacks = io.notes();
         let inputs: Vec<Descriptor> = (self.inputs.iter())

@@ -90,7 +90,7 @@ impl Scan<'_> {
             current.set_last(name, Some((Some(range.start), close)));
             return self.keep(range);
         }
-        let made = synthesis::marker(&self.layout, name, name.is_before(), &close, opens);
+        let made = synthesis::marker(self.layout, name, name.is_before(), &close, opens);
         if !made.is_empty() {
             current.set_last(name, Some((None, close)));
         }
@@ -128,7 +128,7 @@ impl Scan<'_> {
             }
         };
         let live = DeletionTime::LIVE;
-        let made = synthesis::marker(&self.layout, &last.name, before, &close, &live);
+        let made = synthesis::marker(self.layout, &last.name, before, &close, &live);
         run.insert(made);
         (open, lost_from)
     }
@@ -144,7 +144,7 @@ impl Scan<'_> {
         current.has_rows_out_of_order = true;
         current.run = self.runs.assign(&current.key, current.hash);
         current.last = None;
-        let (layout, live) = (&self.layout, DeletionTime::LIVE);
+        let (layout, live) = (self.layout, DeletionTime::LIVE);
         let mut bytes = synthesis::head(layout, &current.key, &live);
         if let Some(name) = name.filter(|_| !open.is_live()) {
             bytes.extend_from_slice(&synthesis::marker(layout, name, true, &live, &open));
@@ -199,7 +199,7 @@ impl Scan<'_> {
     /// True if nothing of the partition was kept in this run, or `name` sorts after it.
     pub(super) fn sorts_after_last(&self, name: &Name) -> bool {
         let last = self.current.as_ref().and_then(Current::last);
-        last.is_none_or(|last| sorts_after(name, last, &self.layout))
+        last.is_none_or(|last| sorts_after(name, last, self.layout))
     }
 
     /// Continues the current partition after damage, with a marker synthesized at `name`.

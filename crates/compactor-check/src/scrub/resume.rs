@@ -114,7 +114,7 @@ impl<'a> Scan<'a> {
             return None;
         }
         let last = self.current.as_ref().and_then(Current::last);
-        let block = block_in(here, range, &self.layout, last)?;
+        let block = block_in(here, range, self.layout, last)?;
         let open = block.open.as_ref().map(|(deletion, _)| *deletion);
         let deletions = [Some(block.partition_deletion), open];
         deletions
@@ -136,13 +136,13 @@ impl<'a> Scan<'a> {
             let owner = Some(owner(here));
             self.losses.add(LossKind::Rows, lost, owner, &stop.reason);
             self.begin_partition(&here.key, here.hash, true);
-            let head = synthesis::head(&self.layout, &here.key, &block.partition_deletion);
+            let head = synthesis::head(self.layout, &here.key, &block.partition_deletion);
             self.insert(head);
         } else {
             self.lose(LossKind::Rows, lost, &stop.reason);
         }
-        let marker = block.marker(&self.layout);
-        let mut prefix = synthesis::head(&self.layout, &here.key, &DeletionTime::LIVE);
+        let marker = block.marker(self.layout);
+        let mut prefix = synthesis::head(self.layout, &here.key, &DeletionTime::LIVE);
         prefix.extend_from_slice(&marker);
         if let Some((deletion, name)) = &block.open {
             self.reopen(name, *deletion, marker);
@@ -190,13 +190,17 @@ impl<'a> Scan<'a> {
         let hash = PARTITIONER.hash_key(key);
         !key.is_empty()
             && self.header.key_type.cql_type.validate(key).is_ok()
-            && self.filter.is_none_or(|f| f.may_contain_key(&hash))
+            && self
+                .stored
+                .filter
+                .as_ref()
+                .is_none_or(|f| f.may_contain_key(&hash))
     }
 
     /// True if Statistics.db, which has checksums, allows for this deletion of the index: a wrong one
     /// would delete intact data.
     fn is_in_range(&self, deletion: &DeletionTime) -> bool {
-        let stats = self.stats;
+        let stats = &self.stored.input.statistics.stats;
         let timestamps = stats.min_timestamp..=stats.max_timestamp;
         let times = stats.min_local_deletion_time..=stats.max_local_deletion_time;
         deletion.is_live()

@@ -6,19 +6,14 @@
 //!
 //! Source: `SortedTableScrubber`, `BigTableScrubber.scrubInternal`, which drop the whole partition.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use compactor_engine::merge::Observer;
 use compactor_engine::read::{Cursor, RowRef};
 
-use compactor_sstable::bloom_filter::BloomFilter;
 use compactor_sstable::data::layout::Layout;
-use compactor_sstable::descriptor::Descriptor;
-use compactor_sstable::statistics::{
-    CollectorSettings, MetadataCollector, SerializationHeader, StatsMetadata,
-};
-use compactor_sstable::{Component, Corruption, Error as FormatError};
+use compactor_sstable::statistics::{CollectorSettings, MetadataCollector, SerializationHeader};
+use compactor_sstable::{Corruption, Error as FormatError};
 
 use super::PARTITIONER;
 use super::current::Current;
@@ -109,17 +104,11 @@ enum Flow {
 /// Reads the data once.
 #[derive(Debug)]
 pub(super) struct Scan<'a> {
-    pub(super) layout: Arc<Layout>,
+    pub(super) stored: &'a Stored,
+    pub(super) layout: &'a Arc<Layout>,
     pub(super) header: &'a SerializationHeader,
-    pub(super) stats: &'a StatsMetadata,
-    pub(super) filter: Option<&'a BloomFilter>,
-    pub(super) descriptor: &'a Descriptor,
     /// Whether values are validated against their types.
-    pub(super) validate: bool,
-    /// Chunks of the data have checksums, and those that are read match them.
-    pub(super) is_checksummed: bool,
-    /// Length of `Data.db` as it is, which may be less than its chunks need.
-    pub(super) file_len: u64,
+    validate: bool,
     pub(super) index: Option<IndexWalk<'a>>,
     pub(super) runs: Runs,
     pub(super) losses: Losses,
@@ -135,24 +124,24 @@ pub(super) struct Scan<'a> {
 type DataCursor<'s, 'a> = Cursor<Spliced<'a, &'s mut CheckedData<'a>>>;
 
 impl<'a> Scan<'a> {
-    pub(super) fn new(descriptor: &'a Descriptor, stored: &'a Stored, losses: Losses) -> Scan<'a> {
-        let header = &stored.statistics.header;
+    pub(super) fn new(
+        stored: &'a Stored,
+        index: Option<IndexWalk<'a>>,
+        losses: Losses,
+        validate: bool,
+    ) -> Scan<'a> {
         Scan {
-            search: Search::new(Arc::clone(&stored.layout), header),
-            layout: Arc::clone(&stored.layout),
-            header,
-            stats: &stored.statistics.stats,
-            filter: stored.filter.as_ref(),
-            descriptor,
-            validate: true,
-            is_checksummed: true,
-            file_len: u64::MAX,
-            index: None,
+            stored,
+            layout: &stored.input.layout,
+            header: stored.input.header(),
+            validate,
+            index,
             runs: Runs::default(),
             losses,
             counts: Counts::default(),
             current: None,
-            scratch: Findings::new(descriptor.clone(), 1),
+            search: Search::new(&stored.input),
+            scratch: Findings::new(stored.input.descriptor.clone(), 1),
             collector: MetadataCollector::new(CollectorSettings::default()),
             unfiltereds: 0,
         }
@@ -176,7 +165,7 @@ impl<'a> Scan<'a> {
                         stop.from = stop.from.max(damaged.end);
                         let offset = self.losses.file_offset(damaged.start).unwrap_or_default();
                         stop.reason = format!("the chunk at offset {offset} of Data.db is damaged");
-                        if offset >= self.file_len {
+                        if offset >= self.stored.file.len() {
                             stop.from = data.data_len();
                             stop.reason = "Data.db ends before".to_owned();
                         }
@@ -208,9 +197,9 @@ impl<'a> Scan<'a> {
             Piece::New(start.prefix.clone()),
             Piece::Old(start.position..data.data_len()),
         ];
-        let path: PathBuf = self.descriptor.path(Component::Data);
+        let path = self.stored.data_path();
         let source = Spliced::new(data, pieces);
-        let mut cursor = Cursor::new(source, Arc::clone(&self.layout), PARTITIONER, path);
+        let mut cursor = Cursor::new(source, Arc::clone(self.layout), PARTITIONER, path);
         let mut is_first = true;
         loop {
             match self.partition(&mut cursor, start, is_first, observer)? {
@@ -252,7 +241,7 @@ impl<'a> Scan<'a> {
                 is_key_unreadable: is_key_unreadable && !is_retried,
             }))
         };
-        let is_unchecked = !self.is_checksummed;
+        let is_unchecked = !self.stored.is_checksummed();
         if let Err(c) = &found
             && cursor.places() == head_before
         {
@@ -261,7 +250,7 @@ impl<'a> Scan<'a> {
         let key = cursor.key();
         if let Some(promised) = start.key.as_deref().filter(|_| is_first)
             && promised != key
-            && self.is_checksummed
+            && !is_unchecked
         {
             return in_head(
                 "another partition than Index.db has there".to_owned(),
@@ -432,7 +421,7 @@ impl<'a> Scan<'a> {
         if self.scratch.damages() == 0 {
             return Ok(());
         }
-        let scratch = Findings::new(self.descriptor.clone(), 1);
+        let scratch = Findings::new(self.stored.input.descriptor.clone(), 1);
         let (found, _, _) = std::mem::replace(&mut self.scratch, scratch).finish();
         match found.first() {
             Some(f) if self.validate => Err(format!(

@@ -8,12 +8,11 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
+use compactor_engine::input::InputSstable;
 use compactor_engine::read::{BlockSource, Cursor, MemorySource};
 use compactor_sstable::Error as FormatError;
 use compactor_sstable::data::deletion_time::DeletionTime;
-use compactor_sstable::data::layout::Layout;
 use compactor_sstable::data::partition::PartitionHead;
-use compactor_sstable::statistics::SerializationHeader;
 
 use super::PARTITIONER;
 use super::splice::{Piece, Spliced};
@@ -34,18 +33,13 @@ const SENSIBLE_SECONDS: Range<i64> = 1_104_537_600..4_102_444_800;
 /// Searches for partitions.
 #[derive(Debug)]
 pub(super) struct Search<'h> {
-    layout: Arc<Layout>,
-    header: &'h SerializationHeader,
+    stored: &'h InputSstable,
     tries: u32,
 }
 
 impl<'h> Search<'h> {
-    pub(super) fn new(layout: Arc<Layout>, header: &'h SerializationHeader) -> Search<'h> {
-        Search {
-            layout,
-            header,
-            tries: 0,
-        }
+    pub(super) fn new(stored: &'h InputSstable) -> Search<'h> {
+        Search { stored, tries: 0 }
     }
 
     /// Returns the first position in `range` at which a partition after `last` appears to begin.
@@ -91,7 +85,7 @@ impl<'h> Search<'h> {
         }
         self.tries += 1;
         let source = MemorySource::new(bytes.to_vec(), TRY_LEN);
-        let (layout, path) = (Arc::clone(&self.layout), Path::new("").to_owned());
+        let (layout, path) = (Arc::clone(&self.stored.layout), Path::new("").to_owned());
         let mut cursor = Cursor::new(source, layout, PARTITIONER, path);
         if !matches!(cursor.next_partition(), Ok(true)) {
             return false;
@@ -120,7 +114,7 @@ impl<'h> Search<'h> {
 
     /// A head that a partition could have.
     fn is_head(&self, bytes: &[u8], last: Option<(i64, &[u8])>) -> bool {
-        let Ok(head) = PartitionHead::parse(bytes, self.layout.version) else {
+        let Ok(head) = PartitionHead::parse(bytes, self.stored.layout.version) else {
             return false;
         };
         let key = head.key(bytes);
@@ -128,7 +122,13 @@ impl<'h> Search<'h> {
         if key.is_empty()
             || !(deletion == DeletionTime::LIVE
                 || SENSIBLE_SECONDS.contains(&deletion.local_deletion_time))
-            || self.header.key_type.cql_type.validate(key).is_err()
+            || self
+                .stored
+                .header()
+                .key_type
+                .cql_type
+                .validate(key)
+                .is_err()
         {
             return false;
         }

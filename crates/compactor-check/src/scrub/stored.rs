@@ -1,6 +1,6 @@
 //! SSTable as stored on disk, opened as far as possible.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use compactor_engine::input::{ComponentList, DataFile, InputSstable, SharedTries, layout_of};
@@ -8,12 +8,9 @@ use compactor_engine::read::Encoding;
 use compactor_io::{InputFile, Io, ReadMode};
 use compactor_sstable::bloom_filter::BloomFilter;
 use compactor_sstable::compression::chunk::ChunkDecompressor;
-use compactor_sstable::compression::crc_file::CrcFile;
 use compactor_sstable::compression::info::CompressionInfo;
-use compactor_sstable::data::layout::Layout;
 use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::partitioner::Partitioner;
-use compactor_sstable::statistics::Statistics;
 use compactor_sstable::{Component, Error as FormatError};
 
 use super::PARTITIONER;
@@ -25,16 +22,13 @@ use crate::{Error, Result};
 /// State needed to read `Data.db`.
 #[derive(Debug)]
 pub(super) struct Stored {
-    pub(super) descriptor: Descriptor,
+    /// As an input of a merge.
+    pub(super) input: InputSstable,
     pub(super) file: InputFile,
-    pub(super) statistics: Statistics,
-    pub(super) layout: Arc<Layout>,
     pub(super) has_index: bool,
     /// Apparently intact: `Filter.db` has no checksum.
     pub(super) filter: Option<BloomFilter>,
     pub(super) digest: Option<u32>,
-    compressed: Option<(CompressionInfo, ChunkDecompressor)>,
-    crc: Option<CrcFile>,
 }
 
 impl Stored {
@@ -79,90 +73,71 @@ impl Stored {
         let digest = files.digest()?;
         let file = io.open(&descriptor.path(Component::Data), mode)?;
         let lists_info = findings.is_damaged(Component::CompressionInfo);
-        let compressed = match files.compression_info(file.len())? {
+        let encoding = match files.compression_info(file.len())? {
             Some(info) => {
                 let path = descriptor.path(Component::CompressionInfo);
                 let decompressor = ChunkDecompressor::for_file(&info)
                     .map_err(|e| e.with_file(&path, Component::CompressionInfo))?;
-                Some((info, decompressor))
+                Encoding::Compressed { info, decompressor }
             }
             None if files.has(Component::CompressionInfo) || lists_info => {
                 let why = "without which compressed data cannot be taken apart. Take it from a \
                     snapshot or backup of this SSTable, or the whole SSTable from another replica";
                 return Err(cannot(descriptor, Component::CompressionInfo, why));
             }
-            None => None,
-        };
-        let crc = match compressed {
-            Some(_) => None,
-            None => files.crc_file(file.len())?,
+            None => Encoding::Plain {
+                crc: files.crc_file(file.len())?,
+                len: file.len(),
+            },
         };
         Ok(Stored {
-            descriptor: descriptor.clone(),
+            input: InputSstable {
+                partitioner,
+                descriptor: descriptor.clone(),
+                statistics,
+                layout,
+                data: DataFile::of(&file),
+                encoding: Arc::new(encoding),
+                files: ComponentList::default(),
+                notes: Vec::new(),
+                tries: SharedTries::default(),
+            },
             file,
-            statistics,
-            layout,
             has_index: files.has(Component::Index),
             filter,
             digest,
-            compressed,
-            crc,
         })
     }
 
     /// Storage form of `Data.db`.
     pub(super) fn form(&self) -> Form {
-        match &self.compressed {
-            Some((info, decompressor)) => Form::Compressed {
+        match &*self.input.encoding {
+            Encoding::Compressed { info, decompressor } => Form::Compressed {
                 info: info.clone(),
                 decompressor: Some(decompressor.clone()),
             },
-            None => Form::Plain {
-                crc: self.crc.clone(),
-                len: self.file.len(),
+            Encoding::Plain { crc, len } => Form::Plain {
+                crc: crc.clone(),
+                len: *len,
             },
         }
     }
 
     /// Offsets of the chunks of a compressed file.
     pub(super) fn chunks(&self) -> Option<&CompressionInfo> {
-        self.compressed.as_ref().map(|(info, _)| info)
+        match &*self.input.encoding {
+            Encoding::Compressed { info, .. } => Some(info),
+            Encoding::Plain { .. } => None,
+        }
     }
 
     /// True if damage inside a chunk is detected.
     pub(super) fn is_checksummed(&self) -> bool {
-        self.compressed.is_some() || self.crc.is_some()
+        !matches!(*self.input.encoding, Encoding::Plain { crc: None, .. })
     }
 
-    /// Length of the uncompressed content.
-    pub(super) fn data_len(&self) -> u64 {
-        self.chunks().map_or(self.file.len(), |info| info.data_len)
-    }
-
-    /// Description from which the settings of an output are derived.
-    pub(super) fn as_input(&self) -> InputSstable {
-        let encoding = match &self.compressed {
-            Some((info, decompressor)) => Encoding::Compressed {
-                info: info.clone(),
-                decompressor: decompressor.clone(),
-            },
-            None => Encoding::Plain {
-                crc: self.crc.clone(),
-                len: self.file.len(),
-            },
-        };
-        InputSstable {
-            // No other partitioner is scrubbed.
-            partitioner: PARTITIONER,
-            descriptor: self.descriptor.clone(),
-            statistics: self.statistics.clone(),
-            layout: Arc::clone(&self.layout),
-            data: DataFile::of(&self.file),
-            encoding: Arc::new(encoding),
-            files: ComponentList::default(),
-            notes: Vec::new(),
-            tries: SharedTries::default(),
-        }
+    pub(super) fn data_path(&self) -> PathBuf {
+        self.input.descriptor.path(Component::Data)
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use compactor_engine::input::column_map;
-use compactor_engine::job::{Budget, Demands, OutsideSstables, decide_settings};
+use compactor_engine::job::{Budget, Demands, MergeOptions, OutsideSstables, decide_settings};
 use compactor_engine::merge::{InputFacts, MergeInput, Observer, PartitionMerger};
 use compactor_engine::publish::{OutputClaim, Staging};
 use compactor_engine::read::{Cursor, Workers};
@@ -12,7 +12,6 @@ use compactor_engine::write::{
     OutputBlocks, SstableSettings, SstableWriter, WriteSettings, WrittenSstable,
 };
 use compactor_io::Io;
-use compactor_sstable::Component;
 use compactor_sstable::statistics::CollectorSettings;
 
 use super::splice::{Piece, Spliced};
@@ -43,14 +42,28 @@ pub(super) fn write(
     settings.expected_keys = partitions;
     let workers = Workers::start(options.output.threads)?;
     let cancelled = Arc::new(AtomicBool::new(false));
-    let written = Writing {
-        io,
-        stored,
-        options,
-        workers: &workers,
-        cancelled: &cancelled,
-    }
-    .run(runs, settings, observer);
+    let output = &options.output;
+    let unit = |info: Option<u32>| info.map_or(0, |len| len as usize);
+    let budget = Budget::divide(&Demands {
+        memory_bytes: output.memory_bytes,
+        inputs: runs.len(),
+        threads: 1,
+        readahead_bytes: output.readahead_bytes,
+        input_unit: unit(stored.chunks().map(|i| i.params.chunk_len)),
+        output_unit: unit(settings.compression.as_ref().map(|c| c.chunk_len)),
+        ..Demands::default()
+    });
+    let write = WriteSettings {
+        mode: output.write_mode,
+        buffer_bytes: budget.write_buffer_bytes,
+        blocks: Arc::new(OutputBlocks::new(Budget::most_output_blocks(
+            output.threads,
+        ))),
+        expected_len: Some(stored.file.len()),
+        queue: workers.queue(),
+        cancelled: Arc::clone(&cancelled),
+    };
+    let written = merge(io, stored, runs, output, settings, &write, observer);
     // Tasks still queued after a failure are obsolete.
     cancelled.store(written.is_err(), Ordering::Relaxed);
     drop(workers);
@@ -64,86 +77,60 @@ fn settings(
     report: &ScrubReport,
     options: &ScrubOptions,
 ) -> Result<SstableSettings> {
-    let stats = &stored.statistics.stats;
+    let stats = &stored.input.statistics.stats;
     let mut inherited = CollectorSettings::merge(&[stats])?;
     inherited.level = stats.level;
     if report.is_lossy() {
         inherited.repaired_at = 0;
     }
-    decide_settings(&options.output, &[stored.as_input()], inherited)
+    decide_settings(
+        &options.output,
+        std::slice::from_ref(&stored.input),
+        inherited,
+    )
 }
 
-struct Writing<'w> {
-    io: &'w Io,
-    stored: &'w Stored,
-    options: &'w ScrubOptions,
-    workers: &'w Workers,
-    cancelled: &'w Arc<AtomicBool>,
-}
-
-impl Writing<'_> {
-    fn run(
-        &self,
-        runs: Vec<Vec<Piece>>,
-        settings: SstableSettings,
-        observer: &mut dyn Observer,
-    ) -> Result<Option<WrittenSstable>> {
-        let output = &self.options.output;
-        let unit = |info: Option<u32>| info.map_or(0, |len| len as usize);
-        let budget = Budget::divide(&Demands {
-            memory_bytes: output.memory_bytes,
-            inputs: runs.len(),
-            threads: 1,
-            readahead_bytes: output.readahead_bytes,
-            input_unit: unit(self.stored.chunks().map(|i| i.params.chunk_len)),
-            output_unit: unit(settings.compression.as_ref().map(|c| c.chunk_len)),
-            ..Demands::default()
-        });
-        let write = WriteSettings {
-            mode: output.write_mode,
-            buffer_bytes: budget.write_buffer_bytes,
-            blocks: Arc::new(OutputBlocks::new(Budget::most_output_blocks(
-                output.threads,
-            ))),
-            expected_len: Some(self.stored.file.len()),
-            queue: self.workers.queue(),
-            cancelled: Arc::clone(self.cancelled),
-        };
-        let claim = match &output.claim {
-            Some(claim) => Arc::clone(claim),
-            None => {
-                let like = self.stored.descriptor.path(Component::Data);
-                OutputClaim::take(
-                    &output.output_directory,
-                    output.existing_output,
-                    Some(&like),
-                )?
-            }
-        };
-        let staging = Staging::create(&claim)?;
-        let (sstable, partitions) =
-            SstableWriter::create(self.io, staging, settings, PARTITIONER, &write)?;
-        let layout = Arc::clone(sstable.layout());
-        let descriptor = &self.stored.descriptor;
-        // The first pass has reported everything.
-        let unheard = Findings::new(descriptor.clone(), 0);
-        let mut inputs = Vec::with_capacity(runs.len());
-        for pieces in runs {
-            let data = CheckedData::new(&unheard, self.stored.file.clone(), self.stored.form());
-            let source = Spliced::new(data, pieces);
-            let path = descriptor.path(Component::Data);
-            let cursor = Cursor::new(source, Arc::clone(&self.stored.layout), PARTITIONER, path);
-            let map = column_map(&self.stored.layout, &layout)?;
-            inputs.push(MergeInput::new(
-                cursor,
-                InputFacts::new(map, i64::MAX),
-                &layout,
-            ));
+fn merge(
+    io: &Io,
+    stored: &Stored,
+    runs: Vec<Vec<Piece>>,
+    output: &MergeOptions,
+    settings: SstableSettings,
+    write: &WriteSettings,
+    observer: &mut dyn Observer,
+) -> Result<Option<WrittenSstable>> {
+    let claim = match &output.claim {
+        Some(claim) => Arc::clone(claim),
+        None => {
+            let like = stored.data_path();
+            OutputClaim::take(
+                &output.output_directory,
+                output.existing_output,
+                Some(&like),
+            )?
         }
-        let merger = PartitionMerger::new(inputs, partitions, layout, NEVER, NEVER);
-        let (partitions, _) = merger.run(&OutsideSstables::Unknown, observer)?;
-        let written = sstable.finish(partitions, |path| observer.before_publish(path))?;
-        claim.commit()?;
-        Ok(written)
+    };
+    let staging = Staging::create(&claim)?;
+    let (sstable, partitions) = SstableWriter::create(io, staging, settings, PARTITIONER, write)?;
+    let layout = Arc::clone(sstable.layout());
+    // The first pass has reported everything.
+    let unheard = Findings::new(stored.input.descriptor.clone(), 0);
+    let mut inputs = Vec::with_capacity(runs.len());
+    for pieces in runs {
+        let data = CheckedData::new(&unheard, stored.file.clone(), stored.form());
+        let source = Spliced::new(data, pieces);
+        let path = stored.data_path();
+        let cursor = Cursor::new(source, Arc::clone(&stored.input.layout), PARTITIONER, path);
+        let map = column_map(&stored.input.layout, &layout)?;
+        inputs.push(MergeInput::new(
+            cursor,
+            InputFacts::new(map, i64::MAX),
+            &layout,
+        ));
     }
+    let merger = PartitionMerger::new(inputs, partitions, layout, NEVER, NEVER);
+    let (partitions, _) = merger.run(&OutsideSstables::Unknown, observer)?;
+    let written = sstable.finish(partitions, |path| observer.before_publish(path))?;
+    claim.commit()?;
+    Ok(written)
 }

@@ -8,11 +8,10 @@
 use std::cmp::Ordering;
 
 use compactor_sstable::big::PromotedIndex;
-use compactor_sstable::byte_reader::ByteReader;
-use compactor_sstable::data::clustering::{ClusteringComparator, Kind, Prefix, ValueSpan};
+use compactor_sstable::data::clustering::{Kind, ValueSpan};
 use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::data::layout::Layout;
-use compactor_sstable::{Component, Error as FormatError, Version};
+use compactor_sstable::{Component, Error as FormatError};
 
 use super::finding::Findings;
 use super::index::Entry;
@@ -22,59 +21,17 @@ use super::short_hex;
 /// Checks the promoted indexes of one SSTable.
 pub(super) struct BlocksCheck<'a> {
     findings: &'a Findings,
-    comparator: &'a ClusteringComparator,
-    version: Version,
-    has_static: bool,
-    spans: Vec<ValueSpan>,
-    previous: Name,
-    current: Name,
-}
-
-/// Clustering of a row or marker.
-#[derive(Debug, Default)]
-struct Name {
-    bytes: Vec<u8>,
-    spans: Vec<ValueSpan>,
-    kind: Option<Kind>,
-}
-
-impl Name {
-    /// Copies `bytes`, which were parsed before.
-    fn set(&mut self, bytes: &[u8], comparator: &ClusteringComparator) -> Result<(), FormatError> {
-        self.bytes.clear();
-        self.bytes.extend_from_slice(bytes);
-        let mut reader = ByteReader::new(&self.bytes);
-        self.kind = Some(comparator.read_prefix(&mut reader, &mut self.spans)?);
-        Ok(())
-    }
-
-    fn prefix(&self) -> Option<Prefix<'_>> {
-        Some(Prefix {
-            kind: self.kind?,
-            base: &self.bytes,
-            spans: &self.spans,
-        })
-    }
-
-    fn is_close(&self) -> bool {
-        self.kind.is_some_and(Kind::is_close)
-    }
-
-    fn is_open(&self) -> bool {
-        self.kind.is_some_and(Kind::is_open)
-    }
+    layout: &'a Layout,
+    /// Of two names that are compared.
+    spans: [Vec<ValueSpan>; 2],
 }
 
 impl<'a> BlocksCheck<'a> {
     pub(super) fn new(findings: &'a Findings, layout: &'a Layout) -> BlocksCheck<'a> {
         BlocksCheck {
             findings,
-            comparator: &layout.clustering,
-            version: layout.version,
-            has_static: layout.has_static(),
-            spans: Vec::new(),
-            previous: Name::default(),
-            current: Name::default(),
+            layout,
+            spans: Default::default(),
         }
     }
 
@@ -86,8 +43,8 @@ impl<'a> BlocksCheck<'a> {
         let of = Promoted {
             findings: self.findings,
             entry,
-            version: self.version,
-            comparator: self.comparator,
+            version: self.layout.version,
+            comparator: &self.layout.clustering,
         };
         let checked = of.parse().and_then(|index| {
             self.head(of, &index);
@@ -101,9 +58,9 @@ impl<'a> BlocksCheck<'a> {
     /// Checks the key, the deletion, and the static row where there may be one.
     fn head(&self, of: Promoted<'_>, index: &PromotedIndex<'_>) {
         let mut deletion = Vec::new();
-        index.deletion.write(&mut deletion, self.version);
+        index.deletion.write(&mut deletion, self.layout.version);
         let least = 2 + of.entry.key.len() as u64 + deletion.len() as u64;
-        let (is_right, or_more) = match self.has_static {
+        let (is_right, or_more) = match self.layout.has_static() {
             true => (index.header_len > least, ", and a static row"),
             false => (index.header_len == least, ""),
         };
@@ -121,45 +78,43 @@ impl<'a> BlocksCheck<'a> {
         index: &PromotedIndex<'_>,
         partition_len: u64,
     ) -> Result<(), FormatError> {
-        let comparator = self.comparator;
         let mut end = index.header_len;
+        let mut last: &[u8] = &[];
         let mut open: Option<DeletionTime> = None;
         for number in 0..index.block_count() {
-            let block = index.block(number, comparator, &mut self.spans)?;
+            let block = index.block(number, &self.layout.clustering, &mut self.spans[0])?;
             if block.offset != end {
                 let expected = format!("block {number} at {end}, after the previous block");
                 of.wrong("index_info.offset", expected, block.offset);
                 return Ok(());
             }
             end = end.saturating_add(block.width);
-            self.current.set(block.first, comparator)?;
-            if number > 0 && !self.ascends() {
-                let expected = format!("block {number} to begin after {}", self.name_before());
+            if number > 0 && !self.ascend(last, block.first)? {
+                let expected = format!("block {number} to begin after {}", short_hex(last));
                 of.wrong("index_info.first_name", expected, short_hex(block.first));
                 return Ok(());
             }
             // A marker that closes needs an open deletion before it, one that opens must not have it.
-            let is_bound = self.current.is_close() || self.current.is_open();
-            if is_bound && self.current.is_close() != open.is_some() {
+            let (opens, closes) = sides(block.first);
+            if (opens || closes) && closes != open.is_some() {
                 let expected = format!("{} in block {number}", closing(open.is_some()));
                 of.wrong("index_info.first_name", expected, short_hex(block.first));
                 return Ok(());
             }
-            std::mem::swap(&mut self.previous, &mut self.current);
-            self.current.set(block.last, comparator)?;
-            if block.first != block.last && !self.ascends() {
-                let expected = format!("block {number} to end after {}", self.name_before());
-                of.wrong("index_info.last_name", expected, short_hex(block.last));
+            last = block.last;
+            if block.first != last && !self.ascend(block.first, last)? {
+                let expected = format!("block {number} to end after {}", short_hex(block.first));
+                of.wrong("index_info.last_name", expected, short_hex(last));
                 return Ok(());
             }
             open = block.open_marker;
-            let is_bound = self.current.is_close() || self.current.is_open();
+            let (opens, closes) = sides(last);
             let is_last = number + 1 == index.block_count();
             let is_wrong = open.is_some_and(|deletion| deletion.is_live())
-                || (is_bound && self.current.is_open() != open.is_some())
+                || ((opens || closes) && opens != open.is_some())
                 || (is_last && open.is_some());
             if is_wrong {
-                let what = match is_last || !self.current.is_open() {
+                let what = match is_last || !opens {
                     true => "none after",
                     false => "one after",
                 };
@@ -167,7 +122,6 @@ impl<'a> BlocksCheck<'a> {
                 of.wrong("index_info.open_marker", expected, format!("{open:?}"));
                 return Ok(());
             }
-            std::mem::swap(&mut self.previous, &mut self.current);
         }
         // The last block includes the partition's end byte where that closed it.
         if end != partition_len && end.checked_add(1) != Some(partition_len) {
@@ -177,26 +131,29 @@ impl<'a> BlocksCheck<'a> {
         Ok(())
     }
 
-    /// Returns true if the current name sorts after the previous one.
-    fn ascends(&self) -> bool {
-        let (Some(previous), Some(current)) = (self.previous.prefix(), self.current.prefix())
-        else {
-            return true;
-        };
-        match self.comparator.compare(previous, current) {
+    /// Returns true if `after` sorts after `before`.
+    fn ascend(&mut self, before: &[u8], after: &[u8]) -> Result<bool, FormatError> {
+        let comparator = &self.layout.clustering;
+        let [spans, more_spans] = &mut self.spans;
+        let before = comparator.parse_name(before, spans)?;
+        let after = comparator.parse_name(after, more_spans)?;
+        Ok(match comparator.compare(before, after) {
             Ordering::Less => true,
             // Some writers leave a closing and an opening bound where Cassandra writes a boundary.
             Ordering::Equal => {
-                let (before, after) = (previous.kind, current.kind);
+                let (before, after) = (before.kind, after.kind);
                 !before.is_open() && before.is_close() && after.is_open() && !after.is_close()
             }
             Ordering::Greater => false,
-        }
+        })
     }
+}
 
-    fn name_before(&self) -> String {
-        short_hex(&self.previous.bytes)
-    }
+/// Whether a name is that of a marker that opens, and of one that closes.
+fn sides(name: &[u8]) -> (bool, bool) {
+    let kind = name.first().copied().and_then(Kind::from_ordinal);
+    let is = |side: fn(Kind) -> bool| kind.is_some_and(side);
+    (is(Kind::is_open), is(Kind::is_close))
 }
 
 fn closing(is_open: bool) -> &'static str {

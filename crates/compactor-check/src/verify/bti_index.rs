@@ -8,7 +8,7 @@
 
 use compactor_engine::input::TrieFiles;
 use compactor_sstable::Component;
-use compactor_sstable::bti::byte_comparable::{Token, append_prefix};
+use compactor_sstable::bti::byte_comparable::append_prefix;
 use compactor_sstable::bti::partitions::{PartitionEntries, PartitionIndex, PartitionPosition};
 use compactor_sstable::bti::rows::{Block, Blocks, RowIndex, nudge, separator_beyond};
 use compactor_sstable::data::clustering::{ClusteringComparator, Kind, ValueSpan};
@@ -247,7 +247,8 @@ impl<'a> TrieScan<'a> {
         if entry.key().is_some_and(|found| found != key) {
             return false;
         }
-        Token::with(hash, key, |token| entries.leads_here(token, key, hash.h2))
+        entries
+            .leads_here(hash, key)
             .inspect_err(|error| self.findings.parser(Component::Partitions, error))
             .unwrap_or(false)
     }

@@ -3,7 +3,6 @@
 //! Source: `BtiTableWriter.IndexWriter.append`.
 
 use compactor_io::SequentialWriter;
-use compactor_sstable::bti::byte_comparable::Token;
 use compactor_sstable::bti::paged_output::PagedOutput;
 use compactor_sstable::bti::partitions::{PartitionIndexWriter, PartitionPosition};
 use compactor_sstable::bti::rows::{RowTries, SeparatedBlock};
@@ -93,10 +92,7 @@ impl BtiIndexOutput {
             Some(entry) => PartitionPosition::Rows(entry),
             None => PartitionPosition::Data(position),
         };
-        let partitions = &mut self.partitions;
-        Token::with(hash, key, |token| {
-            partitions.add(token, key, hash.h2, place)
-        })?;
+        self.partitions.add(hash, key, place)?;
         self.write_blocks()?;
         drain(
             self.partitions.output(),
@@ -194,9 +190,7 @@ mod tests {
         for (n, key) in keys.iter().enumerate() {
             let hash = Partitioner::Murmur3.hash_key(key);
             let entry = entries.next_entry().unwrap().unwrap();
-            let found = parsed
-                .candidate(Token::Murmur3(hash.token), key, hash.h2)
-                .unwrap();
+            let found = parsed.candidate(&hash, key).unwrap();
             assert_eq!(found, Some(entry.position));
             match entry.position {
                 PartitionPosition::Data(at) => assert_eq!((at, count(n) < 5), (position, true)),

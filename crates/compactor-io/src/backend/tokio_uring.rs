@@ -1,13 +1,12 @@
-//! `io_uring` through `tokio-uring`: one current-thread runtime per I/O thread.
+//! `io_uring` through `tokio-uring`: one I/O thread with a current-thread runtime.
 //!
 //! - Requests are sent over a tokio channel, whose waker unparks the runtime from any thread; nothing on the
 //!   runtime's thread ever blocks in a receive.
 //! - The number of tasks that receive from the channel is the queue depth. A task performs one operation at a
 //!   time, so the number of tasks limits the operations in flight, and an operation allocates no task of its
 //!   own. The limit is below the completion queue's size: a burst beyond it has hung tokio-uring.
-//! - A file belongs to one I/O thread, chosen by its id, and has a duplicate descriptor there from its first
-//!   operation until it is forgotten: tokio-uring owns and closes the descriptors it is given, and its files
-//!   cannot leave their thread.
+//! - A file has a duplicate descriptor in the I/O thread from its first operation until it is forgotten:
+//!   tokio-uring owns and closes the descriptors it is given, and its files cannot leave their thread.
 //! - A runtime that is not woken parks forever after an `io_uring_enter` that failed, so it is woken
 //!   periodically. Other failures in it are detected by the watchdog of all backends.
 //! - tokio-uring keeps a buffer in flight alive until its completion, even if the task that waits for it is
@@ -40,12 +39,11 @@ use crate::sys::uring_trial::try_ring;
 /// Maximum sleep of a runtime.
 const TICK: Duration = Duration::from_millis(20);
 
-/// The backend: one sender per I/O thread.
+/// The backend.
 #[derive(Debug)]
 pub(crate) struct TokioUringBackend {
-    /// Empty while closing.
-    senders: Vec<UnboundedSender<Message>>,
-    threads: Vec<JoinHandle<()>>,
+    /// The I/O thread and the sender of its messages. `None` while closing.
+    thread: Option<(UnboundedSender<Message>, JoinHandle<()>)>,
     /// Performs calls that block, which tokio-uring cannot.
     blocking: Arc<dyn IoBackend>,
 }
@@ -57,43 +55,39 @@ enum Message {
 }
 
 impl TokioUringBackend {
-    /// Starts `io_threads` rings, each with at most `queue_depth` operations in flight.
+    /// Starts a ring with at most `queue_depth` operations in flight.
     ///
     /// # Errors
     ///
     /// A failed system call if `io_uring` is missing or forbidden; no thread is left running then.
     pub(crate) fn start(
-        io_threads: usize,
         queue_depth: usize,
         blocking: Arc<dyn IoBackend>,
     ) -> io::Result<TokioUringBackend> {
         // A runtime whose ring does not work would wait forever.
         try_ring()?;
-        let mut backend = TokioUringBackend {
-            senders: Vec::new(),
-            threads: Vec::new(),
+        let (sender, receiver) = unbounded_channel();
+        let (report, started) = ready::sync_channel(1);
+        let thread = thread::Builder::new()
+            .name("io-uring-0".to_owned())
+            .spawn(move || run_thread(receiver, queue_depth, &report))?;
+        let backend = TokioUringBackend {
+            thread: Some((sender, thread)),
             blocking,
         };
-        for index in 0..io_threads.max(1) {
-            let (sender, receiver) = unbounded_channel();
-            let (report, started) = ready::sync_channel(1);
-            let thread = thread::Builder::new()
-                .name(format!("io-uring-{index}"))
-                .spawn(move || run_thread(receiver, queue_depth, &report))?;
-            backend.senders.push(sender);
-            backend.threads.push(thread);
-            match started.recv() {
-                Ok(result) => result?,
-                Err(_) => return Err(io::Error::other("the I/O thread panicked while starting")),
-            }
+        match started.recv() {
+            Ok(result) => result.map(|()| backend),
+            Err(_) => Err(io::Error::other("the I/O thread panicked while starting")),
         }
-        Ok(backend)
     }
 
-    fn sender(&self, file_id: u64) -> Option<&UnboundedSender<Message>> {
-        let count = self.senders.len() as u64;
-        // The remainder is less than a usize that was converted to u64.
-        self.senders.get(file_id.checked_rem(count)? as usize)
+    /// Sends a message to the I/O thread. If the runtime cannot be woken (its eventfd cannot be written), tokio
+    /// panics after the message has been queued; it is received after the next [`TICK`].
+    fn send(&self, message: Message) {
+        if let Some((sender, _)) = &self.thread {
+            let send = std::panic::AssertUnwindSafe(|| drop(sender.send(message)));
+            drop(std::panic::catch_unwind(send));
+        }
     }
 }
 
@@ -109,40 +103,31 @@ impl IoBackend for TokioUringBackend {
     fn submit(&self, operation: Operation) {
         match &operation.request {
             Request::Call(_) => self.blocking.submit(operation),
-            // On a failed send (the thread has ended), or without a sender, the operation is dropped with the
-            // message, and its completion reports this.
+            // On a failed send (the thread has ended) the operation is dropped with the message, and its
+            // completion reports this.
             _ => {
-                if let Some(sender) = self.sender(operation.file.id()) {
-                    operation.file.set_queued();
-                    send(sender, Message::Run(operation));
-                }
+                operation.file.set_queued();
+                self.send(Message::Run(operation));
             }
         }
     }
 
     fn forget(&self, file_id: u64) {
-        if let Some(sender) = self.sender(file_id) {
-            send(sender, Message::Forget(file_id));
-        }
+        self.send(Message::Forget(file_id));
     }
 }
 
 impl Drop for TokioUringBackend {
-    /// Ends the I/O threads after the queued operations.
+    /// Ends the I/O thread after the queued operations.
     fn drop(&mut self) {
-        self.senders.clear();
-        self.threads.drain(..).for_each(join);
+        if let Some((sender, thread)) = self.thread.take() {
+            drop(sender);
+            join(thread);
+        }
     }
 }
 
-/// Sends a message. If the runtime cannot be woken (its eventfd cannot be written), tokio panics after the
-/// message has been queued; it is received after the next [`TICK`].
-fn send(sender: &UnboundedSender<Message>, message: Message) {
-    let send = std::panic::AssertUnwindSafe(|| drop(sender.send(message)));
-    drop(std::panic::catch_unwind(send));
-}
-
-/// Main function of an I/O thread: creates the ring, reports whether that succeeded, and serves until the
+/// Main function of the I/O thread: creates the ring, reports whether that succeeded, and serves until the
 /// channel is closed.
 fn run_thread(
     receiver: UnboundedReceiver<Message>,

@@ -1,6 +1,6 @@
-//! `io_uring`: `io_threads` threads, each with one ring.
+//! `io_uring`: one thread with one ring.
 //!
-//! - Only a ring's own thread submits to it and takes its completions: the kernel cancels the operations of a
+//! - Only the ring's own thread submits to it and takes its completions: the kernel cancels the operations of a
 //!   thread when it ends.
 //! - With nothing in flight the thread sleeps on a condition variable. Otherwise it sleeps in
 //!   `io_uring_enter`, from which a read of an eventfd in the same ring wakes it for new operations. If the
@@ -42,15 +42,10 @@ const WAKE: u64 = u64::MAX;
 /// The backend.
 #[derive(Debug)]
 pub(crate) struct UringBackend {
-    rings: Vec<Ring>,
-    /// Performs calls that block.
-    blocking: Arc<dyn IoBackend>,
-}
-
-#[derive(Debug)]
-struct Ring {
     shared: Arc<RingShared>,
     thread: Option<JoinHandle<()>>,
+    /// Performs calls that block.
+    blocking: Arc<dyn IoBackend>,
 }
 
 #[derive(Debug)]
@@ -80,49 +75,17 @@ impl RingShared {
 }
 
 impl UringBackend {
-    /// Starts `io_threads` rings, each with at most `queue_depth` operations in flight.
+    /// Starts a ring with at most `queue_depth` operations in flight.
     ///
     /// # Errors
     ///
     /// A failed system call if `io_uring` is missing or forbidden; no thread is left running then.
     pub(crate) fn start(
-        io_threads: usize,
         queue_depth: usize,
         blocking: Arc<dyn IoBackend>,
     ) -> io::Result<UringBackend> {
         try_ring()?;
-        let mut rings = Vec::new();
-        for index in 0..io_threads.max(1) {
-            rings.push(Ring::start(index, queue_depth.clamp(1, QUEUE_DEPTH_MAX))?);
-        }
-        Ok(UringBackend { rings, blocking })
-    }
-}
-
-impl IoBackend for UringBackend {
-    fn kind(&self) -> BackendKind {
-        BackendKind::Uring
-    }
-
-    fn submit(&self, operation: Operation) {
-        // The remainder is less than a usize that was converted to u64.
-        let count = self.rings.len() as u64;
-        let ring = operation.file.id().checked_rem(count);
-        match (&operation.request, ring) {
-            (Request::Call(_), _) => self.blocking.submit(operation),
-            (_, Some(ring)) => self.rings[ring as usize].submit(operation),
-            // The operation is dropped, and its completion reports this.
-            (_, None) => {}
-        }
-    }
-
-    fn submit_awaited(&self, operation: Operation) {
-        super::threads::perform(operation);
-    }
-}
-
-impl Ring {
-    fn start(index: usize, depth: usize) -> io::Result<Ring> {
+        let depth = queue_depth.clamp(1, QUEUE_DEPTH_MAX);
         // One more entry, for the read that wakes the thread. The completion queue has twice as many.
         let entries = u32::try_from((depth + 1).next_power_of_two()).unwrap_or(2);
         let ring = IoUring::new(entries).map_err(|error| named("io_uring_setup", &error))?;
@@ -142,20 +105,17 @@ impl Ring {
             is_wake_armed: false,
         };
         let thread = thread::Builder::new()
-            .name(format!("io-uring-{index}"))
+            .name("io-uring-0".to_owned())
             .spawn(move || {
                 enter_io_thread();
                 driver.serve();
             })
             .map_err(|error| named("start a thread", &error))?;
-        Ok(Ring {
+        Ok(UringBackend {
             shared,
             thread: Some(thread),
+            blocking,
         })
-    }
-
-    fn submit(&self, operation: Operation) {
-        self.update_queue(|queue| queue.operations.push_back(operation));
     }
 
     /// Changes the queue and makes sure that the thread sees the change.
@@ -174,7 +134,24 @@ impl Ring {
     }
 }
 
-impl Drop for Ring {
+impl IoBackend for UringBackend {
+    fn kind(&self) -> BackendKind {
+        BackendKind::Uring
+    }
+
+    fn submit(&self, operation: Operation) {
+        match &operation.request {
+            Request::Call(_) => self.blocking.submit(operation),
+            _ => self.update_queue(|queue| queue.operations.push_back(operation)),
+        }
+    }
+
+    fn submit_awaited(&self, operation: Operation) {
+        super::threads::perform(operation);
+    }
+}
+
+impl Drop for UringBackend {
     /// Ends the thread after the queued operations.
     fn drop(&mut self) {
         self.update_queue(|queue| queue.is_closing = true);
@@ -191,7 +168,7 @@ struct InFlight {
     completion: Completion,
 }
 
-/// State of a ring's thread.
+/// State of the ring's thread.
 struct Driver {
     shared: Arc<RingShared>,
     ring: IoUring,

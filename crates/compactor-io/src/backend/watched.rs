@@ -97,7 +97,7 @@ impl Watchdog {
     /// Wraps a backend whose operations are to be watched.
     pub(crate) fn watch(self: &Arc<Watchdog>, backend: Arc<dyn IoBackend>) -> Arc<dyn IoBackend> {
         Arc::new(WatchedBackend {
-            inner: Some(backend),
+            inner: backend,
             watchdog: Arc::clone(self),
         })
     }
@@ -192,8 +192,7 @@ fn given_up_outcome() -> Outcome {
 
 /// A backend whose operations are registered with a [`Watchdog`].
 struct WatchedBackend {
-    /// `None` only during drop.
-    inner: Option<Arc<dyn IoBackend>>,
+    inner: Arc<dyn IoBackend>,
     watchdog: Arc<Watchdog>,
 }
 
@@ -205,9 +204,7 @@ impl fmt::Debug for WatchedBackend {
 
 impl IoBackend for WatchedBackend {
     fn kind(&self) -> BackendKind {
-        self.inner
-            .as_ref()
-            .map_or(BackendKind::Auto, |inner| inner.kind())
+        self.inner.kind()
     }
 
     fn submit(&self, mut operation: Operation) {
@@ -215,9 +212,7 @@ impl IoBackend for WatchedBackend {
         match watch.enter(&operation.file, operation.completion) {
             Ok(id) => {
                 operation.completion = Completion::new(move |outcome| watch.end(id, outcome));
-                if let Some(inner) = &self.inner {
-                    inner.submit(operation);
-                }
+                self.inner.submit(operation);
             }
             Err(completion) => completion.run(given_up_outcome()),
         }
@@ -225,15 +220,11 @@ impl IoBackend for WatchedBackend {
 
     /// Not watched: it is performed by the caller's own thread.
     fn submit_awaited(&self, operation: Operation) {
-        if let Some(inner) = &self.inner {
-            inner.submit_awaited(operation);
-        }
+        self.inner.submit_awaited(operation);
     }
 
     fn forget(&self, file_id: u64) {
-        if let Some(inner) = &self.inner {
-            inner.forget(file_id);
-        }
+        self.inner.forget(file_id);
     }
 }
 
@@ -241,7 +232,7 @@ impl Drop for WatchedBackend {
     fn drop(&mut self) {
         if lock(&self.watchdog.watch.state).has_given_up {
             // Its threads may never end, and its buffers must not be freed.
-            std::mem::forget(self.inner.take());
+            std::mem::forget(Arc::clone(&self.inner));
         }
     }
 }

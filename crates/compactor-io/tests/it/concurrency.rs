@@ -55,11 +55,7 @@ fn far_more_reads_than_the_queue_depth_complete_in_bounded_memory() {
                 let in_flight = queue_depth.max(IoOptions::default().worker_threads) as u64;
                 // A buffer is at most 64 KiB and two blocks; one more may be on its way to the pool.
                 let limit = (in_flight + 1) * (72 << 10) + (32 << 20);
-                assert!(
-                    io.pool().gauge().peak_bytes() <= limit,
-                    "{:?}",
-                    io.pool().gauge()
-                );
+                assert!(io.pool().peak_bytes() <= limit, "{:?}", io.pool());
             }
         }
     }
@@ -80,7 +76,7 @@ fn dropping_everything_with_operations_in_flight_is_clean() {
     for backend in BACKENDS {
         for round in 0..10 {
             let Some(io) = io_on(backend) else { continue };
-            let gauge = io.pool().gauge();
+            let gauge = io.pool().clone();
             let input = io.open(&path, ReadMode::ALL[round % 4]).unwrap();
             let completed = Arc::new(AtomicUsize::new(0));
             let (sender, receiver) = mpsc::channel::<()>();
@@ -145,7 +141,7 @@ fn dropping_a_writer_waits_for_its_writes_and_leaves_the_file() {
             let mut writer = io.create(&path, mode, options).unwrap();
             writer.write_all(&content(7 * MIB + 5)).unwrap();
             drop(writer);
-            assert_eq!(io.pool().gauge().in_use_bytes(), 0);
+            assert_eq!(io.pool().in_use_bytes(), 0);
             assert!(path.exists());
         }
     }

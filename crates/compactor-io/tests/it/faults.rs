@@ -56,7 +56,7 @@ fn write_and_check(script: impl Fn(usize) -> Fault + Send + Sync + Clone + 'stat
             &bytes,
             &format!("{what}, {mode}"),
         );
-        assert_eq!(io.pool().gauge().in_use_bytes(), 0);
+        assert_eq!(io.pool().in_use_bytes(), 0);
     }
 }
 
@@ -228,7 +228,7 @@ fn a_failure_at_any_step_is_reported_by_every_later_call() {
                 if error.operation() == IoOperation::Write {
                     assert!(error.offset().unwrap().is_multiple_of(64 << 10), "{error}");
                 }
-                assert_eq!(io.pool().gauge().in_use_bytes(), 0);
+                assert_eq!(io.pool().in_use_bytes(), 0);
             }
         }
     }

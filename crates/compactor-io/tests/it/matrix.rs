@@ -1,7 +1,6 @@
 //! All modes on all backends transfer the same bytes.
 
 use std::fs;
-use std::io::Read;
 
 use compactor_io::{
     BackendKind, ReadMode, ReadaheadOptions, SequentialReader, WriteMode, WriterOptions,
@@ -67,7 +66,7 @@ fn every_write_mode_on_every_backend_writes_the_same_bytes() {
                 assert_same(&fs::read(&path).unwrap(), &bytes, &what);
                 fs::remove_file(&path).unwrap();
             }
-            assert_eq!(io.pool().gauge().in_use_bytes(), 0, "{backend} {mode}");
+            assert_eq!(io.pool().in_use_bytes(), 0, "{backend} {mode}");
         }
     }
 }
@@ -120,7 +119,7 @@ fn every_read_mode_on_every_backend_reads_the_same_bytes() {
                     );
                 }
             }
-            assert_eq!(io.pool().gauge().in_use_bytes(), 0, "{backend} {mode}");
+            assert_eq!(io.pool().in_use_bytes(), 0, "{backend} {mode}");
         }
     }
 }
@@ -168,28 +167,4 @@ fn readahead_gives_the_range_in_order_and_without_gaps() {
             }
         }
     }
-}
-
-/// The `std::io::Read` and `Write` implementations of reader and writer.
-#[test]
-fn std_traits_copy_a_file() {
-    let directory = disk_directory();
-    let bytes = content(2 * MIB + 4321);
-    let (source, target) = (
-        directory.path().join("source"),
-        directory.path().join("target"),
-    );
-    fs::write(&source, &bytes).unwrap();
-    let io = io_on(BackendKind::Auto).unwrap();
-    let input = io.open(&source, ReadMode::Auto).unwrap();
-    let mut reader = SequentialReader::whole(input, ReadaheadOptions::default());
-    let mut writer = io
-        .create(&target, WriteMode::Auto, WriterOptions::default())
-        .unwrap();
-    let mut first = [0; 10];
-    reader.read_exact(&mut first).unwrap();
-    std::io::Write::write_all(&mut writer, &first).unwrap();
-    std::io::copy(&mut reader, &mut writer).unwrap();
-    writer.finish().unwrap();
-    assert_same(&fs::read(&target).unwrap(), &bytes, "copy");
 }

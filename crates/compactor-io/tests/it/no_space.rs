@@ -54,7 +54,7 @@ fn fill(directory: &Path, backend: BackendKind, mode: WriteMode) {
     if error.operation() == IoOperation::Write {
         assert!(error.offset().is_some(), "{error}");
     }
-    assert_eq!(io.pool().gauge().in_use_bytes(), 0);
+    assert_eq!(io.pool().in_use_bytes(), 0);
 }
 
 /// A full disk that is not recognised, or makes the run hang.

@@ -69,7 +69,7 @@ fn absurd_offsets_and_lengths_are_refused_without_an_allocation() {
                 "{error}"
             );
         }
-        assert_eq!(io.pool().gauge().peak_bytes(), 0);
+        assert_eq!(io.pool().peak_bytes(), 0);
         assert!(input.read_at(10_000, 0).unwrap().is_empty());
     }
 }

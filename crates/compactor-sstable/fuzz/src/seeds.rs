@@ -5,15 +5,15 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use compactor_sstable::bti::byte_comparable::Token;
 use compactor_sstable::bti::partitions::{PartitionIndexWriter, PartitionPosition};
-use compactor_sstable::bti::rows::RowIndexWriter;
+use compactor_sstable::bti::rows::{RowBlocks, RowTries, SeparatedBlock};
 use compactor_sstable::compression::chunk::ChunkDecompressor;
 use compactor_sstable::compression::codec::Codec;
 use compactor_sstable::compression::info::CompressionInfo;
 use compactor_sstable::data::clustering::Kind;
 use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::descriptor::Descriptor;
+use compactor_sstable::partitioner::KeyHash;
 use compactor_sstable::statistics::Statistics;
 use compactor_sstable::transaction_log::Record;
 use compactor_sstable::types::CqlType;
@@ -289,18 +289,23 @@ fn add_tries(seeds: &mut Seeds) -> Result<(), compactor_sstable::Error> {
     for count in [1i64, 3, 400] {
         let mut writer = PartitionIndexWriter::new();
         for number in 0..count {
-            let token = Token::Murmur3(number * 77_777_777_777 - 1_000_000);
+            let hash = KeyHash {
+                token: number * 77_777_777_777 - 1_000_000,
+                h2: number as u64,
+                ..KeyHash::default()
+            };
             let key = format!("key{number}");
             let position = match number % 3 {
                 0 => PartitionPosition::Rows(number as u64 * 100),
                 _ => PartitionPosition::Data(number as u64 * 100_000),
             };
-            writer.add(token, key.as_bytes(), number as u64, position)?;
+            writer.add(&hash, key.as_bytes(), position)?;
         }
         writer.finish()?;
         add(seeds, "bti", &[&[0, 1], writer.output().bytes()]);
     }
-    let mut writer = RowIndexWriter::new(&[CqlType::Int32], 64)?;
+    let mut rows = RowBlocks::new(&[CqlType::Int32], 64)?;
+    let mut writer = RowTries::default();
     for number in 0..200u64 {
         let body = [&[0][..], &(number as i32).to_be_bytes()].concat();
         let open = match number % 7 {
@@ -311,9 +316,11 @@ fn add_tries(seeds: &mut Seeds) -> Result<(), compactor_sstable::Error> {
             _ => DeletionTime::LIVE,
         };
         let start = 10 + number * 20;
-        writer.add_unfiltered(start, start + 20, Kind::Clustering, &body, &open)?;
+        let emit = |block: SeparatedBlock<'_>| writer.add(block);
+        rows.add_unfiltered(start, start + 20, Kind::Clustering, &body, &open, emit)?;
     }
-    if let Some(entry) = writer.finish(b"key", 1234, &DeletionTime::LIVE)? {
+    let blocks = rows.finish(|block| writer.add(block))?;
+    if let Some(entry) = writer.finish(b"key", 1234, &DeletionTime::LIVE, blocks) {
         let bytes = writer.output().bytes();
         let number = (bytes.len() as u64 - entry) as u8;
         add(seeds, "bti", &[&[1, number], bytes]);

@@ -1,9 +1,9 @@
 //! The BTI format: Partitions.db and Rows.db.
 
-use compactor_sstable::bti::byte_comparable::Token;
 use compactor_sstable::bti::partitions::PartitionIndex;
 use compactor_sstable::bti::rows::RowIndex;
 use compactor_sstable::data::clustering::{Kind, Prefix, ValueSpan};
+use compactor_sstable::partitioner::{KeyHash, Partitioner};
 
 use crate::components::clustering_types;
 use crate::take;
@@ -32,19 +32,27 @@ fn partitions(data: &[u8], number: u8) {
         (i64::MAX, index.last_key),
         (i64::MIN, &[][..]),
     ];
+    let partitioners = [
+        Partitioner::Murmur3,
+        Partitioner::Random,
+        Partitioner::ByteOrdered,
+    ];
     let lookups = keys.map(|(token, key)| {
-        [
-            Token::Murmur3(token),
-            Token::Random(key),
-            Token::ByteOrdered(key),
-        ]
-        .map(|token| (token, key, index.candidate(token, key, number.into())))
+        partitioners.map(|partitioner| {
+            let hash = KeyHash {
+                partitioner,
+                token,
+                h2: number.into(),
+                ..KeyHash::default()
+            };
+            (hash, key, index.candidate(&hash, key))
+        })
     });
     let mut entries = index.iter();
     let mut count = 0;
     while let Ok(Some(entry)) = entries.next_entry() {
-        for (token, key, found) in lookups.iter().flatten() {
-            let is_here = entries.leads_here(*token, key, number.into());
+        for (hash, key, found) in lookups.iter().flatten() {
+            let is_here = entries.leads_here(hash, key);
             let expected = found.as_ref().map(|found| *found == Some(entry.position));
             assert_eq!(is_here.ok(), expected.ok());
         }

@@ -8,7 +8,6 @@
 //!
 //! Source: `BigTableWriter.IndexWriter.append`, `RowIndexEntry`.
 
-use crate::byte_reader::ByteReader;
 use crate::byte_sink::ByteSink;
 use crate::error::{Error, Result};
 use crate::vint;
@@ -72,7 +71,8 @@ impl<'a> IndexEntry<'a> {
 /// Reader of the entries in a slice of Index.db that begins with an entry.
 #[derive(Clone, Debug)]
 pub struct IndexReader<'a> {
-    reader: ByteReader<'a>,
+    rest: &'a [u8],
+    offset: u64,
 }
 
 impl<'a> IndexReader<'a> {
@@ -84,28 +84,14 @@ impl<'a> IndexReader<'a> {
     /// Creates a reader of a part of a file, at offset `base`.
     pub fn with_base(bytes: &'a [u8], base: u64) -> IndexReader<'a> {
         IndexReader {
-            reader: ByteReader::with_base(bytes, base),
+            rest: bytes,
+            offset: base,
         }
     }
 
     /// Offset of the next entry in the file.
     pub fn offset(&self) -> u64 {
-        self.reader.offset()
-    }
-
-    fn read(&mut self) -> Result<IndexEntry<'a>> {
-        let key = self.reader.bytes16("index.key")?;
-        let position = self.reader.uvint("index.position")?;
-        let at = self.reader.offset();
-        let promoted_len = self.reader.vint32("index.promoted_size")?;
-        let promoted_len = usize::try_from(promoted_len)
-            .map_err(|_| Error::corrupt("index.promoted_size", at, "0 or more", promoted_len))?;
-        let promoted = self.reader.bytes(promoted_len, "index.promoted")?;
-        Ok(IndexEntry {
-            key,
-            position,
-            promoted,
-        })
+        self.offset
     }
 }
 
@@ -114,14 +100,24 @@ impl<'a> Iterator for IndexReader<'a> {
 
     /// Ends at the end of the slice, or after an error.
     fn next(&mut self) -> Option<Self::Item> {
-        if self.reader.is_empty() {
+        let bytes = std::mem::take(&mut self.rest);
+        if bytes.is_empty() {
             return None;
         }
-        let entry = self.read();
-        if entry.is_err() {
-            self.reader = ByteReader::new(&[]);
-        }
-        Some(entry)
+        Some(match IndexEntry::try_parse(bytes, self.offset) {
+            Ok(Some((entry, len))) => {
+                self.rest = &bytes[len..];
+                self.offset += len as u64;
+                Ok(entry)
+            }
+            Ok(None) => Err(Error::corrupt(
+                "index.entry",
+                self.offset,
+                "a whole entry",
+                format!("{} bytes left", bytes.len()),
+            )),
+            Err(error) => Err(error),
+        })
     }
 }
 

@@ -42,40 +42,19 @@ const ESCAPE: u8 = 0x00;
 const ESCAPED_0_CONT: u8 = 0xfe;
 const ESCAPED_0_DONE: u8 = 0xff;
 
-/// Token of a partition, by which partitions are ordered before their keys are compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Token<'a> {
-    /// `Murmur3Partitioner`.
-    Murmur3(i64),
-    /// `RandomPartitioner`: the token as `BigInteger.toByteArray`.
-    Random(&'a [u8]),
-    /// `ByteOrderedPartitioner`: the key itself.
-    ByteOrdered(&'a [u8]),
-}
-
-impl Token<'_> {
-    /// Calls `f` with the token of the key with this hash.
-    pub fn with<T>(hash: &KeyHash, key: &[u8], f: impl FnOnce(Token<'_>) -> T) -> T {
-        match hash.partitioner {
-            Partitioner::Murmur3 => f(Token::Murmur3(hash.token)),
-            Partitioner::Random => {
-                let (bytes, start) = hash.random_token_bytes();
-                f(Token::Random(bytes.get(start..).unwrap_or_default()))
-            }
-            Partitioner::ByteOrdered => f(Token::ByteOrdered(key)),
-        }
-    }
-}
-
-/// Appends the encoding of a partition key.
-pub fn append_key(token: Token<'_>, key: &[u8], out: &mut Vec<u8>) {
+/// Appends the encoding of the partition key with this hash: its token, by which partitions are ordered first, and the
+/// key.
+pub fn append_key(hash: &KeyHash, key: &[u8], out: &mut Vec<u8>) {
     out.push(NEXT_COMPONENT);
-    match token {
-        Token::Murmur3(token) => {
-            out.extend_from_slice(&((token as u64) ^ (1 << 63)).to_be_bytes());
+    match hash.partitioner {
+        Partitioner::Murmur3 => {
+            out.extend_from_slice(&((hash.token as u64) ^ (1 << 63)).to_be_bytes());
         }
-        Token::Random(bytes) => integer::append(bytes, out),
-        Token::ByteOrdered(bytes) => append_escaped(bytes, out),
+        Partitioner::Random => {
+            let (bytes, start) = hash.random_token_bytes();
+            integer::append(bytes.get(start..).unwrap_or_default(), out);
+        }
+        Partitioner::ByteOrdered => append_escaped(key, out),
     }
     out.push(NEXT_COMPONENT);
     append_escaped(key, out);
@@ -174,7 +153,7 @@ pub fn append_value(cql_type: &CqlType, value: &[u8], out: &mut Vec<u8>) -> Resu
         CqlType::DynamicComposite(aliases) => nested::dynamic_composite(aliases, value, out)?,
         CqlType::PartitionerDefinedOrder { partitioner, .. } => {
             let hash = Partitioner::from_class_name(partitioner)?.hash_key(value);
-            Token::with(&hash, value, |token| append_key(token, value, out));
+            append_key(&hash, value, out);
         }
         other => {
             return Err(Error::unsupported(format!(

@@ -12,7 +12,7 @@
 //!
 //! Source: `PartitionIndexBuilder`, `PartitionIndex`.
 
-use crate::bti::byte_comparable::{Token, append_key};
+use crate::bti::byte_comparable::append_key;
 use crate::bti::node::Node;
 use crate::bti::paged_output::PagedOutput;
 use crate::bti::trie_read::{Trie, Walk};
@@ -20,6 +20,7 @@ use crate::bti::trie_write::{Payload, TrieWriter};
 use crate::byte_reader::ByteReader;
 use crate::byte_sink::ByteSink;
 use crate::error::{Error, Result};
+use crate::partitioner::KeyHash;
 
 /// Length of the footer: three 64-bit numbers.
 const FOOTER_LEN: usize = 24;
@@ -130,20 +131,14 @@ impl PartitionIndexWriter {
         &mut self.out
     }
 
-    /// Adds the next partition. `h2` is the second half of the key's Murmur3 hash, whose low byte is stored
-    /// for every partitioner (`IFilter.FilterKey.filterHashLowerBits`).
+    /// Adds the next partition. The low byte of the second half of the key's Murmur3 hash is stored for every
+    /// partitioner (`IFilter.FilterKey.filterHashLowerBits`).
     ///
     /// # Errors
     /// Unsupported if the key does not sort after the previous one.
-    pub fn add(
-        &mut self,
-        token: Token<'_>,
-        key: &[u8],
-        h2: u64,
-        position: PartitionPosition,
-    ) -> Result<()> {
+    pub fn add(&mut self, hash: &KeyHash, key: &[u8], position: PartitionPosition) -> Result<()> {
         self.next.clear();
-        append_key(token, key, &mut self.next);
+        append_key(hash, key, &mut self.next);
         if let Some(payload) = self.last_payload {
             let diff = diff_point(&self.last, &self.next);
             let cut = diff.max(self.last_diff).min(self.last.len());
@@ -156,7 +151,7 @@ impl PartitionIndexWriter {
         self.last_key.clear();
         self.last_key.extend_from_slice(key);
         self.last_payload = Some(PartitionPayload {
-            hash: h2 as u8,
+            hash: hash.h2 as u8,
             position: position.encode(),
         });
         self.count += 1;
@@ -185,9 +180,9 @@ impl PartitionIndexWriter {
 }
 
 /// The byte-comparable form of a key.
-fn comparable_key(token: Token<'_>, key: &[u8]) -> Vec<u8> {
+fn comparable_key(hash: &KeyHash, key: &[u8]) -> Vec<u8> {
     let mut comparable = Vec::with_capacity(2 * key.len() + 16);
-    append_key(token, key, &mut comparable);
+    append_key(hash, key, &mut comparable);
     comparable
 }
 
@@ -270,22 +265,17 @@ impl<'a> PartitionIndex<'a> {
     }
 
     /// Returns the only partition that may have this key. Its entry in `Rows.db` or `Data.db` contains its
-    /// key, which decides. `h2` is that of [`PartitionIndexWriter::add`].
+    /// key, which decides.
     ///
     /// # Errors
     /// Corruption in the trie.
-    pub fn candidate(
-        &self,
-        token: Token<'_>,
-        key: &[u8],
-        h2: u64,
-    ) -> Result<Option<PartitionPosition>> {
-        let (node, is_whole_key) = self.trie.follow(&comparable_key(token, key))?;
+    pub fn candidate(&self, hash: &KeyHash, key: &[u8]) -> Result<Option<PartitionPosition>> {
+        let (node, is_whole_key) = self.trie.follow(&comparable_key(hash, key))?;
         if node.payload_bits() == 0 || (!is_whole_key && node.range() > 0) {
             return Ok(None);
         }
         let entry = self.entry(&node)?;
-        if entry.hash.is_some_and(|hash| hash != h2 as u8) {
+        if entry.hash.is_some_and(|stored| stored != hash.h2 as u8) {
             return Ok(None);
         }
         Ok(Some(entry.position))
@@ -307,7 +297,11 @@ impl<'a> PartitionIndex<'a> {
     /// Corruption in the trie.
     pub fn around(&self, token: i64) -> Result<TokenNeighbors> {
         let mut key = Vec::with_capacity(24);
-        append_key(Token::Murmur3(token), &[], &mut key);
+        let hash = KeyHash {
+            token,
+            ..KeyHash::default()
+        };
+        append_key(&hash, &[], &mut key);
         // Only the token.
         key.truncate(1 + 8);
         let (may_be_before, mut walk) = self.trie.walk_from(&key)?;
@@ -395,16 +389,15 @@ impl PartitionEntries<'_> {
     ///
     /// # Errors
     /// Corruption in the trie.
-    pub fn leads_here(&self, token: Token<'_>, key: &[u8], h2: u64) -> Result<bool> {
+    pub fn leads_here(&self, hash: &KeyHash, key: &[u8]) -> Result<bool> {
         let Some((entry, is_leaf)) = self.current else {
             return Ok(false);
         };
-        let comparable = comparable_key(token, key);
         // The transitions of a node ascend, so there is one path for a key, and the walk is at its end.
-        if is_leaf && comparable.starts_with(self.walk.key()) {
-            return Ok(entry.hash.is_none_or(|hash| hash == h2 as u8));
+        if is_leaf && comparable_key(hash, key).starts_with(self.walk.key()) {
+            return Ok(entry.hash.is_none_or(|found| found == hash.h2 as u8));
         }
-        Ok(self.index.candidate(token, key, h2)? == Some(entry.position))
+        Ok(self.index.candidate(hash, key)? == Some(entry.position))
     }
 
     /// Prefix of the partition returned last, in byte-comparable form.

@@ -229,15 +229,8 @@ impl RowBlocks {
     }
 }
 
-/// Writer of `Rows.db`, one partition after the other. The bytes are collected in [`RowIndexWriter::output`],
-/// from which the caller takes them, also within a partition.
-#[derive(Debug)]
-pub struct RowIndexWriter {
-    blocks: RowBlocks,
-    tries: RowTries,
-}
-
-/// Writer of the tries of a `Rows.db`, from blocks with known separators.
+/// Writer of `Rows.db`, one partition after the other, from blocks with known separators. The bytes are collected in
+/// [`RowTries::output`], from which the caller takes them, also within a partition.
 #[derive(Debug, Default)]
 pub struct RowTries {
     out: PagedOutput,
@@ -284,15 +277,10 @@ impl RowTries {
             deletion.write(out, DELETION_TIME_VERSION);
             entry
         });
-        self.reset();
-        entry
-    }
-
-    /// Removes the blocks of the current partition.
-    fn reset(&mut self) {
         if std::mem::take(&mut self.has_blocks) {
             self.trie.reset();
         }
+        entry
     }
 }
 
@@ -302,61 +290,6 @@ fn payload(offset: u64, open: DeletionTime) -> Result<BlockPayload> {
         _ => Err(Error::unsupported(format!(
             "a partition of {offset} bytes or more"
         ))),
-    }
-}
-
-impl RowIndexWriter {
-    /// Creates a writer for a table whose clustering columns have `clustering_types`. Blocks end with the
-    /// unfiltered that reaches `column_index_size` bytes.
-    ///
-    /// # Errors
-    /// Unsupported types.
-    pub fn new(clustering_types: &[CqlType], column_index_size: u64) -> Result<RowIndexWriter> {
-        Ok(RowIndexWriter {
-            blocks: RowBlocks::new(clustering_types, column_index_size)?,
-            tries: RowTries::default(),
-        })
-    }
-
-    /// Output that has not been taken.
-    pub fn output(&mut self) -> &mut PagedOutput {
-        self.tries.output()
-    }
-
-    /// As [`RowBlocks::add_unfiltered`].
-    ///
-    /// # Errors
-    /// As there, and those of [`RowTries::add`].
-    #[inline]
-    pub fn add_unfiltered(
-        &mut self,
-        start: u64,
-        end: u64,
-        kind: Kind,
-        body: &[u8],
-        open_marker: &DeletionTime,
-    ) -> Result<u64> {
-        let tries = &mut self.tries;
-        let emit = |block: SeparatedBlock<'_>| tries.add(block);
-        self.blocks
-            .add_unfiltered(start, end, kind, body, open_marker, emit)
-    }
-
-    /// Ends the partition with this key at `data_position` of `Data.db`. Returns the position of its entry in
-    /// `Rows.db`, or `None` if it has fewer than two blocks. The writer is then ready for the next partition.
-    ///
-    /// # Errors
-    /// As [`RowIndexWriter::add_unfiltered`].
-    pub fn finish(
-        &mut self,
-        key: &[u8],
-        data_position: u64,
-        deletion: &DeletionTime,
-    ) -> Result<Option<u64>> {
-        let tries = &mut self.tries;
-        let finished = self.blocks.finish(|block| tries.add(block));
-        let blocks = finished.inspect_err(|_| self.tries.reset())?;
-        Ok(self.tries.finish(key, data_position, deletion, blocks))
     }
 }
 

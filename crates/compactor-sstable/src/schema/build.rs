@@ -12,7 +12,7 @@ use crate::schema::lexer::error_at;
 use crate::schema::options::{Properties, TableOptions};
 use crate::schema::raw_type::{RawType, RawUserType, Resolver};
 use crate::schema::statement::{CreateTable, RawColumn, Statement, TableChange, TypeChange};
-use crate::schema::{Column, ColumnKind, DroppedColumn, Index, Schema, Table};
+use crate::schema::{Column, ColumnKind, DroppedColumn, Schema, Table};
 use crate::types::CqlType;
 
 pub(super) fn build(text: &str, statements: Vec<Statement>) -> Result<Schema> {
@@ -23,9 +23,9 @@ pub(super) fn build(text: &str, statements: Vec<Statement>) -> Result<Schema> {
     for statement in statements {
         builder.apply(statement)?;
     }
-    for (table, index) in builder.indexes.into_iter().flatten() {
+    for table in builder.indexes.into_iter().flatten() {
         if let Some(Some(table)) = builder.tables.get_mut(table) {
-            table.indexes.push(index);
+            table.indexes += 1;
         }
     }
     let types: Vec<RawUserType> = builder
@@ -58,8 +58,8 @@ struct Builder<'a> {
     types_by_name: HashMap<FullName, usize>,
     tables: Vec<Option<Draft>>,
     tables_by_name: HashMap<FullName, usize>,
-    /// Each with the index of its table in `tables`.
-    indexes: Vec<Option<(usize, Index)>>,
+    /// Index of the table in `tables`, of each secondary index.
+    indexes: Vec<Option<usize>>,
     indexes_by_name: HashMap<String, usize>,
 }
 
@@ -85,7 +85,7 @@ struct Draft {
     key: HashSet<usize>,
     dropped: Vec<RawDropped>,
     properties: Properties,
-    indexes: Vec<Index>,
+    indexes: usize,
 }
 
 struct RawDropped {
@@ -175,13 +175,12 @@ impl Builder<'_> {
                     self.tables[place] = None;
                 }
             }
-            Statement::CreateIndex { name, table, using } => {
+            Statement::CreateIndex { name, table } => {
                 let place = self.table_place(&table)?;
-                if let Some(name) = &name {
-                    self.indexes_by_name
-                        .insert(name.clone(), self.indexes.len());
+                if let Some(name) = name {
+                    self.indexes_by_name.insert(name, self.indexes.len());
                 }
-                self.indexes.push(Some((place, Index { name, using })));
+                self.indexes.push(Some(place));
             }
             Statement::DropIndex(name) => {
                 if let Some(place) = self.indexes_by_name.remove(&name.name.text) {
@@ -385,9 +384,7 @@ fn merge_options(options: &mut TableOptions, changed: TableOptions) {
         bloom_filter_fp_chance,
         compression,
         min_index_interval,
-        max_index_interval,
         default_time_to_live,
-        crc_check_chance,
         compaction,
         all,
     } = changed;
@@ -395,9 +392,7 @@ fn merge_options(options: &mut TableOptions, changed: TableOptions) {
     options.bloom_filter_fp_chance = bloom_filter_fp_chance.or(options.bloom_filter_fp_chance);
     options.compression = compression.or(options.compression.take());
     options.min_index_interval = min_index_interval.or(options.min_index_interval);
-    options.max_index_interval = max_index_interval.or(options.max_index_interval);
     options.default_time_to_live = default_time_to_live.or(options.default_time_to_live);
-    options.crc_check_chance = crc_check_chance.or(options.crc_check_chance);
     options.compaction = compaction.or(options.compaction.take());
     options.all.extend(all);
 }

@@ -23,7 +23,7 @@ pub enum OptionValue {
     Set(Vec<String>),
 }
 
-/// Options of a table: those that affect SSTables as fields, all of them in `all`.
+/// Options of a table: those that affect what is written as fields, all of them in `all`.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct TableOptions {
@@ -35,12 +35,8 @@ pub struct TableOptions {
     pub compression: Option<CompressionOptions>,
     /// Rows per summary entry at full sampling; Cassandra's default is 128.
     pub min_index_interval: Option<u32>,
-    /// Rows per summary entry at minimal sampling; Cassandra's default is 2048.
-    pub max_index_interval: Option<u32>,
     /// TTL of writes that specify none, seconds; 0 means none.
     pub default_time_to_live: Option<u32>,
-    /// Fraction of chunks whose checksum is validated when they are read.
-    pub crc_check_chance: Option<f64>,
     /// Compaction strategy: `class` and its options.
     pub compaction: Option<BTreeMap<String, String>>,
     /// Every option, by its name in lower case.
@@ -133,16 +129,14 @@ fn parse_option(cursor: &mut Cursor<'_>, options: &mut TableOptions) -> Result<(
     match name.as_str() {
         "gc_grace_seconds" => options.gc_grace_seconds = Some(number(cursor, |_: &u32| true)?),
         "min_index_interval" => options.min_index_interval = Some(number(cursor, |n| *n >= 1)?),
-        "max_index_interval" => options.max_index_interval = Some(number(cursor, |n| *n >= 1)?),
+        "max_index_interval" => drop(number(cursor, |n: &u32| *n >= 1)?),
         "default_time_to_live" => {
             options.default_time_to_live = Some(number(cursor, |_: &u32| true)?);
         }
         "bloom_filter_fp_chance" => {
             options.bloom_filter_fp_chance = Some(number(cursor, |p| *p > 0.0 && *p <= 1.0)?);
         }
-        "crc_check_chance" => {
-            options.crc_check_chance = Some(number(cursor, |p| (0.0..=1.0).contains(p))?);
-        }
+        "crc_check_chance" => drop(number(cursor, |p: &f64| (0.0..=1.0).contains(p))?),
         "compression" => options.compression = Some(parse_compression(cursor)?),
         _ => {}
     }

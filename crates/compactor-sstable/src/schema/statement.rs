@@ -32,7 +32,6 @@ pub(super) enum Statement {
     CreateIndex {
         name: Option<String>,
         table: QualifiedName,
-        using: Option<String>,
     },
     DropIndex(QualifiedName),
 }
@@ -374,7 +373,7 @@ fn drop_columns(cursor: &mut Cursor<'_>) -> Result<TableChange> {
     Ok(TableChange::Drop { names, at_micros })
 }
 
-/// Reads `[name] ON table (target) [USING 'class'] [WITH OPTIONS = {...}]`.
+/// Reads `[name] ON table`, and skips `(target) [USING 'class'] [WITH OPTIONS = {...}]`.
 fn create_index(cursor: &mut Cursor<'_>) -> Result<Statement> {
     cursor.take_keywords(&["IF", "NOT", "EXISTS"]);
     let name = if cursor.is_keyword("ON") {
@@ -384,14 +383,6 @@ fn create_index(cursor: &mut Cursor<'_>) -> Result<Statement> {
     };
     cursor.expect_keyword("ON")?;
     let table = cursor.qualified_name("the name of a table")?;
-    let mut using = None;
-    while !matches!(cursor.peek(), TokenKind::End | TokenKind::Symbol(';')) {
-        if cursor.take_keyword("USING")
-            && let TokenKind::Text(class) = cursor.peek()
-        {
-            using = Some(class.clone());
-        }
-        cursor.advance();
-    }
-    Ok(Statement::CreateIndex { name, table, using })
+    cursor.skip_statement();
+    Ok(Statement::CreateIndex { name, table })
 }

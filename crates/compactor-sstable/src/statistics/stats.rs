@@ -76,47 +76,24 @@ pub struct StatsMetadata {
 }
 
 impl StatsMetadata {
-    /// Statistics of no data, with which a collector starts.
-    pub fn empty() -> StatsMetadata {
-        StatsMetadata {
-            partition_sizes: EstimatedHistogram::of_partition_sizes(),
-            cells_per_partition: EstimatedHistogram::of_cell_counts(),
-            commit_log_intervals: IntervalSet::default(),
-            min_timestamp: NO_TIMESTAMP,
-            max_timestamp: i64::MAX,
-            min_local_deletion_time: NO_DELETION_TIME,
-            max_local_deletion_time: NO_DELETION_TIME,
-            min_ttl: 0,
-            max_ttl: 0,
-            compression_ratio: NO_COMPRESSION_RATIO,
-            tombstone_drop_times: TombstoneHistogram::default(),
-            level: 0,
-            repaired_at: UNREPAIRED,
-            covered_clustering: CoveredClustering::all(),
-            has_legacy_counter_shards: false,
-            total_columns_set: 0,
-            total_rows: 0,
-            pending_repair: None,
-            is_transient: false,
-            originating_host_id: None,
-            has_partition_level_deletions: false,
-            first_key: None,
-            last_key: None,
-            token_space_coverage: f64::NAN,
-        }
-    }
-
     pub(super) fn parse(reader: &mut ByteReader<'_>, version: Version) -> Result<StatsMetadata> {
         let partition_sizes = EstimatedHistogram::parse(reader, "stats.partition_sizes")?;
         let cells_per_partition = EstimatedHistogram::parse(reader, "stats.cells_per_partition")?;
         let upper_bound = CommitLogPosition::parse(reader)?;
+        let min_timestamp = reader.i64("stats.min_timestamp")?;
+        let max_timestamp = reader.i64("stats.max_timestamp")?;
+        let min_local_deletion_time = read_local_deletion_time(reader, version)?;
+        let key = |reader: &mut ByteReader<'_>, structure| match version.has_key_range() {
+            true => reader.bytes_v(structure).map(|key| Some(key.to_vec())),
+            false => Ok(None),
+        };
         // Fields are evaluated in this order, which is that of the file.
-        let mut stats = StatsMetadata {
+        Ok(StatsMetadata {
             partition_sizes,
             cells_per_partition,
-            min_timestamp: reader.i64("stats.min_timestamp")?,
-            max_timestamp: reader.i64("stats.max_timestamp")?,
-            min_local_deletion_time: read_local_deletion_time(reader, version)?,
+            min_timestamp,
+            max_timestamp,
+            min_local_deletion_time,
             max_local_deletion_time: read_local_deletion_time(reader, version)?,
             min_ttl: reader.i32("stats.min_ttl")?,
             max_ttl: reader.i32("stats.max_ttl")?,
@@ -128,35 +105,37 @@ impl StatsMetadata {
             has_legacy_counter_shards: reader.bool("stats.has_legacy_counter_shards")?,
             total_columns_set: reader.i64("stats.total_columns_set")?,
             total_rows: reader.i64("stats.total_rows")?,
-            ..StatsMetadata::empty()
-        };
-        let lower_bound = if version.has_commit_log_lower_bound() {
-            CommitLogPosition::parse(reader)?
-        } else {
-            CommitLogPosition::NONE
-        };
-        stats.commit_log_intervals = if version.has_commit_log_intervals() {
-            IntervalSet::parse(reader)?
-        } else {
-            IntervalSet::single(lower_bound, upper_bound)
-        };
-        if version.has_pending_repair() {
-            stats.pending_repair = read_optional_uuid(reader, "stats.pending_repair")?;
-            stats.is_transient = reader.bool("stats.is_transient")?;
-        }
-        if version.has_originating_host_id() {
-            stats.originating_host_id = read_optional_uuid(reader, "stats.originating_host_id")?;
-        }
-        // If the version does not store this, any deletion may be a partition deletion.
-        stats.has_partition_level_deletions = stats.min_local_deletion_time != NO_DELETION_TIME;
-        if version.has_key_range() {
-            stats.has_partition_level_deletions =
-                reader.bool("stats.has_partition_level_deletions")?;
-            stats.first_key = Some(reader.bytes_v("stats.first_key")?.to_vec());
-            stats.last_key = Some(reader.bytes_v("stats.last_key")?.to_vec());
-            stats.token_space_coverage = reader.f64("stats.token_space_coverage")?;
-        }
-        Ok(stats)
+            commit_log_intervals: {
+                let lower_bound = match version.has_commit_log_lower_bound() {
+                    true => CommitLogPosition::parse(reader)?,
+                    false => CommitLogPosition::NONE,
+                };
+                match version.has_commit_log_intervals() {
+                    true => IntervalSet::parse(reader)?,
+                    false => IntervalSet::single(lower_bound, upper_bound),
+                }
+            },
+            pending_repair: match version.has_pending_repair() {
+                true => read_optional_uuid(reader, "stats.pending_repair")?,
+                false => None,
+            },
+            is_transient: version.has_pending_repair() && reader.bool("stats.is_transient")?,
+            originating_host_id: match version.has_originating_host_id() {
+                true => read_optional_uuid(reader, "stats.originating_host_id")?,
+                false => None,
+            },
+            has_partition_level_deletions: match version.has_key_range() {
+                true => reader.bool("stats.has_partition_level_deletions")?,
+                // Any deletion may be a partition deletion.
+                false => min_local_deletion_time != NO_DELETION_TIME,
+            },
+            first_key: key(reader, "stats.first_key")?,
+            last_key: key(reader, "stats.last_key")?,
+            token_space_coverage: match version.has_key_range() {
+                true => reader.f64("stats.token_space_coverage")?,
+                false => f64::NAN,
+            },
+        })
     }
 
     pub(super) fn write(&self, out: &mut Vec<u8>, version: Version) -> Result<()> {

@@ -1,18 +1,16 @@
 use super::*;
+use crate::data::deletion_time::NO_DELETION_TIME;
+use crate::partitioner::Partitioner;
+use crate::statistics::stats::NO_TIMESTAMP;
 
-/// A Statistics.db from a collector without data.
-fn sample(version: Version) -> Vec<u8> {
-    let statistics = Statistics {
-        validation: ValidationMetadata {
-            partitioner: "org.apache.cassandra.dht.Murmur3Partitioner".to_owned(),
-            bloom_filter_fp_chance: 0.01,
-        },
-        compaction: Some(CompactionMetadata::of(&HyperLogLogPlus::new())),
-        stats: StatsMetadata {
-            first_key: Some(vec![1]),
-            last_key: Some(vec![2]),
-            ..StatsMetadata::empty()
-        },
+/// What a collector without data makes.
+pub(crate) fn of_nothing() -> Statistics {
+    MetadataCollector::new(CollectorSettings::default()).finish(Finish {
+        partitioner: Partitioner::Murmur3,
+        bloom_filter_fp_chance: 0.01,
+        compression_ratio: None,
+        first_key: vec![1],
+        last_key: vec![2],
         header: SerializationHeader {
             encoding_stats: EncodingStats::default(),
             key_type: HeaderType::new(crate::types::CqlType::Int32),
@@ -20,10 +18,28 @@ fn sample(version: Version) -> Vec<u8> {
             static_columns: Vec::new(),
             regular_columns: Vec::new(),
         },
-    };
+    })
+}
+
+fn sample(version: Version) -> Vec<u8> {
     let mut out = Vec::new();
-    statistics.write(&mut out, version).unwrap();
+    of_nothing().write(&mut out, version).unwrap();
     out
+}
+
+#[test]
+fn merged_bases_are_minima_of_statistics() {
+    let stats = |timestamp, ldt, ttl| StatsMetadata {
+        min_timestamp: timestamp,
+        min_local_deletion_time: ldt,
+        min_ttl: ttl,
+        ..of_nothing().stats
+    };
+    let (a, b) = (stats(20, NO_DELETION_TIME, 5), stats(10, 7, 9));
+    assert_eq!(EncodingStats::merge([&a, &b]), EncodingStats::new(10, 7, 5));
+    let unset = stats(NO_TIMESTAMP, NO_DELETION_TIME, 0);
+    assert_eq!(EncodingStats::merge([&a, &unset]), EncodingStats::default());
+    assert_eq!(EncodingStats::merge([]), EncodingStats::default());
 }
 
 #[test]

@@ -212,11 +212,11 @@ impl Table {
         let mut notes = purging.apply(self, &mut request)?;
         form.apply(self, &mut request)?;
         resources.apply(&mut request);
-        if let Some(schema) = self.schema().filter(|schema| !schema.indexes.is_empty()) {
+        if let Some(schema) = self.schema().filter(|schema| schema.indexes > 0) {
             notes.push(format!(
                 "table {} has {}; Cassandra rebuilds what belongs to the output when it loads it",
                 schema.name,
-                match schema.indexes.len() {
+                match schema.indexes {
                     1 => "1 secondary index".to_owned(),
                     indexes => format!("{indexes} secondary indexes"),
                 }

@@ -145,9 +145,9 @@ impl Findings {
             mount: probe.mount.map(Mount::from),
             device: probe.device.map(Device::from),
             direct_io: probe.direct.into(),
-            direct_io_alignment: probe.alignment.map(|alignment| Alignment {
-                memory_bytes: alignment.memory,
-                offset_bytes: alignment.offset,
+            direct_io_alignment: probe.alignment.map(|offset_bytes| Alignment {
+                memory_bytes: compactor_io::DEFAULT_ALIGNMENT,
+                offset_bytes,
             }),
             io_uring: probe.io_uring.into(),
             dontcache: probe.dontcache.into(),

@@ -1,23 +1,25 @@
 use super::*;
 use crate::partitioner::Partitioner;
 
-fn sorted(keys: impl Iterator<Item = Vec<u8>>) -> Vec<(i64, u64, Vec<u8>)> {
-    let mut keys: Vec<(i64, u64, Vec<u8>)> = keys
-        .map(|key| {
-            let hash = Partitioner::Murmur3.hash_key(&key);
-            (hash.token, hash.h2, key)
-        })
+fn sorted(keys: impl Iterator<Item = Vec<u8>>) -> Vec<(KeyHash, Vec<u8>)> {
+    let mut keys: Vec<(KeyHash, Vec<u8>)> = keys
+        .map(|key| (Partitioner::Murmur3.hash_key(&key), key))
         .collect();
-    keys.sort_by(|a, b| (a.0, &a.2).cmp(&(b.0, &b.2)));
+    keys.sort_by(|a, b| (a.0.token, &a.1).cmp(&(b.0.token, &b.1)));
     keys
 }
 
-fn written(keys: &[(i64, u64, Vec<u8>)]) -> Vec<u8> {
+fn of_token(token: i64) -> KeyHash {
+    KeyHash {
+        token,
+        ..KeyHash::default()
+    }
+}
+
+fn written(keys: &[(KeyHash, Vec<u8>)]) -> Vec<u8> {
     let mut writer = PartitionIndexWriter::new();
-    for (index, (token, h2, key)) in keys.iter().enumerate() {
-        writer
-            .add(Token::Murmur3(*token), key, *h2, place(index))
-            .unwrap();
+    for (index, (hash, key)) in keys.iter().enumerate() {
+        writer.add(hash, key, place(index)).unwrap();
     }
     writer.finish().unwrap();
     writer.output().bytes().to_vec()
@@ -37,13 +39,13 @@ fn partitions_around_a_token() {
         let keys = sorted((0..count).map(|n| format!("key{n}").into_bytes()));
         let bytes = written(&keys);
         let index = PartitionIndex::parse(&bytes).unwrap();
-        let tokens = keys.iter().flat_map(|(token, ..)| {
-            [-1i64 << 40, -256, -1, 0, 1, 256, 1 << 40].map(|more| token.saturating_add(more))
+        let tokens = keys.iter().flat_map(|(hash, _)| {
+            [-1i64 << 40, -256, -1, 0, 1, 256, 1 << 40].map(|more| hash.token.saturating_add(more))
         });
         let mut doubts = 0;
         for token in tokens.chain([i64::MIN, 0, i64::MAX]) {
             let around = index.around(token).unwrap();
-            let first = keys.partition_point(|key| key.0 < token);
+            let first = keys.partition_point(|key| key.0.token < token);
             let number = |entry: PartitionEntry| {
                 let mut places = (0..keys.len()).map(place);
                 places.position(|place| place == entry.position).unwrap()
@@ -52,7 +54,7 @@ fn partitions_around_a_token() {
             doubts += usize::from(may_be_before.is_some());
             let next = around.next.map_or(keys.len(), number);
             assert!(may_be_before.is_none_or(|n| n + 1 == next), "{token}");
-            match may_be_before.filter(|n| keys[*n].0 >= token) {
+            match may_be_before.filter(|n| keys[*n].0.token >= token) {
                 Some(found) => assert_eq!(found, first, "{token}"),
                 None => assert_eq!(next, first, "{token}"),
             }
@@ -68,26 +70,29 @@ fn every_key_is_found() {
         let bytes = written(&keys);
         let index = PartitionIndex::parse(&bytes).unwrap();
         assert_eq!(index.key_count, count);
-        assert_eq!(index.first_key, keys[0].2);
-        assert_eq!(index.last_key, keys[keys.len() - 1].2);
+        assert_eq!(index.first_key, keys[0].1);
+        assert_eq!(index.last_key, keys[keys.len() - 1].1);
         let mut entries = index.iter();
-        for (n, (token, h2, key)) in keys.iter().enumerate() {
+        for (n, (hash, key)) in keys.iter().enumerate() {
             let entry = entries.next_entry().unwrap().unwrap();
             assert_eq!(
                 entry,
                 PartitionEntry {
                     position: place(n),
-                    hash: Some(*h2 as u8)
+                    hash: Some(hash.h2 as u8)
                 }
             );
-            let found = index.candidate(Token::Murmur3(*token), key, *h2).unwrap();
+            let found = index.candidate(hash, key).unwrap();
             assert_eq!(found, Some(place(n)));
             for other in [n, n + 1, n.saturating_sub(1)] {
-                let (token, h2, key) = &keys[other % keys.len()];
-                let is_here = entries.leads_here(Token::Murmur3(*token), key, *h2);
-                assert_eq!(is_here.unwrap(), other % keys.len() == n);
-                let is_here = entries.leads_here(Token::Murmur3(*token), key, !*h2);
-                assert!(!is_here.unwrap());
+                let (hash, key) = &keys[other % keys.len()];
+                let is_here = entries.leads_here(hash, key).unwrap();
+                assert_eq!(is_here, other % keys.len() == n);
+                let otherwise = KeyHash {
+                    h2: !hash.h2,
+                    ..*hash
+                };
+                assert!(!entries.leads_here(&otherwise, key).unwrap());
             }
         }
         assert_eq!(entries.next_entry().unwrap(), None);
@@ -95,12 +100,7 @@ fn every_key_is_found() {
         let others = sorted((0..2000).map(|n| format!("other{n}").into_bytes()));
         let found = others
             .iter()
-            .filter(|(token, h2, key)| {
-                index
-                    .candidate(Token::Murmur3(*token), key, *h2)
-                    .unwrap()
-                    .is_some()
-            })
+            .filter(|(hash, key)| index.candidate(hash, key).unwrap().is_some())
             .count();
         assert!(found < 30, "{found} of {}", others.len());
     }
@@ -113,12 +113,10 @@ fn a_single_key_leaves_a_bare_root() {
     assert_eq!(PartitionIndex::parse(&bytes).unwrap().key_count, 0);
     let keys = sorted([b"k".to_vec()].into_iter());
     let mut writer = PartitionIndexWriter::new();
-    let (token, h2, key) = &keys[0];
-    writer
-        .add(Token::Murmur3(*token), key, *h2, PartitionPosition::Data(0))
-        .unwrap();
+    let (hash, key) = &keys[0];
+    writer.add(hash, key, PartitionPosition::Data(0)).unwrap();
     writer.finish().unwrap();
-    let mut expected = vec![0x08, *h2 as u8, 0xff, 0, 1, b'k', 0, 1, b'k'];
+    let mut expected = vec![0x08, hash.h2 as u8, 0xff, 0, 1, b'k', 0, 1, b'k'];
     for number in [3i64, 1, 0] {
         expected.extend(number.to_be_bytes());
     }
@@ -161,30 +159,25 @@ fn payloads_without_hash() {
             hash: None
         }
     );
-    assert!(
-        index
-            .candidate(Token::Murmur3(1), b"x", 7)
-            .unwrap()
-            .is_some()
-    );
+    assert!(index.candidate(&of_token(1), b"x").unwrap().is_some());
 }
 
 #[test]
 fn keys_must_ascend() {
     let mut writer = PartitionIndexWriter::new();
     writer
-        .add(Token::Murmur3(5), b"a", 0, PartitionPosition::Data(0))
+        .add(&of_token(5), b"a", PartitionPosition::Data(0))
         .unwrap();
     writer
-        .add(Token::Murmur3(4), b"a", 0, PartitionPosition::Data(9))
+        .add(&of_token(4), b"a", PartitionPosition::Data(9))
         .unwrap();
     assert!(writer.finish().is_err());
     let mut writer = PartitionIndexWriter::new();
     writer
-        .add(Token::Murmur3(5), b"a", 0, PartitionPosition::Data(0))
+        .add(&of_token(5), b"a", PartitionPosition::Data(0))
         .unwrap();
     writer
-        .add(Token::Murmur3(5), b"a", 0, PartitionPosition::Data(9))
+        .add(&of_token(5), b"a", PartitionPosition::Data(9))
         .unwrap();
     assert!(writer.finish().is_err());
 }

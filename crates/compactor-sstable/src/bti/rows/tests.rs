@@ -17,6 +17,39 @@ fn floor(index: &RowIndex<'_>, value: i32) -> u64 {
     index.floor(&INT, prefix).unwrap().offset
 }
 
+/// Splitter of rows with the tries of its blocks.
+struct Writer {
+    blocks: RowBlocks,
+    tries: RowTries,
+}
+
+impl Writer {
+    fn new(types: &[CqlType], column_index_size: u64) -> Result<Writer> {
+        Ok(Writer {
+            blocks: RowBlocks::new(types, column_index_size)?,
+            tries: RowTries::default(),
+        })
+    }
+
+    fn add_unfiltered(
+        &mut self,
+        start: u64,
+        end: u64,
+        kind: Kind,
+        body: &[u8],
+        open: &DeletionTime,
+    ) -> Result<u64> {
+        let emit = |block: SeparatedBlock<'_>| self.tries.add(block);
+        self.blocks
+            .add_unfiltered(start, end, kind, body, open, emit)
+    }
+
+    fn finish(&mut self, key: &[u8], at: u64, deletion: &DeletionTime) -> Result<Option<u64>> {
+        let blocks = self.blocks.finish(|block| self.tries.add(block))?;
+        Ok(self.tries.finish(key, at, deletion, blocks))
+    }
+}
+
 const DELETION: DeletionTime = DeletionTime {
     marked_for_delete_at: 7,
     local_deletion_time: 1_700_000_000,
@@ -24,7 +57,7 @@ const DELETION: DeletionTime = DeletionTime {
 
 #[test]
 fn partitions_of_less_than_two_blocks_leave_nothing() {
-    let mut writer = RowIndexWriter::new(&INT, 100).unwrap();
+    let mut writer = Writer::new(&INT, 100).unwrap();
     let live = DeletionTime::LIVE;
     // No row; one; a full block with nothing after it.
     assert_eq!(writer.finish(b"k", 0, &live).unwrap(), None);
@@ -36,7 +69,7 @@ fn partitions_of_less_than_two_blocks_leave_nothing() {
         .add_unfiltered(10, 110, Kind::Clustering, &row(1), &live)
         .unwrap();
     assert_eq!(writer.finish(b"k", 0, &live).unwrap(), None);
-    assert!(writer.output().bytes().is_empty());
+    assert!(writer.tries.output().bytes().is_empty());
     // Nothing of them is left for the next partition.
     writer
         .add_unfiltered(10, 110, Kind::Clustering, &row(1), &live)
@@ -49,7 +82,7 @@ fn partitions_of_less_than_two_blocks_leave_nothing() {
 
 #[test]
 fn two_blocks_by_hand() {
-    let mut writer = RowIndexWriter::new(&INT, 100).unwrap();
+    let mut writer = Writer::new(&INT, 100).unwrap();
     let live = DeletionTime::LIVE;
     writer
         .add_unfiltered(10, 60, Kind::Clustering, &row(1), &live)
@@ -66,7 +99,7 @@ fn two_blocks_by_hand() {
     // The bound at the end of block 1 has no values: it sorts before all rows.
     let error = writer.finish(b"k", 0, &live);
     assert!(error.is_ok(), "{error:?}");
-    let bytes = writer.output().bytes().to_vec();
+    let bytes = writer.tries.output().bytes().to_vec();
     let index = RowIndex::parse(&bytes, error.unwrap().unwrap()).unwrap();
     let mut blocks = index.blocks();
     let first = blocks.next_block().unwrap().unwrap();
@@ -101,7 +134,7 @@ fn two_blocks_by_hand() {
 
 #[test]
 fn many_partitions_of_many_blocks() {
-    let mut writer = RowIndexWriter::new(&INT, 100).unwrap();
+    let mut writer = Writer::new(&INT, 100).unwrap();
     let live = DeletionTime::LIVE;
     let mut entries = Vec::new();
     for partition in 0..30i32 {
@@ -119,7 +152,7 @@ fn many_partitions_of_many_blocks() {
         assert_eq!(place.is_some(), rows > 3, "{rows}");
         entries.extend(place.map(|place| (place, partition, rows)));
     }
-    let bytes = writer.output().bytes().to_vec();
+    let bytes = writer.tries.output().bytes().to_vec();
     for (place, partition, rows) in entries {
         let index = RowIndex::parse(&bytes, place).unwrap();
         assert_eq!(index.key, partition.to_be_bytes());
@@ -172,7 +205,7 @@ fn separators() {
 #[test]
 fn unordered_values_are_refused() {
     let types = [CqlType::Float];
-    let mut writer = RowIndexWriter::new(&types, 10).unwrap();
+    let mut writer = Writer::new(&types, 10).unwrap();
     let name = |value: f32| {
         let mut out = Vec::new();
         let comparator = ClusteringComparator::new(&types).unwrap();
@@ -192,7 +225,7 @@ fn unordered_values_are_refused() {
 
 #[test]
 fn entries_that_cannot_be() {
-    let mut writer = RowIndexWriter::new(&INT, 10).unwrap();
+    let mut writer = Writer::new(&INT, 10).unwrap();
     for n in 0..4 {
         let start = 10 * n as u64;
         let live = DeletionTime::LIVE;
@@ -204,7 +237,7 @@ fn entries_that_cannot_be() {
         .finish(b"k", 0, &DeletionTime::LIVE)
         .unwrap()
         .unwrap();
-    let bytes = writer.output().bytes().to_vec();
+    let bytes = writer.tries.output().bytes().to_vec();
     let entry = place as usize;
     assert_eq!(bytes[entry..], [0, 1, b'k', 0, bytes[entry + 4], 4, 0x80]);
     assert!(RowIndex::parse(&bytes, bytes.len() as u64).is_err());
@@ -241,8 +274,8 @@ proptest::proptest! {
             proptest::collection::vec((1..50u64, proptest::prelude::any::<bool>()), 0..40), 1..4),
         size in proptest::sample::select(vec![1, 60, 200, DEFAULT_COLUMN_INDEX_SIZE, u64::MAX]),
     ) {
-        let mut of_all = RowIndexWriter::new(&INT, size).unwrap();
-        let mut of_few = RowIndexWriter::new(&INT, size).unwrap();
+        let mut of_all = Writer::new(&INT, size).unwrap();
+        let mut of_few = Writer::new(&INT, size).unwrap();
         let live = DeletionTime::LIVE;
         for partition in partitions {
             let (mut start, mut wanted_from, mut pending) = (7, 0, None);
@@ -251,7 +284,7 @@ proptest::proptest! {
                 let (end, name) = (start + len, row(number));
                 of_all.add_unfiltered(start, end, Kind::Clustering, &name, &open).unwrap();
                 pending = if end >= wanted_from {
-                        let add = RowIndexWriter::add_unfiltered;
+                        let add = Writer::add_unfiltered;
                         let next = add(&mut of_few, start, end, Kind::Clustering, &name, &open);
                         wanted_from = next.unwrap();
                         None
@@ -266,6 +299,6 @@ proptest::proptest! {
             let all = of_all.finish(b"k", 0, &live).unwrap();
             proptest::prop_assert_eq!(of_few.finish(b"k", 0, &live).unwrap(), all);
         }
-        proptest::prop_assert_eq!(of_few.output().bytes(), of_all.output().bytes());
+        proptest::prop_assert_eq!(of_few.tries.output().bytes(), of_all.tries.output().bytes());
     }
 }

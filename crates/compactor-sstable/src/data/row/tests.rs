@@ -6,6 +6,7 @@ use crate::data::layout::TimestampDeltas;
 use crate::data::row_samples::{SampleCell, SampleColumn, SampleRow, fitted, head, layout, values};
 use crate::data::stated_extremes::StatedExtremes;
 use crate::statistics::StatsMetadata;
+use crate::statistics::tests::of_nothing;
 use crate::types::CqlType;
 use crate::version::Version;
 
@@ -244,7 +245,7 @@ fn narrow_statistics() -> StatsMetadata {
         max_ttl: 400,
         min_local_deletion_time: 700,
         max_local_deletion_time: 8000,
-        ..StatsMetadata::empty()
+        ..of_nothing().stats
     }
 }
 

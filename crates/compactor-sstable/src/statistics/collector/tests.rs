@@ -135,7 +135,9 @@ fn input(host: Option<UuidBytes>, segment: i64, repaired_at: i64) -> StatsMetada
         originating_host_id: host,
         repaired_at,
         commit_log_intervals: IntervalSet::single(at(segment), at(segment + 1)),
-        ..StatsMetadata::empty()
+        ..MetadataCollector::new(CollectorSettings::default())
+            .finish(finish())
+            .stats
     }
 }
 

@@ -4,9 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use compactor_sstable::Version;
-use compactor_sstable::bti::byte_comparable::Token;
 use compactor_sstable::bti::partitions::{PartitionIndex, PartitionIndexWriter, PartitionPosition};
-use compactor_sstable::bti::rows::{Block, RowIndex, RowIndexWriter};
+use compactor_sstable::bti::rows::{Block, RowBlocks, RowIndex, RowTries, SeparatedBlock};
 use compactor_sstable::compression::{ChunkDecompressor, CompressionInfo};
 use compactor_sstable::data::clustering::{ClusteringComparator, Kind};
 use compactor_sstable::data::deletion_time::DeletionTime;
@@ -166,7 +165,8 @@ fn partitions(data: &[u8], layout: &Layout) -> Vec<Partition> {
 }
 
 fn write(table: &Table, column_index_size: u64) -> (Vec<u8>, Vec<u8>) {
-    let mut rows = RowIndexWriter::new(&table.types, column_index_size).unwrap();
+    let mut blocks = RowBlocks::new(&table.types, column_index_size).unwrap();
+    let mut rows = RowTries::default();
     let mut partitions = PartitionIndexWriter::new();
     for partition in &table.partitions {
         for Unfiltered {
@@ -177,7 +177,9 @@ fn write(table: &Table, column_index_size: u64) -> (Vec<u8>, Vec<u8>) {
         } in &partition.unfiltereds
         {
             let kind = Kind::from_ordinal(name[0]).unwrap();
-            rows.add_unfiltered(*start, *end, kind, &name[1..], open_marker)
+            let emit = |block: SeparatedBlock<'_>| rows.add(block);
+            blocks
+                .add_unfiltered(*start, *end, kind, &name[1..], open_marker, emit)
                 .unwrap();
         }
         let Partition {
@@ -187,13 +189,12 @@ fn write(table: &Table, column_index_size: u64) -> (Vec<u8>, Vec<u8>) {
             deletion,
             ..
         } = partition;
-        let place = match rows.finish(key, *position, deletion).unwrap() {
+        let count = blocks.finish(|block| rows.add(block)).unwrap();
+        let place = match rows.finish(key, *position, deletion, count) {
             Some(entry) => PartitionPosition::Rows(entry),
             None => PartitionPosition::Data(*position),
         };
-        partitions
-            .add(Token::Murmur3(hash.token), key, hash.h2, place)
-            .unwrap();
+        partitions.add(hash, key, place).unwrap();
     }
     partitions.finish().unwrap();
     (
@@ -233,10 +234,7 @@ fn every_partition_and_row_is_found() {
         let mut entries = index.iter();
         for partition in &table.partitions {
             let entry = entries.next_entry().unwrap().unwrap();
-            let token = Token::Murmur3(partition.hash.token);
-            let found = index
-                .candidate(token, &partition.key, partition.hash.h2)
-                .unwrap();
+            let found = index.candidate(&partition.hash, &partition.key).unwrap();
             assert_eq!(found, Some(entry.position), "{name}");
             match entry.position {
                 PartitionPosition::Data(position) => assert_eq!(position, partition.position),

@@ -1,9 +1,9 @@
 //! Damaged index files: an error or a result, but never a panic or an endless loop.
 
-use compactor_sstable::bti::byte_comparable::Token;
 use compactor_sstable::bti::partitions::{PartitionIndex, PartitionPosition};
 use compactor_sstable::bti::rows::RowIndex;
 use compactor_sstable::data::clustering::{Kind, Prefix};
+use compactor_sstable::partitioner::KeyHash;
 use compactor_sstable::types::CqlType;
 use proptest::prelude::*;
 
@@ -17,7 +17,11 @@ fn look_up_partitions(bytes: &[u8]) -> Vec<u64> {
     };
     for key in [index.first_key, index.last_key, b"", b"\xff\xff"] {
         for token in [0, i64::MIN, i64::MAX, -4_069_959_284_402_364_209] {
-            let _ = index.candidate(Token::Murmur3(token), key, 0);
+            let hash = KeyHash {
+                token,
+                ..KeyHash::default()
+            };
+            let _ = index.candidate(&hash, key);
         }
     }
     let mut entries = index.iter();
