@@ -158,6 +158,11 @@ impl Load {
             .store(self.shared.now_ns(), Ordering::Relaxed);
     }
 
+    /// The phase that it is now.
+    pub(crate) fn phase(&self) -> Phase {
+        self.shared.phase_of(self.shared.now_ns())
+    }
+
     /// Processor nanoseconds of the threads so far.
     pub(crate) fn cpu_ns(&self) -> u64 {
         self.shared.cpu.ns()
