@@ -85,11 +85,11 @@ pub fn compare(options: &ChunkLengthOptions, watcher: &dyn Watcher) -> Result<Ch
     let result = run_all(&mut bench, &variants, &mut runs);
     let (hot, rate_per_s) = (bench.hot, bench.rate_per_s);
     drop(cgroup);
-    let environment = session.environment.clone();
     let memory_limit_bytes = session.limit_bytes;
+    let (header, environment) = session.finish(result, !runs.is_empty())?;
     Ok(ChunkLengthOutcome {
         experiment: Experiment::ChunkLength,
-        header: session.finish(result, !runs.is_empty())?,
+        header,
         options: options.clone(),
         environment,
         source: DataRecord {

@@ -57,10 +57,10 @@ pub fn compare(options: &FanOutOptions, watcher: &dyn Watcher) -> Result<FanOutO
         Ok(())
     });
     drop(made);
-    let environment = session.environment.clone();
+    let (header, environment) = session.finish(result, !runs.is_empty())?;
     Ok(FanOutOutcome {
         experiment: Experiment::FanOut,
-        header: session.finish(result, !runs.is_empty())?,
+        header,
         options: options.clone(),
         environment,
         flushes: flushes.record,
