@@ -41,16 +41,16 @@ fn main() -> Result<(), Box<dyn Error>> {
     let directory = std::env::args_os().nth(1).map(PathBuf::from);
     let mut options = InterferenceOptions::quick(directory.as_deref().unwrap_or(scratch.path()));
     options.arms = vec!["buffered/buffered".parse()?, "direct/direct".parse()?];
-    options.data = Data::Generated {
+    options.setup.data = Data::Generated {
         shape: Shape::KeyValue,
         version: Version::Oa,
         uncompressed_bytes: Some(128 << 20),
         sstables: 2,
     };
     options.hot_sets_bytes = vec![24 << 20];
-    options.memory_limit_bytes = Some(192 << 20);
-    options.throughput_bytes_per_s = NonZeroU64::new(16 << 20);
-    options.repeats = 2;
+    options.setup.memory_limit_bytes = Some(192 << 20);
+    options.setup.throughput_bytes_per_s = NonZeroU64::new(16 << 20);
+    options.setup.repeats = 2;
 
     let outcome = interference(&options, &Lines)?;
     for point in &outcome.points {

@@ -85,11 +85,11 @@ pub fn compare(options: &ChunkLengthOptions, watcher: &dyn Watcher) -> Result<Ch
     let result = run_all(&mut bench, &variants, &mut runs);
     let (hot, rate_per_s) = (bench.hot, bench.rate_per_s);
     drop(cgroup);
-    let environment = session.environment.clone();
     let memory_limit_bytes = session.limit_bytes;
+    let (header, environment) = session.finish(result, !runs.is_empty())?;
     Ok(ChunkLengthOutcome {
         experiment: Experiment::ChunkLength,
-        header: session.finish(result, !runs.is_empty())?,
+        header,
         options: options.clone(),
         environment,
         source: DataRecord {
@@ -153,13 +153,12 @@ fn write_all(
     hot: &HotSet,
     session: &Session<'_>,
 ) -> Result<Vec<Written>> {
-    let page_bytes = session.environment.page_bytes;
+    let memory = (session.environment.page_bytes, session.room_bytes());
     let write = |variant: Variant| {
         let work = format!("writing {variant}");
         let mut writing = watched(session.watcher, &work, source.record.uncompressed_bytes);
-        let mut written = written::write(source, variant, session.directory(), &mut writing)?;
-        written.record.hot_bytes = written.hot_bytes(hot, page_bytes)?;
-        written.record.pressure = written.record.hot_bytes as f64 / session.room_bytes() as f64;
+        let directory = session.directory();
+        let written = written::write(source, variant, hot, memory, directory, &mut writing)?;
         session.note(&format!(
             "{variant}: {} of Data.db, hot rows on {} of pages, {:.0}% of the memory they may take",
             units::bytes(written.record.data_file_bytes as f64),

@@ -57,10 +57,10 @@ pub fn compare(options: &FanOutOptions, watcher: &dyn Watcher) -> Result<FanOutO
         Ok(())
     });
     drop(made);
-    let environment = session.environment.clone();
+    let (header, environment) = session.finish(result, !runs.is_empty())?;
     Ok(FanOutOutcome {
         experiment: Experiment::FanOut,
-        header: session.finish(result, !runs.is_empty())?,
+        header,
         options: options.clone(),
         environment,
         flushes: flushes.record,
@@ -87,7 +87,8 @@ fn run_arm(
     let (measured, report) = run.run(&output.path, watcher)?;
     let (verified_sstables, damaged_sstables) = verified(&report)?;
     output.remove()?;
-    let predicted = predict(run.strategy, options, &flushes.record)?;
+    let (simulated, simulated_range_bytes, formula) =
+        predict(run.strategy, options, &flushes.record)?;
     let mut found = Warnings::default();
     found.when(damaged_sstables > 0, "damaged", || {
         format!("{damaged_sstables} SSTables of the final table are damaged")
@@ -102,9 +103,9 @@ fn run_arm(
             ..Attempt::default()
         },
         measured,
-        simulated: predicted.simulated,
-        simulated_range_bytes: predicted.range_bytes,
-        formula: predicted.formula,
+        simulated,
+        simulated_range_bytes,
+        formula,
         all_components_bytes: report.bytes_written,
         purged: report.purged,
         verified_sstables,

@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 use compactor::Result;
-use compactor_io::{Io, IoOptions, resident_pages};
+use compactor_io::resident_pages;
 use compactor_sstable::Component;
 
 use crate::lookup::Found;
@@ -57,8 +57,7 @@ impl HotSet {
         seed: u64,
         watcher: &dyn Watcher,
     ) -> Result<HotSet> {
-        let io = Io::new(IoOptions::default())?;
-        let readers = PointReader::open_all(&io, &table.data_paths)?;
+        let readers = PointReader::open_all(&table.data_paths)?;
         let page_bytes = rustix::param::page_size() as u64;
         HotSet::choose(&readers, bytes, page_bytes, seed, &|| {
             check_cancelled(watcher.is_cancelled())

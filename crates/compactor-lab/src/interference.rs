@@ -72,9 +72,9 @@ pub fn interference(options: &InterferenceOptions, watcher: &dyn Watcher) -> Res
         runs
     });
     let has_runs = points.iter().any(|point| !point.runs.is_empty());
-    let environment = session.environment.clone();
+    let (header, environment) = session.finish(runs, has_runs)?;
     Ok(Outcome {
-        header: session.finish(runs, has_runs)?,
+        header,
         options: options.clone(),
         environment,
         points,

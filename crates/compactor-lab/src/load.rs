@@ -47,7 +47,7 @@ pub(crate) enum Pace {
 /// Threads that read at a pace.
 pub(crate) struct Load {
     shared: Arc<Shared>,
-    threads: Vec<JoinHandle<Measured>>,
+    threads: Vec<JoinHandle<Phases>>,
 }
 
 struct Shared {
@@ -62,6 +62,8 @@ struct Shared {
     thread_ids: Mutex<Vec<Pid>>,
     intervals: Vec<Mutex<Reads>>,
     first_error: Mutex<Option<String>>,
+    /// A thread was given up, with reads that were still due.
+    is_unfinished: AtomicBool,
 }
 
 /// Reads of a span of time.
@@ -79,14 +81,11 @@ struct PhaseReads {
     completed: u64,
 }
 
-struct Measured {
-    phases: [PhaseReads; PHASES],
-    unfinished: bool,
-}
+type Phases = [PhaseReads; PHASES];
 
 /// Result of a load.
 pub(crate) struct LoadResult {
-    phases: [PhaseReads; PHASES],
+    phases: Phases,
     /// Length of each phase.
     durations: [Duration; PHASES],
     /// Error of the first read that failed.
@@ -117,6 +116,7 @@ impl Load {
             thread_ids: Mutex::new(Vec::new()),
             intervals: (0..threads).map(|_| Mutex::new(Reads::new())).collect(),
             first_error: Mutex::new(None),
+            is_unfinished: AtomicBool::new(false),
         });
         let mut load = Load {
             shared: Arc::clone(&shared),
@@ -158,6 +158,11 @@ impl Load {
             .store(self.shared.now_ns(), Ordering::Relaxed);
     }
 
+    /// The phase that it is now.
+    pub(crate) fn phase(&self) -> Phase {
+        self.shared.phase_of(self.shared.now_ns())
+    }
+
     /// Processor nanoseconds of the threads so far.
     pub(crate) fn cpu_ns(&self) -> u64 {
         self.shared.cpu.ns()
@@ -186,25 +191,30 @@ impl Load {
     pub(crate) fn finish(mut self) -> LoadResult {
         let stop_at = self.shared.now_ns();
         self.shared.stop_at.store(stop_at, Ordering::Relaxed);
-        let mut measured = Measured::new();
+        let shared = &self.shared;
+        let mut phases = no_reads();
         for thread in std::mem::take(&mut self.threads) {
-            match thread.join() {
-                Ok(part) => measured.add(&part),
-                Err(_) => {
-                    lock(&self.shared.first_error)
-                        .get_or_insert_with(|| "a reader thread panicked".to_owned());
-                    measured.unfinished = true;
-                }
+            let Ok(own) = thread.join() else {
+                lock(&shared.first_error)
+                    .get_or_insert_with(|| "a reader thread panicked".to_owned());
+                shared.is_unfinished.store(true, Ordering::Relaxed);
+                continue;
+            };
+            for (phase, own) in phases.iter_mut().zip(&own) {
+                phase.reads.add(&own.reads);
+                // Of one shape, as in `Reads`.
+                let _ = phase.wake_up.add(&own.wake_up);
+                phase.completed += own.completed;
             }
         }
-        let from = self.shared.during_from.load(Ordering::Relaxed).min(stop_at);
-        let to = self.shared.during_to.load(Ordering::Relaxed).min(stop_at);
+        let from = shared.during_from.load(Ordering::Relaxed).min(stop_at);
+        let to = shared.during_to.load(Ordering::Relaxed).min(stop_at);
         LoadResult {
-            phases: measured.phases,
+            phases,
             durations: [from, to.saturating_sub(from), stop_at.saturating_sub(to)]
                 .map(Duration::from_nanos),
-            first_error: lock(&self.shared.first_error).take(),
-            is_unfinished: measured.unfinished,
+            first_error: lock(&shared.first_error).take(),
+            is_unfinished: shared.is_unfinished.load(Ordering::Relaxed),
         }
     }
 }
@@ -256,12 +266,12 @@ impl Shared {
         thread: usize,
         schedule: &mut Schedule,
         read: &mut dyn FnMut() -> Result<(), String>,
-    ) -> Measured {
+    ) -> Phases {
         // By default the kernel lets a sleeper oversleep by 50 us, to wake several at once. Without
         // the right to less, that is in the figures.
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
         lock(&self.thread_ids).push(gettid());
-        let mut measured = Measured::new();
+        let mut phases = no_reads();
         let mut added_ns = self.cpu.add(thread_cpu_ns());
         let mut count = 0u64;
         loop {
@@ -272,16 +282,16 @@ impl Shared {
             let now = self.now_ns();
             let stop_at = self.stop_at.load(Ordering::Relaxed);
             if stop_at != UNSET && now > stop_at.saturating_add(DRAIN.as_nanos() as u64) {
-                measured.unfinished = true;
+                self.is_unfinished.store(true, Ordering::Relaxed);
                 break;
             }
             let result = read();
             let done = self.now_ns();
             let phase = self.phase_of(due);
-            measured.phases[self.phase_of(done) as usize].completed += 1;
+            phases[self.phase_of(done) as usize].completed += 1;
             let latency_ns = result.is_ok().then(|| done.saturating_sub(due));
             lock(&self.intervals[thread]).record(latency_ns);
-            let of_phase = &mut measured.phases[phase as usize];
+            let of_phase = &mut phases[phase as usize];
             of_phase.reads.record(latency_ns);
             if let Some(late_ns) = woken {
                 of_phase.wake_up.saturating_record(late_ns);
@@ -295,7 +305,7 @@ impl Shared {
             }
         }
         self.cpu.add(added_ns);
-        measured
+        phases
     }
 
     /// Sleeps until a read is due, and returns how late the thread was woken, if it slept. `None` if the read
@@ -341,27 +351,12 @@ impl Reads {
     }
 }
 
-impl Measured {
-    fn new() -> Measured {
-        Measured {
-            phases: std::array::from_fn(|_| PhaseReads {
-                reads: Reads::new(),
-                wake_up: histogram(),
-                completed: 0,
-            }),
-            unfinished: false,
-        }
-    }
-
-    fn add(&mut self, other: &Measured) {
-        for (phase, other) in self.phases.iter_mut().zip(&other.phases) {
-            phase.reads.add(&other.reads);
-            // Of one shape as well.
-            let _ = phase.wake_up.add(&other.wake_up);
-            phase.completed += other.completed;
-        }
-        self.unfinished |= other.unfinished;
-    }
+fn no_reads() -> Phases {
+    std::array::from_fn(|_| PhaseReads {
+        reads: Reads::new(),
+        wake_up: histogram(),
+        completed: 0,
+    })
 }
 
 impl LoadResult {

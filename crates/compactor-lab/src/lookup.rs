@@ -246,22 +246,18 @@ fn find_in_index(
     key: &[u8],
     hash: &KeyHash,
 ) -> Result<Option<Found>> {
-    let is_beyond = |i: usize| {
-        let entry_key = summary.entry(i).map_or(&[][..], |(key, _)| key);
-        (positions[i], entry_key) > (hash.position(), key)
-    };
-    let (mut low, mut high) = (0, positions.len());
-    while low < high {
-        let middle = low + (high - low) / 2;
-        match is_beyond(middle) {
-            true => high = middle,
-            false => low = middle + 1,
-        }
+    let position = hash.position();
+    let mut next = positions.partition_point(|entry| *entry < position);
+    // Keys of one position are in their own order.
+    while positions.get(next) == Some(&position)
+        && summary.entry(next).is_some_and(|entry| entry.0 <= key)
+    {
+        next += 1;
     }
-    let Some((_, start)) = low.checked_sub(1).and_then(|i| summary.entry(i)) else {
+    let Some((_, start)) = next.checked_sub(1).and_then(|i| summary.entry(i)) else {
         return Ok(None);
     };
-    let end = summary.entry(low).map(|(_, position)| position as usize);
+    let end = summary.entry(next).map(|(_, position)| position as usize);
     let end = end.unwrap_or(index.len());
     let bytes = index.get(start as usize..end).unwrap_or_default();
     let mut reader = IndexReader::with_base(bytes, start);

@@ -1,7 +1,7 @@
 //! Options of the interference experiment.
 
 use std::num::NonZeroU64;
-use std::ops::{Deref, DerefMut};
+use std::ops::Deref;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -161,12 +161,6 @@ impl Deref for InterferenceOptions {
 
     fn deref(&self) -> &Setup {
         &self.setup
-    }
-}
-
-impl DerefMut for InterferenceOptions {
-    fn deref_mut(&mut self) -> &mut Setup {
-        &mut self.setup
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use compactor::Result;
 use compactor_engine::input::InputSstable;
-use compactor_io::{Io, ReadMode};
+use compactor_io::{Io, IoOptions, ReadMode};
 use compactor_sstable::bloom_filter::BloomFilter;
 use compactor_sstable::data::clustering::{Kind, Prefix, ValueSpan};
 use compactor_sstable::data::layout::Layout;
@@ -91,9 +91,10 @@ impl PointReader {
     ///
     /// # Errors
     /// As of one.
-    pub(crate) fn open_all(io: &Io, data_paths: &[PathBuf]) -> Result<Vec<PointReader>> {
+    pub(crate) fn open_all(data_paths: &[PathBuf]) -> Result<Vec<PointReader>> {
+        let io = Io::new(IoOptions::default())?;
         let paths = data_paths.iter();
-        paths.map(|path| PointReader::open(io, path)).collect()
+        paths.map(|path| PointReader::open(&io, path)).collect()
     }
 
     /// Disables readahead: the device's is sized for sequential reads, that of a

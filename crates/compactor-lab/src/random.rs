@@ -1,5 +1,7 @@
 //! Pseudo-random numbers of a seed (SplitMix64).
 
+use compactor_strategy::random::split_mix;
+
 /// A stream of numbers.
 #[derive(Clone, Debug)]
 pub(crate) struct Random(u64);
@@ -13,11 +15,7 @@ impl Random {
     }
 
     pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        split_mix(&mut self.0)
     }
 
     /// Draws a number from 0 up to, without, 1.

@@ -1,7 +1,7 @@
 //! Sampler of the system every 100 ms or so during a run, and of the foreground load every second.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use compactor_io::residency;
@@ -11,7 +11,7 @@ use crate::clocks::{CpuMeter, process_cpu_ns, thread_cpu_ns};
 use crate::counters;
 use crate::hot_set::HotSet;
 use crate::load::{Load, Reads};
-use crate::outcome::{CgroupMemory, Cpu, Interval, KernelCounters, Pages, Phase, Sample};
+use crate::outcome::{CgroupMemory, Cpu, Interval, KernelCounters, Pages, Sample};
 
 /// Reciprocal of the share of a processor that counting pages may take: each page costs a look, a page that
 /// was evicted more than that, and reads would wait for it meanwhile.
@@ -38,29 +38,14 @@ pub(crate) struct Sampler<'a> {
 /// State of a run, shared with the sampler.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
-    phase: AtomicU8,
     is_over: AtomicBool,
     /// Uncompressed bytes that the compaction has read.
     pub(crate) compaction_read_bytes: AtomicU64,
-    /// Processor time of the sampler's thread.
-    harness: CpuMeter,
-    /// Processor nanoseconds that were the harness's in other threads.
-    pub(crate) other_harness_ns: AtomicU64,
+    /// Processor time of the sampler's thread, and what was the harness's in others.
+    pub(crate) harness: CpuMeter,
 }
 
 impl Progress {
-    pub(crate) fn set_phase(&self, phase: Phase) {
-        self.phase.store(phase as u8, Ordering::Relaxed);
-    }
-
-    pub(crate) fn phase(&self) -> Phase {
-        match self.phase.load(Ordering::Relaxed) {
-            0 => Phase::Before,
-            1 => Phase::During,
-            _ => Phase::After,
-        }
-    }
-
     /// Lets the sampler end.
     pub(crate) fn end(&self) {
         self.is_over.store(true, Ordering::Relaxed);
@@ -111,7 +96,6 @@ impl Sampler<'_> {
     /// The counters now.
     pub(crate) fn counters(&self) -> Counters {
         let (load, progress) = (self.load, self.progress);
-        let other = progress.other_harness_ns.load(Ordering::Relaxed);
         Counters {
             cgroup: self.cgroup.map(MemoryCgroup::memory),
             vmstat: counters::vmstat(),
@@ -119,7 +103,7 @@ impl Sampler<'_> {
             disk: self.device.and_then(counters::disk),
             process_ns: process_cpu_ns(),
             foreground_ns: load.cpu_ns(),
-            harness_ns: progress.harness.ns() + other,
+            harness_ns: progress.harness.ns(),
         }
     }
 
@@ -131,7 +115,7 @@ impl Sampler<'_> {
         let started = Instant::now();
         let mut seen = Seen::default();
         let mut interval_from = started;
-        let mut interval_phase = progress.phase();
+        let mut interval_phase = load.phase();
         let mut operations = 0;
         let mut count_at = Duration::ZERO;
         // Reads before this are in no interval.
@@ -169,7 +153,7 @@ impl Sampler<'_> {
                 notify(&interval, operations);
                 seen.intervals.push(interval);
                 interval_from = now;
-                interval_phase = progress.phase();
+                interval_phase = load.phase();
             }
             added_ns = progress.harness.add(added_ns);
             if is_last {
@@ -208,7 +192,7 @@ impl Sampler<'_> {
         let read_bytes = &self.progress.compaction_read_bytes;
         Sample {
             at_s,
-            phase: self.progress.phase(),
+            phase: self.load.phase(),
             hot,
             inputs,
             outputs,

@@ -83,16 +83,21 @@ impl<'a> Session<'a> {
     ///
     /// # Errors
     /// Any other error of the runs, or files that cannot be removed.
-    pub(crate) fn finish(self, runs: Result<()>, has_runs: bool) -> Result<OutcomeHeader> {
+    pub(crate) fn finish(
+        self,
+        runs: Result<()>,
+        has_runs: bool,
+    ) -> Result<(OutcomeHeader, Environment)> {
         let end = end_of(runs, has_runs)?;
         let elapsed_s = self.started.elapsed().as_secs_f64();
         self.scratch.remove()?;
-        Ok(OutcomeHeader {
+        let header = OutcomeHeader {
             format_version: FORMAT_VERSION,
             started_at_ms: self.started_at_ms,
             elapsed_s,
             end,
-        })
+        };
+        Ok((header, self.environment))
     }
 }
 

@@ -3,13 +3,13 @@
 use compactor_strategy::sstable::SstableId;
 use compactor_strategy::task::Task;
 
-use crate::cohort::{Cohort, US};
+use crate::cohort::US;
 use crate::lifetime::Lifetime;
 use crate::outputs::{Merged, split};
 use crate::overlap::Overlaps;
 use crate::popularity::Popularity;
-use crate::segments::{Segment, segments};
-use crate::shadow::{Source, newest};
+use crate::segments::segments;
+use crate::shadow::newest;
 use crate::stored::{Range, Stored};
 use crate::table::Table;
 use crate::workload::Workload;
@@ -35,7 +35,7 @@ impl Merge<'_> {
         let overlaps = self.overlaps(&inputs, &task.inputs, table, lifetime);
         let ranges: Vec<Range> = inputs.iter().map(|input| input.range).collect();
         let merged = segments(&ranges).into_iter().map(|segment| {
-            let cohorts = lifetime.remaining(rows(&segment, &inputs), |dead| {
+            let cohorts = lifetime.remaining(newest(&inputs, &segment.parts), |dead| {
                 overlaps
                     .as_ref()
                     .map_or(1.0, |overlaps| overlaps.purgeable(segment.range, dead))
@@ -70,23 +70,11 @@ impl Merge<'_> {
             .iter()
             .filter(|(id, stored)| overlaps(stored) && !ids.contains(id))
             .map(|(_, stored)| stored);
-        Some(Overlaps::new(
-            self.workload,
-            self.popularity,
-            outside.collect(),
-            self.elapsed_s,
-        ))
-    }
-}
-
-/// Newest versions of the rows of a segment.
-fn rows(segment: &Segment, inputs: &[&Stored]) -> Vec<Cohort> {
-    let sources = segment.parts.iter().filter_map(|part| {
-        Some(Source {
-            cohorts: &inputs.get(part.input)?.cohorts,
-            rows: part.rows,
-            coverage: part.coverage,
+        Some(Overlaps {
+            workload: self.workload,
+            popularity: self.popularity,
+            outside: outside.collect(),
+            existing: self.workload.existing_rows(self.elapsed_s),
         })
-    });
-    newest(&sources.collect::<Vec<_>>())
+    }
 }

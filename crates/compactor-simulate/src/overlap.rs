@@ -9,29 +9,15 @@ use crate::workload::Workload;
 /// Probabilities that a tombstone can be purged, for a merge of some tokens.
 #[derive(Debug)]
 pub(crate) struct Overlaps<'a> {
-    workload: &'a Workload,
-    popularity: &'a Popularity,
+    pub(crate) workload: &'a Workload,
+    pub(crate) popularity: &'a Popularity,
     /// SSTables that overlap the merge.
-    outside: Vec<&'a Stored>,
+    pub(crate) outside: Vec<&'a Stored>,
     /// Rows of the ring that exist.
-    existing: f64,
+    pub(crate) existing: f64,
 }
 
-impl<'a> Overlaps<'a> {
-    pub(crate) fn new(
-        workload: &'a Workload,
-        popularity: &'a Popularity,
-        outside: Vec<&'a Stored>,
-        elapsed_s: f64,
-    ) -> Overlaps<'a> {
-        Overlaps {
-            workload,
-            popularity,
-            outside,
-            existing: workload.existing_rows(elapsed_s),
-        }
-    }
-
+impl Overlaps<'_> {
     /// Whether a row can be in several SSTables, or a partition, by whose filters Cassandra decides.
     pub(crate) fn matter(workload: &Workload) -> bool {
         let is_spread = workload.scattered_rows() > 1.0;

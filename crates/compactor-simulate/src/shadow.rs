@@ -1,27 +1,19 @@
 //! Rows that a merge leaves out since it has a newer version or a deletion of them.
 
 use crate::cohort::{Cohort, joined};
+use crate::segments::Part;
+use crate::stored::Stored;
 
-/// An input of a merge, within a segment.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Source<'a> {
-    pub(crate) cohorts: &'a [Cohort],
-    /// Part of its rows that are in the segment.
-    pub(crate) rows: f64,
-    /// Part of the segment that it covers.
-    pub(crate) coverage: f64,
-}
-
-/// Newest versions of the rows of inputs, which are independent of each other: a row is in one with a
+/// Newest versions of the rows of a segment, whose inputs are independent of each other: a row is in one with a
 /// probability that does not depend on whether it is in another.
-pub(crate) fn newest(sources: &[Source<'_>]) -> Vec<Cohort> {
-    let has_cover = |source: &Source<'_>| source.cohorts.iter().any(|c| c.cover > 0.0);
-    let covering = sources.iter().filter(|source| has_cover(source)).count();
-    let all = sources.iter().enumerate().flat_map(|(input, source)| {
-        let part = move |cohort: &Cohort| (input, cohort.scaled(source.rows, source.coverage));
-        source.cohorts.iter().map(part)
+pub(crate) fn newest(inputs: &[&Stored], parts: &[Part]) -> Vec<Cohort> {
+    let cohorts = |part: &Part| inputs[part.input].cohorts.iter();
+    let has_cover = |part| cohorts(part).any(|cohort| cohort.cover > 0.0);
+    let all = parts.iter().enumerate().flat_map(|(at, part)| {
+        let scaled = move |cohort: &Cohort| (at, cohort.scaled(part.rows, part.coverage));
+        cohorts(part).map(scaled)
     });
-    if covering == 0 || sources.len() < 2 {
+    if parts.len() < 2 || !parts.iter().any(has_cover) {
         return joined(all.map(|(_, cohort)| cohort).collect());
     }
     let mut all: Vec<(usize, Cohort)> = all.collect();
@@ -32,7 +24,7 @@ pub(crate) fn newest(sources: &[Source<'_>]) -> Vec<Cohort> {
             .then(b.1.newest_us.cmp(&a.1.newest_us))
             .then(b.0.cmp(&a.0))
     });
-    let mut covered = vec![0.0; sources.len()];
+    let mut covered = vec![0.0; parts.len()];
     let mut class = None;
     for (input, cohort) in &mut all {
         if class != Some(cohort.class) {
@@ -57,6 +49,7 @@ pub(crate) fn newest(sources: &[Source<'_>]) -> Vec<Cohort> {
 mod tests {
     use super::*;
     use crate::cohort::Kind;
+    use crate::stored::Range;
 
     fn cohort(bucket: u32, rows: f64, cover: f64) -> Cohort {
         Cohort {
@@ -71,12 +64,16 @@ mod tests {
     }
 
     fn rows(sources: &[&[Cohort]]) -> Vec<f64> {
-        let sources = sources.iter().map(|cohorts| Source {
-            cohorts,
+        let range = Range { start: 0, end: 1 };
+        let stored = |cohorts: &&[Cohort]| Stored::new(range, cohorts.to_vec(), 0);
+        let inputs: Vec<Stored> = sources.iter().map(stored).collect();
+        let part = |input| Part {
+            input,
             rows: 1.0,
             coverage: 1.0,
-        });
-        let merged = newest(&sources.collect::<Vec<_>>());
+        };
+        let parts: Vec<Part> = (0..inputs.len()).map(part).collect();
+        let merged = newest(&inputs.iter().collect::<Vec<_>>(), &parts);
         merged.iter().map(|cohort| cohort.rows).collect()
     }
 

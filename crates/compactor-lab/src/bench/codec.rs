@@ -49,7 +49,7 @@ struct Piece {
 pub(super) fn codec(request: &Request, observer: &mut dyn Observer) -> Result<CodecTimes> {
     let (pieces, decompressors) = read_sample(request, observer)?;
     let sample_bytes = pieces.iter().map(|piece| piece.raw.len() as u64).sum();
-    let params = request.compression.as_ref().map(CompressionParams::from);
+    let params = request.compression.as_ref();
     // Wall-clock and processor seconds of each.
     let (mut decompress, mut compress): (Vec<[f64; 2]>, Vec<[f64; 2]>) = Default::default();
     let begun = Instant::now();
@@ -62,7 +62,7 @@ pub(super) fn codec(request: &Request, observer: &mut dyn Observer) -> Result<Co
         })?);
         compress.push(match &params {
             None => [0.0; 2],
-            Some(params) => timed(request.threads, &pieces, || compression(params))?,
+            Some(params) => timed(request.threads, &pieces, || compression(&params.0))?,
         });
     }
     let medians = |passes: &[[f64; 2]]| {
@@ -267,7 +267,7 @@ mod tests {
             let made = generate(IoOptions::default(), options.clone(), &mut NoObserver).unwrap();
             let mut request = request(temp.path(), Work::Codec);
             request.inputs = made.sstables.iter().map(|s| s.data_path.clone()).collect();
-            request.compression = options.compression.as_ref().map(Compression::from);
+            request.compression = options.compression.clone().map(Compression);
             request.sample_bytes = 2 << 20;
             let times = super::codec(&request, &mut NoObserver).unwrap();
             assert!(

@@ -33,7 +33,7 @@ pub(super) fn examine(
             rows: 0,
             compression: sstable
                 .compression_info()
-                .map(|info| Compression::from(&info.params)),
+                .map(|info| Compression(info.params.clone())),
             crc32: 0,
         });
         facts.sstables += 1;
@@ -109,7 +109,7 @@ pub(super) fn wrong(
 fn describe(compression: Option<&Compression>) -> String {
     compression.map_or_else(
         || "not at all".to_owned(),
-        |c| format!("{}, chunks of {} bytes", c.compressor, c.chunk_length_bytes),
+        |Compression(c)| format!("{}, chunks of {} bytes", c.compressor, c.chunk_len),
     )
 }
 

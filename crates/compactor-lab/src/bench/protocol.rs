@@ -56,37 +56,18 @@ pub struct Request {
 
 /// Compression of an SSTable.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Compression {
-    /// Class name of the compressor.
-    pub compressor: String,
-    /// Its own options.
-    pub options: Vec<(String, String)>,
-    /// Uncompressed bytes of a chunk.
-    pub chunk_length_bytes: u32,
-    /// Chunks that do not become shorter than this are stored as they are.
-    pub max_compressed_len: u32,
-}
+#[serde(transparent)]
+pub struct Compression(#[serde(with = "CompressionForm")] pub CompressionParams);
 
-impl From<&CompressionParams> for Compression {
-    fn from(params: &CompressionParams) -> Compression {
-        Compression {
-            compressor: params.compressor.clone(),
-            options: params.options.clone(),
-            chunk_length_bytes: params.chunk_len,
-            max_compressed_len: params.max_compressed_len,
-        }
-    }
-}
-
-impl From<&Compression> for CompressionParams {
-    fn from(compression: &Compression) -> CompressionParams {
-        CompressionParams {
-            compressor: compression.compressor.clone(),
-            options: compression.options.clone(),
-            chunk_len: compression.chunk_length_bytes,
-            max_compressed_len: compression.max_compressed_len,
-        }
-    }
+/// How a message has [`CompressionParams`].
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "CompressionParams")]
+struct CompressionForm {
+    compressor: String,
+    options: Vec<(String, String)>,
+    #[serde(rename = "chunk_length_bytes")]
+    chunk_len: u32,
+    max_compressed_len: u32,
 }
 
 /// The first line of a process that answers several requests.

@@ -76,12 +76,13 @@ pub fn run(options: &BenchOptions, program: &Path, watcher: &dyn Watcher) -> Res
         ..
     } = bench;
     drop(externals);
-    let environment = session.environment.clone();
+    let data_file_bytes = inputs.data_file_bytes();
+    let (header, environment) = session.finish(runs, has_runs)?;
     Ok(BenchOutcome {
+        header,
         options: options.clone(),
         environment,
-        data_file_bytes: inputs.data_file_bytes(),
-        header: session.finish(runs, has_runs)?,
+        data_file_bytes,
         data: inputs.record,
         output: expected,
         arms,

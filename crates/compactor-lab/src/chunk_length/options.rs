@@ -1,6 +1,6 @@
 //! Options of the chunk-length experiment.
 
-use std::ops::{Deref, DerefMut};
+use std::ops::Deref;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -42,12 +42,6 @@ impl Deref for ChunkLengthOptions {
 
     fn deref(&self) -> &Setup {
         &self.setup
-    }
-}
-
-impl DerefMut for ChunkLengthOptions {
-    fn deref_mut(&mut self) -> &mut Setup {
-        &mut self.setup
     }
 }
 

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use compactor::{Error, ErrorKind, Result};
-use compactor_io::{Io, IoOptions};
 
 use super::options::ChunkLengthOptions;
 use super::outcome::{BackgroundRecord, Reading, Reads, VariantRun};
@@ -15,8 +14,7 @@ use crate::arm::{Arm, IoPair};
 use crate::caveats::Warnings;
 use crate::cgroup::MemoryCgroup;
 use crate::compaction::Compactions;
-use crate::draw::Draw;
-use crate::foreground::{ForegroundReader, LiveSstables};
+use crate::foreground::Foreground;
 use crate::hot_set::HotSet;
 use crate::load::{Load, Pace};
 use crate::outcome::{Phase, Warning};
@@ -58,8 +56,7 @@ struct Background {
 /// Context of the measurements of a run.
 struct Reader<'a> {
     bench: &'a Bench<'a>,
-    live: Arc<LiveSstables>,
-    draw: Arc<Draw>,
+    foreground: Arc<Foreground>,
     seed: u64,
     first_error: Option<String>,
 }
@@ -72,11 +69,10 @@ impl Bench<'_> {
     pub(super) fn run(&self, written: &Written, plan: &Plan) -> Result<VariantRun> {
         written.table.drop_pages()?;
         self.source.drop_pages()?;
-        let io = Io::new(IoOptions::default())?;
+        let (paths, distribution) = (&written.table.data_paths, self.options.distribution);
         let mut reader = Reader {
             bench: self,
-            live: Arc::new(LiveSstables::open(&io, &written.table.data_paths)?),
-            draw: Arc::new(Draw::new(self.options.distribution, self.hot.rows.len())),
+            foreground: Foreground::open(paths, &self.hot, distribution)?,
             seed: self.options.seed ^ (u64::from(plan.repeat) << 32),
             first_error: None,
         };
@@ -91,7 +87,7 @@ impl Bench<'_> {
                 (Some(reads), Some(record))
             }
         };
-        let rows_not_found = reader.live.not_found();
+        let rows_not_found = reader.foreground.not_found();
         let first_error = reader.first_error.take();
         drop(reader);
         // Its pages are of no use to the next one.
@@ -206,16 +202,14 @@ impl Reader<'_> {
     fn measure(&mut self, pace: Pace, span: Duration, background: &Background) -> Result<Reading> {
         // Each measurement draws its own rows, and each variant the same ones for it.
         self.seed = self.seed.wrapping_add(1);
-        let (live, hot) = (&self.live, &self.bench.hot);
         let watcher = self.bench.session.watcher;
-        let reads =
-            |thread| ForegroundReader::new(live, hot, &self.draw, self.seed, thread).reads();
+        let reads = |thread| self.foreground.reader(self.seed, thread).reads();
         let load = Load::start(self.bench.options.reader_threads, pace, self.seed, reads)?;
         wait(settle(span), watcher)?;
         let now = || {
             (
                 load.disk_read_bytes(),
-                live.decompressed_bytes(),
+                self.foreground.decompressed_bytes(),
                 load.cpu_ns(),
                 background.read_bytes.load(Ordering::Relaxed),
             )

@@ -7,7 +7,7 @@ use std::time::Instant;
 use compactor::{
     Error, ExistingOutput, InputCheck, MergeRequest, Observer, OutputCompression, Result,
 };
-use compactor_io::{Io, IoOptions};
+use compactor_io::IoOptions;
 use compactor_sstable::descriptor::Descriptor;
 
 use super::outcome::VariantRecord;
@@ -90,6 +90,8 @@ pub(crate) fn copy(table: &Table, directory: &Path, observer: &mut dyn Observer)
 pub(crate) fn write(
     source: &Table,
     variant: Variant,
+    hot: &HotSet,
+    (page_bytes, room_bytes): (u64, u64),
     directory: &Path,
     observer: &mut dyn Observer,
 ) -> Result<Written> {
@@ -105,7 +107,8 @@ pub(crate) fn write(
         )));
     }
     let written_in_s = started.elapsed().as_secs_f64();
-    let readers = open(&table)?;
+    let readers = PointReader::open_all(&table.data_paths)?;
+    let hot_bytes = hot_bytes(&readers, hot, page_bytes);
     let chunks: u64 = readers.iter().filter_map(|r| r.data.chunk_count()).sum();
     let offsets = 8 * chunks;
     Ok(Written {
@@ -120,41 +123,31 @@ pub(crate) fn write(
                 / uncompressed.max(1) as f64,
             partitions: rewritten.partitions,
             rows: rewritten.rows,
-            // Known when the hot rows are.
-            hot_bytes: 0,
-            pressure: 0.0,
+            hot_bytes,
+            pressure: hot_bytes as f64 / room_bytes as f64,
             written_in_s,
         },
         table,
     })
 }
 
-impl Written {
-    /// Bytes of the pages that reads of the hot rows touch. `hot` was drawn from the source, whose
-    /// uncompressed content is that of the variant.
-    ///
-    /// # Errors
-    /// Damage, or a failed read.
-    pub(crate) fn hot_bytes(&self, hot: &HotSet, page_bytes: u64) -> Result<u64> {
-        let mut count = 0;
-        for (reader, spans) in open(&self.table)?.iter().zip(&hot.spans) {
-            let mut ranges: Vec<_> = spans.iter().map(|span| reader.data.stored(span)).collect();
-            ranges.sort_unstable_by_key(|range| range.start);
-            // Pages before this are counted.
-            let mut next = 0;
-            for range in ranges {
-                let first = (range.start / page_bytes).max(next);
-                let end = range.end.div_ceil(page_bytes);
-                count += end.saturating_sub(first);
-                next = next.max(end);
-            }
+/// Bytes of the pages that reads of the hot rows touch. `hot` was drawn from the source, whose uncompressed content is
+/// that of the variant.
+fn hot_bytes(readers: &[PointReader], hot: &HotSet, page_bytes: u64) -> u64 {
+    let mut count = 0;
+    for (reader, spans) in readers.iter().zip(&hot.spans) {
+        let mut ranges: Vec<_> = spans.iter().map(|span| reader.data.stored(span)).collect();
+        ranges.sort_unstable_by_key(|range| range.start);
+        // Pages before this are counted.
+        let mut next = 0;
+        for range in ranges {
+            let first = (range.start / page_bytes).max(next);
+            let end = range.end.div_ceil(page_bytes);
+            count += end.saturating_sub(first);
+            next = next.max(end);
         }
-        Ok(count * page_bytes)
     }
-}
-
-fn open(table: &Table) -> Result<Vec<PointReader>> {
-    PointReader::open_all(&Io::new(IoOptions::default())?, &table.data_paths)
+    count * page_bytes
 }
 
 #[cfg(test)]
@@ -194,13 +187,21 @@ mod tests {
             let generated =
                 Table::prepare(&data, (3 << 20, 0), 1, &below, &mut NoObserver).unwrap();
             let source = copy(&generated, &below, &mut NoObserver).unwrap();
-            let sources = open(&source).unwrap();
+            let sources = PointReader::open_all(&source.data_paths).unwrap();
             let hot = HotSet::choose(&sources, 400_000, 4096, 1, &|| Ok(())).unwrap();
             let all = Variant::all(Compressor::ALL, &[4096, 16384, 65536]);
             let mut hot_bytes = Vec::new();
             for variant in all {
-                let written = write(&source, variant, &below, &mut NoObserver).unwrap();
-                let readers = open(&written.table).unwrap();
+                let written = write(
+                    &source,
+                    variant,
+                    &hot,
+                    (4096, 1 << 30),
+                    &below,
+                    &mut NoObserver,
+                )
+                .unwrap();
+                let readers = PointReader::open_all(&written.table.data_paths).unwrap();
                 for (ours, theirs) in readers.iter().zip(&sources) {
                     assert!(content(ours) == content(theirs), "{variant}");
                 }
@@ -229,7 +230,7 @@ mod tests {
                 let is_compressed =
                     !matches!(variant.compressor, Compressor::Noop | Compressor::None);
                 assert_eq!(record.ratio < 0.9, is_compressed, "{variant}");
-                hot_bytes.push((variant, written.hot_bytes(&hot, 4096).unwrap()));
+                hot_bytes.push((variant, record.hot_bytes));
             }
             let of = |name: &str| {
                 let found = hot_bytes.iter().find(|(v, _)| v.to_string() == name);

@@ -13,17 +13,8 @@ use crate::report::units::MIB;
 /// then on: a single one may be 2% from the others. Of an odd number one is in the middle.
 const SIMULATIONS: u64 = 9;
 
-/// Expected figures of a strategy.
-#[derive(Debug)]
-pub(super) struct Predicted {
-    /// The simulation in the middle by the bytes that are written.
-    pub(super) simulated: Figures,
-    /// Least and most bytes that a simulation writes.
-    pub(super) range_bytes: [f64; 2],
-    pub(super) formula: Option<Formula>,
-}
-
-/// Simulates a strategy, with compactions that take no time.
+/// Simulates a strategy, with compactions that take no time: the simulation in the middle by the bytes that are
+/// written, the least and most that one writes, and the formula's figures.
 ///
 /// # Errors
 /// Options that cannot be simulated.
@@ -31,7 +22,7 @@ pub(super) fn predict(
     strategy: CompactionParams,
     options: &FanOutOptions,
     flushes: &FlushRecord,
-) -> Result<Predicted> {
+) -> Result<(Figures, [f64; 2], Option<Formula>)> {
     let inserted = flushes.inserted_row_bytes as f64;
     let per_flush = inserted * flushes.rows_per_flush as f64;
     let mut setup = Setup::new(strategy);
@@ -59,14 +50,12 @@ pub(super) fn predict(
     let range_bytes = [outcomes.first(), outcomes.last()];
     let middle = &outcomes[outcomes.len() / 2];
     let stored_per_s = flushes.data_bytes_per_flush() / flushes.interval_s;
-    Ok(Predicted {
-        simulated: figures(middle),
-        range_bytes: range_bytes.map(|outcome| outcome.map_or(0.0, written)),
-        formula: middle.model.map(|model| Formula {
-            write_amplification: model.write_mb_per_s * MIB / stored_per_s,
-            levels: model.levels,
-        }),
-    })
+    let range_bytes = range_bytes.map(|outcome| outcome.map_or(0.0, written));
+    let formula = middle.model.map(|model| Formula {
+        write_amplification: model.write_mb_per_s * MIB / stored_per_s,
+        levels: model.levels,
+    });
+    Ok((figures(middle), range_bytes, formula))
 }
 
 fn figures(outcome: &Outcome) -> Figures {

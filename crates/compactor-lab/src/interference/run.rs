@@ -6,14 +6,13 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use compactor::{Error, ErrorKind, MergeReport, Result};
-use compactor_io::{Io, IoOptions, ReadMode, WriteMode};
+use compactor_io::{ReadMode, WriteMode};
 
 use crate::arm::{Arm, IoPair};
 use crate::cgroup::MemoryCgroup;
 use crate::clocks::thread_cpu_ns;
 use crate::compaction::Compactions;
-use crate::draw::Draw;
-use crate::foreground::{ForegroundReader, LiveSstables};
+use crate::foreground::{Foreground, ForegroundReader};
 use crate::hot_set::{HotAndCold, HotSet};
 use crate::load::{Load, LoadResult, Pace};
 use crate::options::InterferenceOptions;
@@ -73,20 +72,18 @@ impl Bench<'_> {
         let output = OutputDirectory::create(output)?;
         self.table.drop_pages()?;
         let not_dropped = pages_of(&self.table.files());
-        let io = Io::new(IoOptions::default())?;
-        let live = Arc::new(LiveSstables::open(&io, &self.table.data_paths)?);
-        live.expect_random();
-        let draw = Draw::new(self.options.distribution, self.hot.rows.len());
-        let draw = Arc::new(draw);
+        let (paths, distribution) = (&self.table.data_paths, self.options.distribution);
+        let foreground = Foreground::open(paths, self.hot, distribution)?;
+        foreground.expect_random();
         let seed = self.options.seed ^ (u64::from(plan.order) << 32);
-        let new_reader = |thread| ForegroundReader::new(&live, self.hot, &draw, seed, thread);
+        let new_reader = |thread| foreground.reader(seed, thread);
         self.warm_up(&new_reader)?;
         let threads = self.options.reader_threads;
         let per_s = self.options.rate_per_s;
         let load = Load::start(threads, Pace::Open { per_s }, seed, |thread| {
             new_reader(thread).reads()
         })?;
-        let (seen, during) = self.measure((arm, idle, plan), &load, (&*live, &io), &output)?;
+        let (seen, during) = self.measure((arm, idle, plan), &load, &foreground, &output)?;
         let result = load.finish();
         let circumstances = Circumstances {
             failure: during.failure.as_deref(),
@@ -97,8 +94,8 @@ impl Bench<'_> {
             kept_cgroup: self.cgroup.map(MemoryCgroup::holds_this_process),
             not_dropped,
         };
-        let rows_not_found = live.not_found();
-        drop(live);
+        let rows_not_found = foreground.not_found();
+        drop(foreground);
         output.remove()?;
         let mut run = Run {
             attempt: plan.attempt(),
@@ -133,7 +130,7 @@ impl Bench<'_> {
         &self,
         (arm, idle, plan): (Arm, Duration, &Plan),
         load: &Load,
-        (live, io): (&LiveSstables, &Io),
+        foreground: &Foreground,
         output: &OutputDirectory,
     ) -> Result<(Seen, During)> {
         let watcher = self.session.watcher;
@@ -176,11 +173,9 @@ impl Bench<'_> {
                 let hot_before = self.hot.resident();
                 let inputs_before = pages_of(&inputs);
                 // What looking cost is not the compaction's.
-                let other = &progress.other_harness_ns;
-                other.fetch_add(thread_cpu_ns() - own_cpu, Ordering::Relaxed);
+                progress.harness.add(own_cpu);
                 let before = sampler.counters();
                 let read_before = load.disk_read_bytes();
-                progress.set_phase(Phase::During);
                 load.begin_during();
                 let began = Instant::now();
                 let compacted = self.compact((arm, idle), &output.path, progress)?;
@@ -189,14 +184,13 @@ impl Bench<'_> {
                 let read = load.disk_read_bytes().zip(read_before);
                 let after = sampler.counters();
                 let hot_after = self.hot.resident();
-                progress.set_phase(Phase::After);
                 let (reports, failure) = match compacted {
                     Ok(reports) => (reports, None),
                     Err(error) => (Vec::new(), Some(error.to_string())),
                 };
                 if let Some(output) = reports.last().and_then(|report| report.outputs.first()) {
-                    live.replace(io, std::slice::from_ref(&output.data_path))?;
-                    live.expect_random();
+                    foreground.replace(std::slice::from_ref(&output.data_path))?;
+                    foreground.expect_random();
                 }
                 wait(self.options.after, watcher)?;
                 Ok(During {

@@ -191,6 +191,7 @@ fn notes(outcome: &BenchOutcome) -> Vec<Block> {
 #[cfg(test)]
 mod tests {
     use compactor::generate::{GenerateOptions, Shape};
+    use compactor_sstable::compression::info::CompressionParams;
 
     use super::*;
     use crate::bench::{BenchOptions, CodecTimes, Compression, OutputFacts};
@@ -279,12 +280,12 @@ mod tests {
                 bytes: 500_000_000,
                 uncompressed_bytes: 750_000_000,
                 rows: 750_000,
-                compression: Some(Compression {
+                compression: Some(Compression(CompressionParams {
                     compressor: "LZ4Compressor".to_owned(),
                     options: Vec::new(),
-                    chunk_length_bytes: 16 << 10,
+                    chunk_len: 16 << 10,
                     max_compressed_len: i32::MAX as u32,
-                }),
+                })),
                 crc32: 0xabcd,
             },
             arms: vec![

@@ -20,7 +20,7 @@ use crate::{ONE_AT_A_TIME, cgroups, directory, is_empty};
 
 fn small(directory: &Path) -> ChunkLengthOptions {
     let mut options = ChunkLengthOptions::quick(directory);
-    options.data = Data::Generated {
+    options.setup.data = Data::Generated {
         shape: Shape::KeyValue,
         version: Version::Oa,
         uncompressed_bytes: Some(8 << 20),
@@ -28,12 +28,12 @@ fn small(directory: &Path) -> ChunkLengthOptions {
     };
     options.chunk_lengths_bytes = vec![4 << 10, 64 << 10];
     options.compressors = vec![Compressor::Lz4, Compressor::None];
-    options.repeats = 1;
-    options.warm_ups = 1;
-    options.reader_threads = 2;
+    options.setup.repeats = 1;
+    options.setup.warm_ups = 1;
+    options.setup.reader_threads = 2;
     options.hot_set_bytes = 1 << 20;
-    options.memory_limit_bytes = None;
-    options.throughput_bytes_per_s = None;
+    options.setup.memory_limit_bytes = None;
+    options.setup.throughput_bytes_per_s = None;
     options.warm = Duration::from_millis(50);
     options.measure = Duration::from_millis(100);
     if !probe(directory).unwrap().direct.works() {
@@ -121,7 +121,7 @@ fn tries_and_wide_partitions_are_compared_too() {
     let _alone = ONE_AT_A_TIME.lock();
     let directory = directory();
     let mut options = small(directory.path());
-    options.data = Data::Generated {
+    options.setup.data = Data::Generated {
         shape: Shape::Wide,
         version: Version::Da,
         uncompressed_bytes: Some(8 << 20),
@@ -129,7 +129,7 @@ fn tries_and_wide_partitions_are_compared_too() {
     };
     options.compressors = vec![Compressor::Zstd];
     options.compaction = Arm::Idle;
-    options.warm_ups = 0;
+    options.setup.warm_ups = 0;
     options.rate_per_s = Some(100.0);
     let outcome = compare(&options, &AtomicBool::new(false)).unwrap();
     assert_eq!(outcome.runs.len(), 2);
@@ -177,7 +177,7 @@ fn stopped_it_leaves_nothing_and_returns_what_it_has() {
     for after_runs in [0, 1] {
         let directory = directory();
         let mut options = small(directory.path());
-        options.memory_limit_bytes = Some(512 << 20);
+        options.setup.memory_limit_bytes = Some(512 << 20);
         let watcher = Stopper {
             after_runs,
             runs: AtomicU32::new(0),
@@ -246,13 +246,13 @@ fn options_that_make_no_sense_are_refused_before_anything_is_made() {
     assert!(refused(&|o| o.compressors.clear()).contains("at least one compressor"));
     assert!(refused(&|o| o.chunk_lengths_bytes = vec![5000]).contains("powers of two"));
     assert!(refused(&|o| o.chunk_lengths_bytes = vec![4096; 2]).contains("named twice"));
-    assert!(refused(&|o| o.warm_ups = 0).contains("--rate"));
+    assert!(refused(&|o| o.setup.warm_ups = 0).contains("--rate"));
     assert!(refused(&|o| o.rate_per_s = Some(0.0)).contains("above 0"));
     assert!(refused(&|o| o.measure = Duration::ZERO).contains("some time"));
-    assert!(refused(&|o| o.memory_limit_bytes = Some(1 << 20)).contains("too little"));
+    assert!(refused(&|o| o.setup.memory_limit_bytes = Some(1 << 20)).contains("too little"));
     assert!(
         refused(&|o| {
-            o.data = Data::Generated {
+            o.setup.data = Data::Generated {
                 shape: Shape::KeyValue,
                 version: Version::Oa,
                 uncompressed_bytes: Some(1 << 50),

@@ -33,20 +33,20 @@ fn directory() -> tempfile::TempDir {
 
 fn small(directory: &Path, arms: &[&str]) -> InterferenceOptions {
     let mut options = InterferenceOptions::quick(directory);
-    options.data = Data::Generated {
+    options.setup.data = Data::Generated {
         shape: Shape::KeyValue,
         version: Version::Oa,
         uncompressed_bytes: Some(8 << 20),
         sstables: 2,
     };
     options.arms = arms.iter().map(|arm| arm.parse().unwrap()).collect();
-    options.repeats = 1;
-    options.warm_ups = 1;
+    options.setup.repeats = 1;
+    options.setup.warm_ups = 1;
     options.rate_per_s = 200.0;
-    options.reader_threads = 2;
+    options.setup.reader_threads = 2;
     options.hot_sets_bytes = vec![1 << 20];
-    options.memory_limit_bytes = None;
-    options.throughput_bytes_per_s = NonZeroU64::new(8 << 20);
+    options.setup.memory_limit_bytes = None;
+    options.setup.throughput_bytes_per_s = NonZeroU64::new(8 << 20);
     options.before = Duration::from_millis(200);
     options.after = Duration::from_millis(200);
     options.least_compaction = Duration::from_millis(300);
@@ -172,9 +172,9 @@ fn tries_and_wide_partitions_are_read_too() {
     for (shape, version) in [(Shape::KeyValue, Version::Da), (Shape::Wide, Version::Oa)] {
         let directory = directory();
         let mut options = small(directory.path(), &["buffered/buffered"]);
-        options.warm_ups = 0;
-        options.throughput_bytes_per_s = None;
-        options.data = Data::Generated {
+        options.setup.warm_ups = 0;
+        options.setup.throughput_bytes_per_s = None;
+        options.setup.data = Data::Generated {
             shape,
             version,
             uncompressed_bytes: Some(8 << 20),
@@ -209,7 +209,7 @@ fn an_arm_that_cannot_be_is_invalid_and_the_others_go_on() {
         return;
     }
     let mut options = small(directory.path(), &["direct/direct", "buffered/buffered"]);
-    options.warm_ups = 0;
+    options.setup.warm_ups = 0;
     let outcome = interference(&options, &AtomicBool::new(false)).unwrap();
     assert!(is_empty(directory.path()));
     let point = &outcome.points[0];
@@ -251,7 +251,7 @@ fn a_run_that_fell_back_is_in_no_figure() {
     }
     for (directory, counts) in places.into_iter().flatten() {
         let mut options = small(directory, &["idle", "direct/direct"]);
-        options.warm_ups = 0;
+        options.setup.warm_ups = 0;
         options.rate_per_s = 100.0;
         options.may_fall_back = true;
         let mut outcome = interference(&options, &AtomicBool::new(false)).unwrap();
@@ -345,7 +345,7 @@ fn stopped_in_its_first_run_it_leaves_nothing() {
     let _alone = ONE_AT_A_TIME.lock();
     let directory = directory();
     let mut options = small(directory.path(), &["buffered/buffered"]);
-    options.memory_limit_bytes = Some(512 << 20);
+    options.setup.memory_limit_bytes = Some(512 << 20);
     let error = interference(&options, &Stopper::after(0)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Cancelled);
     assert!(is_empty(directory.path()) && cgroups().is_empty());
@@ -356,8 +356,8 @@ fn stopped_later_it_returns_what_it_has() {
     let _alone = ONE_AT_A_TIME.lock();
     let directory = directory();
     let mut options = small(directory.path(), &["buffered/buffered"]);
-    options.warm_ups = 0;
-    options.repeats = 50;
+    options.setup.warm_ups = 0;
+    options.setup.repeats = 50;
     let outcome = interference(&options, &Stopper::after(2)).unwrap();
     assert_eq!(outcome.header.end, End::Interrupted);
     assert_eq!(outcome.points[0].runs.len(), 2);
@@ -369,8 +369,8 @@ fn with_the_right_to_it_there_is_a_cgroup_for_as_long_as_it_takes() {
     let _alone = ONE_AT_A_TIME.lock();
     let directory = directory();
     let mut options = small(directory.path(), &["buffered/buffered"]);
-    options.memory_limit_bytes = Some(512 << 20);
-    options.warm_ups = 0;
+    options.setup.memory_limit_bytes = Some(512 << 20);
+    options.setup.warm_ups = 0;
     let before = std::fs::read_to_string("/proc/self/cgroup").unwrap();
     let watcher = Stopper::after(u32::MAX);
     let outcome = interference(&options, &watcher).unwrap();
@@ -418,10 +418,10 @@ fn options_that_make_no_sense_are_refused_before_anything_is_made() {
         "{twice}"
     );
     assert!(refused(&|o| o.rate_per_s = 0.0).contains("rate"));
-    assert!(refused(&|o| o.memory_limit_bytes = Some(1 << 20)).contains("too little"));
+    assert!(refused(&|o| o.setup.memory_limit_bytes = Some(1 << 20)).contains("too little"));
     assert!(
         refused(&|o| {
-            o.data = Data::Generated {
+            o.setup.data = Data::Generated {
                 shape: Shape::KeyValue,
                 version: Version::Oa,
                 uncompressed_bytes: Some(1 << 60),
@@ -438,8 +438,8 @@ fn a_compaction_that_is_soon_done_is_done_again() {
     let _alone = ONE_AT_A_TIME.lock();
     let directory = directory();
     let mut options = small(directory.path(), &["buffered/buffered"]);
-    options.warm_ups = 0;
-    options.throughput_bytes_per_s = None;
+    options.setup.warm_ups = 0;
+    options.setup.throughput_bytes_per_s = None;
     let rounds_of = |outcome: &Outcome| {
         let compaction = outcome.points[0].runs[0].compaction.as_ref();
         compaction.unwrap().rounds
@@ -494,9 +494,9 @@ fn a_failure_leaves_nothing_either() {
     std::fs::write(&paths[0], &bytes).unwrap();
 
     let mut options = small(directory.path(), &["idle", "buffered/buffered"]);
-    options.data = Data::Given(paths.clone());
-    options.warm_ups = 0;
-    options.memory_limit_bytes = Some(512 << 20);
+    options.setup.data = Data::Given(paths.clone());
+    options.setup.warm_ups = 0;
+    options.setup.memory_limit_bytes = Some(512 << 20);
     options.hot_sets_bytes = vec![64 << 10];
     match interference(&options, &AtomicBool::new(false)) {
         Ok(outcome) => {

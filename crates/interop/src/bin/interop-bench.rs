@@ -156,7 +156,7 @@ fn mode_of(inputs: &[PathBuf]) -> Result<Mode> {
 
 /// As CQL has it.
 fn compression(compression: Option<&Compression>) -> String {
-    let Some(c) = compression else {
+    let Some(Compression(c)) = compression else {
         return "{'enabled': false}".to_owned();
     };
     let options = c.options.iter();
@@ -165,12 +165,12 @@ fn compression(compression: Option<&Compression>) -> String {
     // saves.
     let ratio = match c.max_compressed_len {
         len if len >= i32::MAX as u32 => 0.0,
-        len => f64::from(c.chunk_length_bytes) / f64::from(len),
+        len => f64::from(c.chunk_len) / f64::from(len),
     };
     format!(
         "{{'class': '{}', 'chunk_length_in_kb': {}, 'min_compress_ratio': {ratio}{}}}",
         c.compressor,
-        c.chunk_length_bytes >> 10,
+        c.chunk_len >> 10,
         options.collect::<String>()
     )
 }

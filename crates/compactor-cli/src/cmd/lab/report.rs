@@ -82,23 +82,15 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         }
     }
     let document = Report::document(&reports);
-    let picture = match (&args.svg, &reports[..]) {
-        (None, _) => None,
-        (
-            Some(_),
-            [
-                Report {
-                    picture: Some(picture),
-                    ..
-                },
-            ],
-        ) => Some(picture),
-        (Some(_), _) => {
-            let reason = "--svg needs a single result of `compactor lab interference` with one size of the hot set, and runs that \
-                 were sampled";
-            return Err(Error::invalid(reason).into());
-        }
+    let picture = match &reports[..] {
+        [only] => only.picture.as_ref(),
+        _ => None,
     };
+    if args.svg.is_some() && picture.is_none() {
+        let reason = "--svg needs a single result of `compactor lab interference` with one size of the hot set, and runs that \
+             were sampled";
+        return Err(Error::invalid(reason).into());
+    }
     let paths = [args.svg.as_deref(), args.html.as_deref()];
     let [svg, html] = ResultFile::create_two(paths)?;
     if let (Some(file), Some(picture), Some(path)) = (svg, picture, &args.svg) {

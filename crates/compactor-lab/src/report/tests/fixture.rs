@@ -42,7 +42,7 @@ pub(crate) fn outcome(arms: &[Arm], repeats: u32) -> Outcome {
     let example = include_str!("../../../tests/data/outcome.json");
     let mut outcome: Outcome = serde_json::from_str(example).unwrap();
     outcome.options.arms = arms.to_vec();
-    outcome.options.repeats = repeats;
+    outcome.options.setup.repeats = repeats;
     let point = point(&mut outcome, 64 << 20, arms, repeats);
     outcome.points = vec![point];
     outcome
@@ -255,7 +255,7 @@ pub(crate) fn edges() -> Vec<(&'static str, Outcome)> {
     let name = "<script>alert(\"x\")</script>&'`|".repeat(20);
     long.environment.cpu = Some(name.clone());
     long.environment.mount_options = Some(name.clone());
-    long.options.command = Some(vec![name.clone(); 3]);
+    long.options.setup.command = Some(vec![name.clone(); 3]);
     long.warnings.push(Warning::new(&name, &name));
     long.points[0].data.shape = format!("{name}\u{1}\u{1b}[2J\u{202e}");
     all.push(("long and hostile texts", long));
