@@ -158,16 +158,12 @@ impl Splicer {
             return Ok(false);
         }
         let rest = block.get(*appended..before).unwrap_or_default();
-        let known = parts.data.may_exceed(rest.len() as u64, limit);
-        if known == Some(false) {
+        if parts.data.may_exceed(rest.len() as u64, limit) == Some(false) {
             return Ok(false);
         }
         parts.data.append(rest);
         *appended = before;
-        match known {
-            Some(is_full) => Ok(is_full),
-            None => parts.data.exceeds(limit),
-        }
+        parts.data.exceeds(limit)
     }
 
     /// Ends the output before the next partition of the range. `index` are its last parts.
