@@ -1,12 +1,12 @@
 //! `compactor split`: each large SSTable alone into several.
 
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
 use compactor::Table;
-use compactor::report::{SstableReport, lossy};
+use compactor::report::SstableReport;
 use compactor::table::{PlannedRewrite, RewriteOutcome, Unsplit};
 use compactor_io::raise_open_files_limit;
 use serde::Serialize;
@@ -87,8 +87,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         .form(args.output_form.form()?)
         .resources(args.io.resources())
         .verify(args.verify);
-    let unsplit = split.unsplit()?;
-    let skipped: Vec<Skipped<'_>> = unsplit.iter().map(Skipped::new).collect();
+    let skipped = split.unsplit()?;
     if args.dry_run {
         return print(&plan(&args, split.plan(&args.output)?, &skipped)?);
     }
@@ -104,30 +103,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     Ok(rewrite_summary::exit_code(&outcome))
 }
 
-/// An SSTable that is small enough.
-#[derive(Debug, Serialize)]
-struct Skipped<'a> {
-    #[serde(serialize_with = "lossy")]
-    data_path: &'a Path,
-    /// Of its `Data.db`.
-    bytes: u64,
-}
-
-impl<'a> Skipped<'a> {
-    fn new(unsplit: &'a Unsplit) -> Skipped<'a> {
-        Skipped {
-            data_path: &unsplit.data_path,
-            bytes: unsplit.bytes,
-        }
-    }
-
-    fn show(&self, size: ByteSize) -> String {
-        format!(
-            "skipped {}: {} is not more than {size}; it stays where it is",
-            self.data_path.display(),
-            ByteSize(self.bytes)
-        )
-    }
+fn skipped_line(unsplit: &Unsplit, size: ByteSize) -> String {
+    format!(
+        "skipped {}: {} is not more than {size}; it stays where it is",
+        unsplit.data_path.display(),
+        ByteSize(unsplit.bytes)
+    )
 }
 
 /// Plan of a split.
@@ -135,36 +116,15 @@ impl<'a> Skipped<'a> {
 struct Plan<'a> {
     dry_run: bool,
     size: u64,
-    split: Vec<Planned>,
-    skipped: &'a [Skipped<'a>],
+    split: Vec<PlannedRewrite>,
+    skipped: &'a [Unsplit],
 }
 
-/// The expected split of one SSTable.
-#[derive(Debug, Serialize)]
-struct Planned {
-    #[serde(serialize_with = "lossy")]
-    data_path: PathBuf,
-    bytes: u64,
-    /// If the outputs are compressed as well as the input is.
-    expected_outputs: u64,
-    output_version: String,
-}
-
-fn plan(
-    args: &Args,
-    planned: Vec<PlannedRewrite>,
-    skipped: &[Skipped<'_>],
-) -> anyhow::Result<String> {
-    let planned = planned.into_iter().map(|planned| Planned {
-        data_path: planned.data_path,
-        bytes: planned.bytes,
-        expected_outputs: planned.expected_outputs,
-        output_version: planned.output_version,
-    });
+fn plan(args: &Args, planned: Vec<PlannedRewrite>, skipped: &[Unsplit]) -> anyhow::Result<String> {
     let plan = Plan {
         dry_run: true,
         size: args.size.0,
-        split: planned.collect(),
+        split: planned,
         skipped,
     };
     if args.format == Format::Json {
@@ -182,7 +142,7 @@ fn plan(
         )?;
     }
     for skipped in skipped {
-        writeln!(text, "{}", skipped.show(args.size))?;
+        writeln!(text, "{}", skipped_line(skipped, args.size))?;
     }
     if plan.split.is_empty() {
         writeln!(text, "no SSTable is larger than {}", args.size)?;
@@ -194,7 +154,7 @@ fn plan(
 #[derive(Debug, Serialize)]
 struct Summary<'a> {
     split: Vec<Split<'a>>,
-    skipped: &'a [Skipped<'a>],
+    skipped: &'a [Unsplit],
     #[serde(flatten)]
     totals: Totals<'a>,
 }
@@ -207,11 +167,7 @@ struct Split<'a> {
 }
 
 impl<'a> Summary<'a> {
-    fn new(
-        outcome: &'a RewriteOutcome,
-        sstables: usize,
-        skipped: &'a [Skipped<'a>],
-    ) -> Summary<'a> {
+    fn new(outcome: &'a RewriteOutcome, sstables: usize, skipped: &'a [Unsplit]) -> Summary<'a> {
         Summary {
             split: outcome
                 .reports
@@ -250,7 +206,7 @@ impl<'a> Summary<'a> {
             }
         }
         for skipped in self.skipped {
-            writeln!(text, "{}", skipped.show(args.size))?;
+            writeln!(text, "{}", skipped_line(skipped, args.size))?;
         }
         if self.split.is_empty() && self.totals.is_sound() {
             writeln!(text, "no SSTable is larger than {}", args.size)?;

@@ -8,6 +8,7 @@ use std::time::Instant;
 use compactor_engine::job::{OutputSplit, free_files};
 use compactor_engine::publish::Replaceable;
 use compactor_sstable::descriptor::Descriptor;
+use serde::Serialize;
 
 use super::output_directory::{self, ExistingOutput, OutputClaim};
 use super::verified::OutputCheck;
@@ -16,7 +17,7 @@ use compactor_engine::merge::Observer;
 
 use crate::concurrent::{ConcurrentMerges, SharedObserver, files_of_each, merges_at_once};
 use crate::merge::open_merge;
-use crate::report::{MergeReport, PageCache};
+use crate::report::{MergeReport, PageCache, lossy};
 use crate::request::MergeRequest;
 use crate::{Error, ErrorKind, Result};
 use compactor_check::input_check::InputCheck;
@@ -146,20 +147,22 @@ pub struct Split<'t> {
 }
 
 /// An SSTable that is not larger than the size.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Unsplit {
     /// `Data.db`.
+    #[serde(serialize_with = "lossy")]
     pub data_path: PathBuf,
     /// Its length.
     pub bytes: u64,
 }
 
 /// The expected split of one SSTable.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct PlannedRewrite {
     /// `Data.db`.
+    #[serde(serialize_with = "lossy")]
     pub data_path: PathBuf,
     /// Its length.
     pub bytes: u64,
