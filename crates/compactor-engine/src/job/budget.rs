@@ -130,7 +130,8 @@ pub struct ReservedMemory {
 impl ReservedMemory {
     /// Memory of these open inputs.
     pub(crate) fn by_inputs(inputs: &[InputSstable]) -> ReservedMemory {
-        // BTI inputs are validated all together during the merge, BIG inputs one after the other.
+        // BTI inputs are validated all together during the merge (in passes, those of a pass: this is the most that it
+        // can take), BIG inputs one after the other.
         let (bti, big): (Vec<_>, Vec<_>) = (inputs.iter()).partition(|input| input.is_bti());
         let of_bti = bti.into_iter().map(InputSstable::validation_bytes);
         let of_big = big.into_iter().map(InputSstable::validation_bytes);

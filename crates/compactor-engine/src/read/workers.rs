@@ -51,7 +51,7 @@ impl WorkerQueue {
         lock(&self.state).surplus = threads.saturating_sub(processors);
     }
 
-    /// Queues a task. The number of tasks is bounded by the buffers of the submitter.
+    /// Queues a task. The number of tasks is bounded by the buffers of the submitter, or by the bytes it lets wait.
     pub fn submit(&self, task: Task) {
         let mut state = lock(&self.state);
         state.tasks.push_back(task);

@@ -19,8 +19,9 @@ use crate::write::format_index::FormatIndex;
 use crate::write::index_part::IndexPart;
 use crate::write::pending::Pending;
 
-/// Maximum number of batches that wait: with many threads one may be too slow for what the others pass on.
-const WAITING_MAX: usize = 32;
+/// Bytes of waiting batches above which the thread that appends ranges adds them itself: with many threads one may be
+/// too slow for what the others pass on.
+const WAITING_BYTES_MAX: usize = 1 << 20;
 
 /// An index under construction.
 #[derive(Debug)]
@@ -35,10 +36,29 @@ struct Shared {
     index: Mutex<KeyIndex>,
     /// Batches in order, each with the position of its range in the output, to be added by the thread that holds
     /// the lock of the index: no task waits for another.
-    waiting: Mutex<VecDeque<(Batch<IndexPart>, u64)>>,
+    waiting: Mutex<Waiting>,
     /// Tasks that have not ended.
     tasks: Pending,
     has_failed: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    batches: VecDeque<(Batch<IndexPart>, u64)>,
+    bytes: usize,
+}
+
+impl Waiting {
+    fn push(&mut self, parts: Batch<IndexPart>, base: u64) {
+        self.bytes += parts.occupied_bytes();
+        self.batches.push_back((parts, base));
+    }
+
+    fn pop(&mut self) -> Option<(Batch<IndexPart>, u64)> {
+        let (parts, base) = self.batches.pop_front()?;
+        self.bytes -= parts.occupied_bytes();
+        Some((parts, base))
+    }
 }
 
 #[derive(Debug)]
@@ -74,18 +94,19 @@ impl IndexOutput {
         }
     }
 
-    /// Adds parts of a range that begins at `base` in the output; waits while too many others wait.
+    /// Adds parts of a range that begins at `base` in the output. If too much waits, all of it is added before this
+    /// returns.
     pub(crate) fn submit(&mut self, parts: Batch<IndexPart>, base: u64) {
         if parts.is_empty() {
             return;
         }
         self.batches += 1;
-        let waiting = {
+        let waiting_bytes = {
             let mut waiting = lock(&self.shared.waiting);
-            waiting.push_back((parts, base));
-            waiting.len()
+            waiting.push(parts, base);
+            waiting.bytes
         };
-        if waiting > WAITING_MAX {
+        if waiting_bytes > WAITING_BYTES_MAX {
             return self.shared.add_waiting(&mut lock(&self.shared.index));
         }
         self.shared.tasks.begin();
@@ -96,18 +117,20 @@ impl IndexOutput {
     /// Returns the first error of a batch, once.
     ///
     /// # Errors
-    /// A failed write, or a block that the format cannot represent.
+    /// A failed write, a block that the format cannot represent, or a panic of a task.
     pub(crate) fn check(&self) -> Result<()> {
-        if !self.shared.has_failed.load(Ordering::Relaxed) {
+        let has_failed = self.shared.has_failed.load(Ordering::Relaxed);
+        if !has_failed && !self.shared.index.is_poisoned() {
             return Ok(());
         }
-        lock(&self.shared.index).error.take().map_or(Ok(()), Err)
+        let error = lock(&self.shared.index).error.take();
+        Err(error.unwrap_or_else(parts_lost))
     }
 
     /// Returns the index with all parts, and the sketch of its keys.
     ///
     /// # Errors
-    /// As [`IndexOutput::check`], or parts were lost in a panic of a task.
+    /// As [`IndexOutput::check`].
     pub(crate) fn complete(self) -> Result<(FormatIndex, HyperLogLogPlus)> {
         self.shared.tasks.wait_for_less(1, &self.queue);
         let mut index = lock(&self.shared.index);
@@ -119,9 +142,14 @@ impl IndexOutput {
         let cardinality = std::mem::take(&mut index.cardinality);
         match index.index.take() {
             Some(complete) if index.batches == self.batches => Ok((complete, cardinality)),
-            _ => Err(Error::internal("parts of the index were dropped")),
+            _ => Err(parts_lost()),
         }
     }
+}
+
+#[cold]
+fn parts_lost() -> Error {
+    Error::internal("parts of the index were lost")
 }
 
 impl Task {
@@ -142,7 +170,7 @@ impl Shared {
     /// Adds all waiting batches. Parts lost in a panic are missing from the count.
     fn add_waiting(&self, index: &mut KeyIndex) {
         loop {
-            let Some((parts, base)) = lock(&self.waiting).pop_front() else {
+            let Some((parts, base)) = lock(&self.waiting).pop() else {
                 return;
             };
             if self.has_failed.load(Ordering::Relaxed) {
@@ -284,30 +312,46 @@ mod tests {
             output.submit(batch(some, 10 * number as u64), 0);
         }
         shared.tasks.wait_for_less(1, &output.queue);
-        assert_eq!((locked.batches, lock(&shared.waiting).len()), (0, 3));
+        let waiting = lock(&shared.waiting).batches.len();
+        assert_eq!((locked.batches, waiting), (0, 3));
         drop(locked);
         let (index, _) = output.complete().unwrap();
         assert_eq!(index.finish().unwrap().last_key, keys(30)[29]);
     }
 
     #[test]
-    fn few_batches_wait() {
+    fn little_waits() {
         let (_directory, mut output) = output(Format::Big);
-        let keys = keys(4 * WAITING_MAX as u64);
-        for (key, number) in keys.chunks(1).zip(0..) {
+        let keys = keys(20_000);
+        let mut most = 0;
+        for (number, some) in keys.chunks(10).enumerate() {
             // Nothing takes the tasks.
-            output.submit(batch(key, number), 0);
-            assert!(lock(&output.shared.waiting).len() <= WAITING_MAX);
+            output.submit(batch(some, 10 * number as u64), 0);
+            most = most.max(lock(&output.shared.waiting).bytes);
         }
+        assert!((WAITING_BYTES_MAX / 2..=WAITING_BYTES_MAX).contains(&most));
         let (index, _) = output.complete().unwrap();
         assert_eq!(index.finish().unwrap().last_key, keys[keys.len() - 1]);
+    }
+
+    /// Before the output ends: the rest of it would be written in vain.
+    #[test]
+    fn a_panic_is_noticed_at_once() {
+        let (_directory, output) = output(Format::Big);
+        let shared = Arc::clone(&output.shared);
+        let panicked = std::thread::spawn(move || {
+            let _index = shared.index.lock();
+            std::panic::resume_unwind(Box::new("while adding"));
+        });
+        assert!(panicked.join().is_err());
+        assert!(output.check().is_err());
     }
 
     #[test]
     fn a_lost_batch_is_an_error() {
         let (_directory, mut output) = output(Format::Big);
         output.submit(batch(&keys(3), 0), 0);
-        lock(&output.shared.waiting).clear();
+        lock(&output.shared.waiting).batches.clear();
         assert!(output.complete().is_err());
     }
 

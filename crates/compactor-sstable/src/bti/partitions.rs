@@ -369,6 +369,7 @@ impl PartitionEntries<'_> {
     /// # Errors
     /// Corruption in the trie, including shared nodes that make more entries than bytes.
     pub fn next_entry(&mut self) -> Result<Option<PartitionEntry>> {
+        self.current = None;
         let most = self.index.most_entries;
         let node = self.walk.next_payload()?;
         self.seen += u64::from(node.is_some());
