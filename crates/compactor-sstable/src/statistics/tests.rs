@@ -3,7 +3,7 @@ use crate::data::deletion_time::NO_DELETION_TIME;
 use crate::partitioner::Partitioner;
 use crate::statistics::stats::NO_TIMESTAMP;
 
-/// What a collector without data makes.
+/// Statistics of a collector without data.
 pub(crate) fn of_nothing() -> Statistics {
     MetadataCollector::new(CollectorSettings::default()).finish(Finish {
         partitioner: Partitioner::Murmur3,
