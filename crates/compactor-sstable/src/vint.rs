@@ -29,10 +29,31 @@ pub fn encode(value: u64) -> ([u8; MAX_LEN], usize) {
     }
     // The prefix of ones is in the most significant of the `len` low bytes; shifting the value up makes that
     // byte the first.
-    let prefix = !(0xffu8 >> (len - 1));
+    let prefix = prefix(len);
     let word = (value << (8 * (8 - len))) | (u64::from(prefix) << 56);
     out[..8].copy_from_slice(&word.to_be_bytes());
     (out, len)
+}
+
+/// Prefix of ones in the first byte of a vint of up to 8 bytes.
+#[inline]
+fn prefix(len: usize) -> u8 {
+    !(0xff >> (len - 1))
+}
+
+/// Writes `value`, which takes up to 8 bytes, over `out`, which has its encoded length.
+#[inline]
+pub fn overwrite(out: &mut [u8], value: u64) {
+    // Byte by byte: a copy of a part of an array would wait for the stores of its other parts.
+    let mut rest = value;
+    for byte in out.iter_mut().rev() {
+        *byte = rest as u8;
+        rest >>= 8;
+    }
+    let prefix = prefix(out.len());
+    if let Some(first) = out.first_mut() {
+        *first |= prefix;
+    }
 }
 
 /// Appends `value` in its shortest form.
@@ -157,6 +178,11 @@ mod tests {
             write_unsigned(&mut out, value);
             assert_eq!(out, bytes, "{value}");
             assert_eq!(unsigned_len(value), out.len(), "{value}");
+            if out.len() < MAX_LEN {
+                let mut over = vec![0x55; out.len()];
+                overwrite(&mut over, value);
+                assert_eq!(over, bytes, "{value}");
+            }
         }
     }
 

@@ -35,36 +35,34 @@ impl Contexts {
         &self.bytes
     }
 
-    /// Returns `cell` with the last context, from `start` on, as its value.
+    /// Makes the last context, from `start` on, the value of `cell`.
     ///
     /// # Errors
     /// The contexts of a row are longer than a span can address.
-    fn made(&self, start: usize, cell: Cell) -> Result<Cell> {
+    fn set_made(&self, start: usize, cell: &mut Cell) -> Result<()> {
         let Ok(end) = u32::try_from(self.bytes.len()) else {
             let reason = "more than 4 GiB of counter contexts in one row";
             return Err(Error::unsupported(reason));
         };
-        Ok(Cell {
-            value: Span::new(start as u32, end - start as u32),
-            version: MERGED_VALUE,
-            ..cell
-        })
+        cell.value = Span::new(start as u32, end - start as u32);
+        cell.version = MERGED_VALUE;
+        Ok(())
     }
 
-    /// Returns a cell as it was read, after clearing the local shards marked for it.
+    /// Clears the local shards marked for it of a cell that was read from `row`.
     ///
     /// # Errors
     /// Corruption if a live cell's value is not a context.
-    pub fn read(&mut self, (cell, row): CellInRow<'_>) -> Result<Cell> {
+    pub fn read(&mut self, cell: &mut Cell, row: &[u8]) -> Result<()> {
         // Tombstones have no context, and values may be empty.
         if cell.local_deletion_time == NO_DELETION_TIME && !cell.value.is_empty() {
             let context = Context::parse(cell.value.of(row))?;
             let start = self.bytes.len();
             if context.should_clear_local() && context.clear_local(&mut self.bytes) {
-                return self.made(start, *cell);
+                return self.set_made(start, cell);
             }
         }
-        Ok(*cell)
+        Ok(())
     }
 
     /// Bytes that contain a cell's value: `row`, or the merged contexts.
@@ -75,31 +73,33 @@ impl Contexts {
         }
     }
 
-    /// Reconciles two versions of a live cell, or a live cell and a tombstone. Either value may be a merged
-    /// context. Two tombstones are reconciled as regular cells.
+    /// Reconciles two versions of a live cell, or a live cell and a tombstone, and replaces the left one by the
+    /// result. Either value may be a merged context. Two tombstones are reconciled as regular cells.
     ///
     /// # Errors
     /// Corruption if a value is not a context.
-    pub fn reconcile(&mut self, left: CellInRow<'_>, right: CellInRow<'_>) -> Result<Cell> {
-        let ((left, left_row), (right, right_row)) = (left, right);
-        match (left.is_tombstone(), right.is_tombstone()) {
-            (true, true) => {
-                let is_left = left_wins((left, left_row), (right, right_row));
-                return Ok(if is_left { *left } else { *right });
+    pub fn add(
+        &mut self,
+        (left, left_row): (&mut Cell, &[u8]),
+        (right, right_row): CellInRow<'_>,
+    ) -> Result<()> {
+        // A deleted counter stays deleted, whatever the timestamps (CASSANDRA-7346).
+        let is_left = match (left.is_tombstone(), right.is_tombstone()) {
+            (true, true) => Some(left_wins((left, left_row), (right, right_row))),
+            (true, false) => Some(true),
+            (false, true) => Some(false),
+            (false, false) => match (left.value.is_empty(), right.value.is_empty()) {
+                (true, false) => Some(true),
+                (false, true) => Some(false),
+                (true, true) => Some(left.timestamp > right.timestamp),
+                (false, false) => None,
+            },
+        };
+        if let Some(is_left) = is_left {
+            if !is_left {
+                *left = *right;
             }
-            // A deleted counter stays deleted, whatever the timestamps (CASSANDRA-7346).
-            (true, false) => return Ok(*left),
-            (false, true) => return Ok(*right),
-            (false, false) => {}
-        }
-        match (left.value.is_empty(), right.value.is_empty()) {
-            (true, false) => return Ok(*left),
-            (false, true) => return Ok(*right),
-            (true, true) => {
-                let is_left = left.timestamp > right.timestamp;
-                return Ok(if is_left { *left } else { *right });
-            }
-            (false, false) => {}
+            return Ok(());
         }
         let mut made = std::mem::take(&mut self.scratch);
         made.clear();
@@ -109,18 +109,14 @@ impl Contexts {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(&made);
         self.scratch = made;
-        let timestamp = left.timestamp.max(right.timestamp);
-        Ok(match merged {
-            Merged::Left => Cell { timestamp, ..*left },
-            // Its other times are those of the left cell.
-            Merged::Right => Cell {
-                timestamp,
-                value: right.value,
-                version: right.version,
-                ..*left
-            },
-            Merged::New => self.made(start, Cell { timestamp, ..*left })?,
-        })
+        // Other times are those of the left cell.
+        left.timestamp = left.timestamp.max(right.timestamp);
+        match merged {
+            Merged::Left => {}
+            Merged::Right => (left.value, left.version) = (right.value, right.version),
+            Merged::New => self.set_made(start, left)?,
+        }
+        Ok(())
     }
 
     /// Whether reconciling `left` with `right` returns `right` unchanged, which then includes all counts of

@@ -204,24 +204,21 @@ impl RowMerger {
             }
         }
         let starts = &starts[..versions.len()];
-        let active = match starts {
-            [only] if is_single => {
-                row.liveness = only.liveness;
-                row.deletion = only.deletion;
-                row.is_shadowable = only.is_shadowable;
-                DeletionTime::LIVE
-            }
-            _ => newest(starts, context.active, row),
+        let active = if is_single {
+            DeletionTime::LIVE
+        } else {
+            newest(starts, context.active, row)
         };
         let visits = context
             .visits
             .filter(|_| !is_single && kind.has_several_path_encodings);
         let has_visits = visits.is_some();
-        let mut error = None;
+        let (mut error, mut counter) = (None, Cell::default());
         let mut sink = VersionSink {
             slots: &mut row.slots,
             further: &mut row.present,
             contexts: &mut row.contexts,
+            counter: &mut counter,
             present: 0,
             has_ttl_or_tombstones: false,
             parts,
@@ -247,6 +244,14 @@ impl RowMerger {
         row.add_read(present, has_ttl_or_tombstones);
         if let Some(error) = error {
             return Err(error);
+        }
+        // Not before the cells: the copies would wait for the stores of their parts.
+        if let [only] = starts
+            && is_single
+        {
+            row.liveness = only.liveness;
+            row.deletion = only.deletion;
+            row.is_shadowable = only.is_shadowable;
         }
         if !parts.is_empty() {
             if is_single {
@@ -317,6 +322,8 @@ struct VersionSink<'m> {
     slots: &'m mut [Cell],
     further: &'m mut ColumnSet,
     contexts: &'m mut Contexts,
+    /// A counter to be added to the one in its slot.
+    counter: &'m mut Cell,
     /// Bit set of the first 64 columns that have a cell.
     present: u64,
     /// Whether some cell is a tombstone or has a TTL.
@@ -387,13 +394,18 @@ impl CellSink for VersionSink<'_> {
             return;
         }
         if self.needs_care && self.kind.is_counter(index) {
-            let stored = has_cell.then_some(*slot);
-            match add_counter(self.contexts, self.versions, stored, cell) {
-                Ok(added) => *slot = added,
-                Err(error) => {
-                    self.error.get_or_insert(error);
-                    return;
-                }
+            // As an argument, the cell itself would be in memory, and copies of it would wait for the stores of
+            // its parts.
+            let added = if has_cell {
+                *self.counter = cell;
+                add_counter(self.contexts, self.versions, slot, self.counter)
+            } else {
+                *slot = cell;
+                read_counter(self.contexts, self.versions, slot)
+            };
+            if let Err(error) = added {
+                self.error.get_or_insert(error);
+                return;
             }
             self.has_ttl_or_tombstones |= slot.local_deletion_time != NO_DELETION_TIME;
             self.set_present(index);
@@ -442,7 +454,25 @@ impl CellSink for VersionSink<'_> {
     }
 }
 
-/// Adds a counter to the stored one of the versions before, if there is one.
+/// Clears the local shards of a counter that are marked for it.
+///
+/// # Errors
+/// Corruption if the value is not a context.
+#[inline(never)]
+fn read_counter(
+    contexts: &mut Contexts,
+    versions: &[Version<'_>],
+    cell: &mut Cell,
+) -> Result<(), VersionError> {
+    let number = cell.version;
+    let read = contexts.read(cell, row_bytes(versions, number));
+    read.map_err(|error| VersionError {
+        number: number as usize,
+        error,
+    })
+}
+
+/// Adds a counter to the one of the versions before.
 ///
 /// # Errors
 /// Corruption if a value is not a context.
@@ -450,21 +480,17 @@ impl CellSink for VersionSink<'_> {
 fn add_counter(
     contexts: &mut Contexts,
     versions: &[Version<'_>],
-    stored: Option<Cell>,
-    cell: Cell,
-) -> Result<Cell, VersionError> {
-    let bytes = row_bytes(versions, cell.version);
-    let of_version = |error| VersionError {
-        number: cell.version as usize,
+    sum: &mut Cell,
+    cell: &mut Cell,
+) -> Result<(), VersionError> {
+    let number = cell.version;
+    read_counter(contexts, versions, cell)?;
+    let sum_bytes = row_bytes(versions, sum.version);
+    let added = contexts.add((sum, sum_bytes), (cell, row_bytes(versions, number)));
+    added.map_err(|error| VersionError {
+        number: number as usize,
         error,
-    };
-    let cell = contexts.read((&cell, bytes)).map_err(of_version)?;
-    let Some(stored) = stored else {
-        return Ok(cell);
-    };
-    let stored_bytes = row_bytes(versions, stored.version);
-    let added = contexts.reconcile((&stored, stored_bytes), (&cell, bytes));
-    added.map_err(of_version)
+    })
 }
 
 /// Whether `other`, the stored one of two cells with equal timestamps, stays.

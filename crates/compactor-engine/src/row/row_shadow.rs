@@ -172,11 +172,11 @@ impl<'c> CellShadow<'c> {
             return Ok(true);
         };
         // A merged value is in the contexts of the shadowing row.
-        let over = Cell {
+        let mut over = Cell {
             version: 0,
             ..*over
         };
-        let over = contexts.read((&over, over_row))?;
+        contexts.read(&mut over, over_row)?;
         Ok(!contexts.gives_right(cell, (&over, over_row))?)
     }
 

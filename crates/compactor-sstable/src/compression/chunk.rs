@@ -358,8 +358,9 @@ pub fn check_crc(stored: &[u8], offset: u64) -> Result<(&[u8], u32)> {
             format!("{} bytes", stored.len()),
         ));
     };
-    let stored_crc = u32::from_be_bytes(*crc);
+    // In this order: the stored CRC is in the cache after the payload, and seldom before.
     let computed = crc32(payload);
+    let stored_crc = u32::from_be_bytes(*crc);
     if stored_crc == computed {
         Ok((payload, computed))
     } else {

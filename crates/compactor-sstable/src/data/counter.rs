@@ -57,26 +57,22 @@ impl<'a> Context<'a> {
     ///
     /// # Errors
     /// Corruption, with offset 0, if the header is truncated or shards are not whole.
+    #[inline]
     pub fn parse(bytes: &'a [u8]) -> Result<Context<'a>> {
-        let bad = |expected: &str| {
-            Error::corrupt(
-                "row.cell.counter",
-                0,
-                expected,
-                format!("{} bytes", bytes.len()),
-            )
+        let Some((&[high, low], rest)) = bytes.split_first_chunk::<2>() else {
+            return Err(bad_context(bytes, "a counter context of 2 bytes or more"));
         };
-        let (&[high, low], rest) = bytes
-            .split_first_chunk::<2>()
-            .ok_or_else(|| bad("a counter context of 2 bytes or more"))?;
         let count = i16::from_be_bytes([high, low]);
         let header_len = 2 * usize::from(count.unsigned_abs());
-        let elements = rest
-            .get(..header_len)
-            .ok_or_else(|| bad("a counter context with its whole header"))?;
-        let (shards, cut) = rest[header_len..].as_chunks::<SHARD_LEN>();
+        let Some((elements, shards)) = rest.split_at_checked(header_len) else {
+            return Err(bad_context(
+                bytes,
+                "a counter context with its whole header",
+            ));
+        };
+        let (shards, cut) = shards.as_chunks::<SHARD_LEN>();
         if !cut.is_empty() {
-            return Err(bad("a counter context of whole shards"));
+            return Err(bad_context(bytes, "a counter context of whole shards"));
         }
         Ok(Context {
             elements: elements.as_chunks::<2>().0,
@@ -96,11 +92,13 @@ impl<'a> Context<'a> {
     }
 
     /// Whether local shards are to be made remote (`shouldClearLocal`).
+    #[inline]
     pub fn should_clear_local(&self) -> bool {
         self.count < 0
     }
 
     /// Whether some shard is local or remote: written before Cassandra 2.1.
+    #[inline]
     pub fn has_legacy_shards(&self) -> bool {
         self.elements.len() < self.shards.len()
             || self.elements.iter().any(|e| i16::from_be_bytes(*e) >= 0)
@@ -129,6 +127,12 @@ impl<'a> Context<'a> {
             element: 0,
         }
     }
+}
+
+#[cold]
+fn bad_context(bytes: &[u8], expected: &'static str) -> Error {
+    let found = format!("{} bytes", bytes.len());
+    Error::corrupt("row.cell.counter", 0, expected, found)
 }
 
 /// Iterates over shards and header elements together.

@@ -107,12 +107,7 @@ impl RowFrame {
         if size_len != self.size_len {
             self.move_body(out, size_len);
         }
-        if size_len == 1 {
-            out[self.size_at] = body_size as u8;
-            return body_size;
-        }
-        let (encoded, len) = vint::encode(body_size);
-        out[self.size_at..self.size_at + len].copy_from_slice(&encoded[..len]);
+        vint::overwrite(&mut out[self.size_at..self.size_at + size_len], body_size);
         body_size
     }
 
