@@ -74,6 +74,27 @@ impl CgroupPath {
             "no memory cgroup hierarchy is mounted where this process could see it".to_owned()
         })
     }
+
+    /// Bytes that may still be charged to the group and to those above it; `None` without a limit.
+    fn room(&self) -> Option<u64> {
+        let bytes = |group: &Path, file| {
+            let text = fs::read_to_string(group.join(file)).ok()?;
+            text.trim().parse::<u64>().ok()
+        };
+        let groups = self.directory.ancestors();
+        let groups = groups.take_while(|group| group.starts_with(&self.top));
+        let rooms = groups.filter_map(|group| {
+            let limit = bytes(group, self.hierarchy.limit_file())?;
+            Some(limit.saturating_sub(bytes(group, self.hierarchy.usage_file())?))
+        });
+        rooms.min()
+    }
+}
+
+/// Bytes that may still be charged to this process's group and to those above it: files in memory are as well. `None`
+/// without a limit.
+pub(crate) fn room() -> Option<u64> {
+    CgroupPath::of(Path::new("/proc/self")).ok()?.room()
 }
 
 /// `v1` or `v2` if a group with this limit can be had, otherwise why not. That is known only when it is

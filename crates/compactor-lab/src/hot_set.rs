@@ -153,7 +153,8 @@ impl HotSet {
         };
         Some(HotAndCold {
             hot: pages(self.page_count(), hot),
-            cold: pages(total - self.page_count(), resident - hot),
+            // A file may be shorter than it was when the set was chosen.
+            cold: pages(total.saturating_sub(self.page_count()), resident - hot),
         })
     }
 }

@@ -52,6 +52,31 @@ fn counters_have_other_names_in_each_hierarchy() {
     assert_eq!(parse_stat("", Hierarchy::V1).file_bytes, None);
 }
 
+#[test]
+fn the_least_room_of_all_groups_above_counts() {
+    let top = tempfile::tempdir().unwrap();
+    let own = top.path().join("a/b");
+    fs::create_dir_all(&own).unwrap();
+    let group = CgroupPath {
+        hierarchy: Hierarchy::V2,
+        directory: own.clone(),
+        top: top.path().to_owned(),
+    };
+    assert_eq!(group.room(), None);
+    let set = |group: &Path, limit: &str, usage: &str| {
+        fs::write(group.join("memory.max"), limit).unwrap();
+        fs::write(group.join("memory.current"), usage).unwrap();
+    };
+    set(&own, "max\n", "5\n");
+    assert_eq!(group.room(), None);
+    set(top.path(), "100\n", "40\n");
+    assert_eq!(group.room(), Some(60));
+    set(&own, "30\n", "5\n");
+    assert_eq!(group.room(), Some(25));
+    set(&top.path().join("a"), "30\n", "31\n");
+    assert_eq!(group.room(), Some(0));
+}
+
 /// A hierarchy of files, and this process's lines of `/proc` in it.
 struct Fake {
     root: tempfile::TempDir,

@@ -10,6 +10,7 @@ use procfs::{Current, Meminfo};
 use serde::{Deserialize, Serialize};
 use strum::VariantArray;
 
+use crate::cgroup;
 use crate::options::MIB;
 use crate::outcome::Warning;
 use crate::table::free_bytes;
@@ -33,6 +34,7 @@ pub fn directory_in_memory(needed_bytes: u64) -> Option<&'static Path> {
     let directory = Path::new(IN_MEMORY);
     let available = Meminfo::current().ok()?.mem_available?;
     let room = free_bytes(directory)?.min(available);
+    let room = cgroup::room().map_or(room, |charged| room.min(charged));
     (room >= needed_bytes.saturating_mul(SPARE)).then_some(directory)
 }
 
