@@ -50,6 +50,8 @@ pub(crate) struct RangeMerge {
     pub(crate) scanner_order: Option<Vec<Vec<u32>>>,
     pub(crate) reading: Reading,
     pub(crate) blocks: Arc<OutputBlocks>,
+    /// [`RangeDestination::keeps_empty_partitions`](crate::job::pass::RangeDestination).
+    pub(crate) keeps_empty_partitions: bool,
     /// The following ranges, whose first blocks are being read.
     pub(crate) prepared: Mutex<PreparedRanges>,
     pub(crate) sequencer: RangeSequencer,
@@ -320,8 +322,16 @@ impl RangeMerge {
         &self,
         before: MetadataCollector,
     ) -> Result<PartitionWriter<DiscardOutput>> {
-        let output = DiscardOutput::new(self.job.budget.block_len);
-        PartitionWriter::new(Arc::clone(&self.layout), output, before)
+        self.writer(DiscardOutput::new(self.job.budget.block_len), before)
+    }
+
+    fn writer<O: PartitionSink>(
+        &self,
+        output: O,
+        collector: MetadataCollector,
+    ) -> Result<PartitionWriter<O>> {
+        let writer = PartitionWriter::new(Arc::clone(&self.layout), output, collector)?;
+        Ok(writer.keeping_empty_partitions(self.keeps_empty_partitions))
     }
 
     /// Inputs of a range, of which these are all, grouped by scanner. A range of several, each of which is an output,
@@ -340,8 +350,7 @@ impl RangeMerge {
     fn merge(self: &Arc<Self>, range: usize) -> Result<RangeSummary> {
         let block_len = self.job.budget.block_len;
         let output = RangeOutput::new(Arc::clone(self) as _, range, block_len, &self.job.settings)?;
-        let layout = Arc::clone(&self.layout);
-        let writer = PartitionWriter::new(layout, output, MetadataCollector::for_part())?;
+        let writer = self.writer(output, MetadataCollector::for_part())?;
         let prepared = {
             let mut prepared = lock(&self.prepared);
             prepared.taken = prepared.taken.max(range + 1);

@@ -53,6 +53,8 @@ pub struct PartitionWriter<O> {
     partition_first: Vec<u8>,
     spans: Vec<ValueSpan>,
 
+    /// Whether partitions without content are written.
+    keeps_empty: bool,
     /// Whether the collector has recorded a row of a table without clustering columns.
     has_noted_row: bool,
     partitions: u64,
@@ -91,9 +93,17 @@ impl<O: PartitionSink> PartitionWriter<O> {
             last_is_indexed: true,
             partition_first: Vec::new(),
             spans: Vec::new(),
+            keeps_empty: false,
             has_noted_row: false,
             partitions: 0,
         })
+    }
+
+    /// Sets whether partitions without content are written: key, live deletion and end.
+    #[must_use]
+    pub fn keeping_empty_partitions(mut self, keeps_empty: bool) -> Self {
+        self.keeps_empty = keeps_empty;
+        self
     }
 
     /// Number of rows that the collector has counted, including non-empty static rows.
@@ -171,14 +181,14 @@ impl<O: PartitionSink> PartitionWriter<O> {
         )
     }
 
-    /// Ends the partition. Returns false, with nothing written, if it was empty.
+    /// Ends the partition. Returns false, with nothing written, if it was empty and such partitions are not kept.
     ///
     /// # Errors
     /// Those of a full block or of the index; refused if the version's index cannot represent the partition.
     pub fn end_partition(&mut self) -> Result<bool> {
         let has_content =
             !self.deletion.is_live() || !self.static_is_empty || self.unfiltered_count > 0;
-        if !has_content {
+        if !has_content && !self.keeps_empty {
             // No block can have been submitted since the partition began.
             let len = (self.start - self.out_position) as usize;
             self.out.truncate(len);

@@ -11,6 +11,7 @@ use compactor_io::ReadMode;
 use compactor_sstable::Version;
 use compactor_sstable::compression::codec::Codec;
 use compactor_sstable::compression::info::CompressionParams;
+use compactor_sstable::data::clustering::Kind;
 use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_testkit::machine::disk_directory;
 
@@ -24,7 +25,7 @@ use compactor_testkit::model::case::{Case, PurgePlan, Source};
 use compactor_testkit::model::choices::{Choices, check};
 use compactor_testkit::model::decode::decode;
 use compactor_testkit::model::naive;
-use compactor_testkit::model::table::{Base, Column, ColumnType, hex};
+use compactor_testkit::model::table::{Base, Column, ColumnType, Unfiltered, hex};
 
 fn compression(choices: &mut Choices) -> Option<CompressionParams> {
     let codec = choices.pick(&[Codec::Lz4, Codec::Snappy, Codec::Deflate, Codec::Noop]);
@@ -345,6 +346,59 @@ fn passes_hold_deletions_before_1970() {
     }
     paths.push(write_sstable(&inputs, 6, &schema, &latest, None).unwrap());
     same(&paths, Version::Oa);
+}
+
+/// Where several inputs have a partition, Cassandra drops boundaries with equal deletions, also if all data of the
+/// others is that of a dropped column. A pass of those others must not remove the partition.
+#[test]
+fn passes_keep_partitions_of_dropped_data() {
+    let directory = disk_directory();
+    let inputs = directory.path().join("inputs");
+    let schema = key_value_schema();
+    let mut paths: Vec<PathBuf> = (1..=2)
+        .map(|id| {
+            let source = key_value_source(u64::from(id), 0..30, 4);
+            write_sstable(&inputs, id, &schema, &source, None).unwrap()
+        })
+        .collect();
+    let mut with_boundary = key_value_source(3, 0..30, 4);
+    let (live, deleted) = (
+        DeletionTime::LIVE,
+        DeletionTime {
+            marked_for_delete_at: 2,
+            local_deletion_time: 1000,
+        },
+    );
+    let marker = |kind, n, close, open| Unfiltered::Marker {
+        kind,
+        bound: vec![Some(vec![0, 0, 0, n])],
+        close,
+        open,
+    };
+    for partition in with_boundary.table.values_mut() {
+        partition.unfiltereds = vec![
+            marker(Kind::InclStartBound, 1, live, deleted),
+            marker(Kind::InclEndExclStartBoundary, 2, deleted, deleted),
+            marker(Kind::InclEndBound, 3, deleted, live),
+        ];
+    }
+    paths.push(write_sstable(&inputs, 3, &schema, &with_boundary, None).unwrap());
+    let cql = "CREATE TABLE k.t (k int, c int, v blob, PRIMARY KEY (k, c)); \
+               ALTER TABLE k.t DROP v USING TIMESTAMP 10;";
+    let table = compactor_sstable::schema::Schema::parse(cql).unwrap();
+    let merge = |name: &str, open_files| {
+        let output = directory.path().join(name);
+        let mut options = options(&paths, &output);
+        options.table = Some(table.only_table().unwrap().clone());
+        options.open_files = open_files;
+        let outcome = merge_files(&io(), options).unwrap();
+        assert_eq!(outcome.counts.purged.of_dropped_columns, 60);
+        (outcome.passes, contents(&output))
+    };
+    let (one, expected) = merge("one", None);
+    let (several, found) = merge("several", Some(0));
+    assert_eq!((one, several), (1, 2));
+    assert!(found == expected);
 }
 
 /// Concurrent merges into one directory: each writes an SSTable of its own or reports why not.
