@@ -118,7 +118,7 @@ impl MergeJob {
             ))),
             queue: WorkerQueue::default(),
             cancelled: Arc::clone(cancelled),
-            keeps_empty_partitions: false,
+            keeps_empty: false,
         };
         let mut observer = CancelledBy(cancelled);
         let merge = self.share(

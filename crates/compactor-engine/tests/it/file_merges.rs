@@ -25,7 +25,7 @@ use compactor_testkit::model::case::{Case, PurgePlan, Source};
 use compactor_testkit::model::choices::{Choices, check};
 use compactor_testkit::model::decode::decode;
 use compactor_testkit::model::naive;
-use compactor_testkit::model::table::{Base, Column, ColumnType, Unfiltered, hex};
+use compactor_testkit::model::table::{Base, Column, ColumnData, ColumnType, Row, Unfiltered, hex};
 
 fn compression(choices: &mut Choices) -> Option<CompressionParams> {
     let codec = choices.pick(&[Codec::Lz4, Codec::Snappy, Codec::Deflate, Codec::Noop]);
@@ -348,20 +348,27 @@ fn passes_hold_deletions_before_1970() {
     same(&paths, Version::Oa);
 }
 
-/// Where several inputs have a partition, Cassandra drops boundaries with equal deletions, also if all data of the
-/// others is that of a dropped column. A pass of those others must not remove the partition.
+/// Where several inputs have a partition, Cassandra drops boundaries with equal deletions, and where several have a row,
+/// deletions of its collections that are no newer than its own; also if all data of the others is that of a dropped
+/// column. A pass of those others must not remove the partition or the row.
 #[test]
-fn passes_keep_partitions_of_dropped_data() {
+fn passes_keep_partitions_and_rows_of_dropped_data() {
     let directory = disk_directory();
     let inputs = directory.path().join("inputs");
-    let schema = key_value_schema();
+    let mut schema = key_value_schema();
+    schema.columns.push(Column {
+        name: b"m".to_vec(),
+        column_type: ColumnType::Map(Base::Int, Base::Int),
+        is_static: false,
+    });
     let mut paths: Vec<PathBuf> = (1..=2)
         .map(|id| {
             let source = key_value_source(u64::from(id), 0..30, 4);
             write_sstable(&inputs, id, &schema, &source, None).unwrap()
         })
         .collect();
-    let mut with_boundary = key_value_source(3, 0..30, 4);
+    let mut with_deletions = key_value_source(3, 0..30, 4);
+    with_deletions.header.columns = vec![0, 1];
     let (live, deleted) = (
         DeletionTime::LIVE,
         DeletionTime {
@@ -375,15 +382,27 @@ fn passes_keep_partitions_of_dropped_data() {
         close,
         open,
     };
-    for partition in with_boundary.table.values_mut() {
+    let map = ColumnData {
+        deletion: deleted,
+        cells: Vec::new(),
+    };
+    for partition in with_deletions.table.values_mut() {
         partition.unfiltereds = vec![
-            marker(Kind::InclStartBound, 1, live, deleted),
-            marker(Kind::InclEndExclStartBoundary, 2, deleted, deleted),
-            marker(Kind::InclEndBound, 3, deleted, live),
+            Unfiltered::Row {
+                clustering: vec![Some(vec![0, 0, 0, 1])],
+                row: Row {
+                    deletion: deleted,
+                    columns: [(1, map.clone())].into(),
+                    ..Row::empty()
+                },
+            },
+            marker(Kind::InclStartBound, 2, live, deleted),
+            marker(Kind::InclEndExclStartBoundary, 3, deleted, deleted),
+            marker(Kind::InclEndBound, 4, deleted, live),
         ];
     }
-    paths.push(write_sstable(&inputs, 3, &schema, &with_boundary, None).unwrap());
-    let cql = "CREATE TABLE k.t (k int, c int, v blob, PRIMARY KEY (k, c)); \
+    paths.push(write_sstable(&inputs, 3, &schema, &with_deletions, None).unwrap());
+    let cql = "CREATE TABLE k.t (k int, c int, v blob, m map<int, int>, PRIMARY KEY (k, c)); \
                ALTER TABLE k.t DROP v USING TIMESTAMP 10;";
     let table = compactor_sstable::schema::Schema::parse(cql).unwrap();
     let merge = |name: &str, open_files| {

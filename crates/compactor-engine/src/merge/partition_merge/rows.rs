@@ -107,7 +107,7 @@ impl<S: BlockSource, O: PartitionSink> PartitionMerger<S, O> {
             let counts = &mut self.counts.purged;
             let row = self.rows.merge(versions, context, counts);
             let row = row.map_err(|error| locate_error(inputs, members, error))?;
-            if row.is_empty() {
+            if row.is_empty() && !self.writer.keeps_empty() {
                 return Ok(());
             }
             let row_of = |version| row_bytes(versions, version);
