@@ -13,6 +13,8 @@ use compactor_sstable::compression::codec::Codec;
 use compactor_sstable::compression::info::CompressionParams;
 use compactor_sstable::data::clustering::Kind;
 use compactor_sstable::data::deletion_time::DeletionTime;
+use compactor_sstable::schema::{self, Table};
+use compactor_sstable::types::CqlType;
 use compactor_testkit::machine::disk_directory;
 
 use crate::files::{
@@ -21,11 +23,15 @@ use crate::files::{
 };
 use crate::visible::{Visible, generate as generate_consistent, visible};
 use compactor_testkit::campaign;
-use compactor_testkit::model::case::{Case, PurgePlan, Source};
+use compactor_testkit::model::case::{Case, PurgePlan, Source, moderate_case};
 use compactor_testkit::model::choices::{Choices, check};
 use compactor_testkit::model::decode::decode;
+use compactor_testkit::model::engine::serialization_header;
+use compactor_testkit::model::generate::TIMESTAMP;
 use compactor_testkit::model::naive;
-use compactor_testkit::model::table::{Base, Column, ColumnData, ColumnType, Row, Unfiltered, hex};
+use compactor_testkit::model::table::{
+    Base, Column, ColumnData, ColumnType, Header, Row, Schema, Unfiltered, hex,
+};
 
 fn compression(choices: &mut Choices) -> Option<CompressionParams> {
     let codec = choices.pick(&[Codec::Lz4, Codec::Snappy, Codec::Deflate, Codec::Noop]);
@@ -117,7 +123,7 @@ fn jobs_equal_the_model() {
         Ok(())
     };
     let generate = |choices: &mut Choices| {
-        let mut case = compactor_testkit::model::case::moderate_case(choices, 3);
+        let mut case = moderate_case(choices, 3);
         if let PurgePlan::EvenBefore(_) = case.purge {
             case.purge = PurgePlan::Nothing;
         }
@@ -348,6 +354,122 @@ fn passes_hold_deletions_before_1970() {
     same(&paths, Version::Oa);
 }
 
+/// The table of a model's SSTables; each of its columns may have been dropped and added again.
+fn with_drops(schema: &Schema, seed: u64) -> Table {
+    let mut choices = Choices::from_seed(seed);
+    let header = Header {
+        version: Version::Oa,
+        min_timestamp: 0,
+        min_local_deletion_time: 0,
+        min_ttl: 0,
+        columns: (0..schema.columns.len()).collect(),
+    };
+    let header = serialization_header(schema, &header);
+    let mut columns = vec!["k int".to_owned()];
+    let (mut key, mut order) = (vec!["k".to_owned()], Vec::new());
+    for (number, (column, header)) in
+        (0..).zip(schema.clustering.iter().zip(&header.clustering_types))
+    {
+        let (base, direction) = match &header.cql_type {
+            CqlType::Reversed(base) => (base.to_string(), "DESC"),
+            base => (base.to_string(), "ASC"),
+        };
+        assert_eq!(column.is_reversed, direction == "DESC");
+        columns.push(format!("n{number} {base}"));
+        key.push(format!("n{number}"));
+        order.push(format!("n{number} {direction}"));
+    }
+    let mut drops = String::new();
+    for (of_kind, suffix) in [
+        (&header.static_columns, " static"),
+        (&header.regular_columns, ""),
+    ] {
+        for column in of_kind {
+            let name = String::from_utf8_lossy(&column.name);
+            let definition = format!("{name} {}{suffix}", column.column_type.cql_type);
+            if choices.chance(30) {
+                let at = TIMESTAMP - 1 + choices.below(6) as i64;
+                drops += &format!("ALTER TABLE ks.t DROP {name} USING TIMESTAMP {at};");
+                drops += &format!("ALTER TABLE ks.t ADD {definition};");
+            }
+            columns.push(definition);
+        }
+    }
+    let order = match order.is_empty() {
+        true => String::new(),
+        false => format!(" WITH CLUSTERING ORDER BY ({})", order.join(", ")),
+    };
+    let (columns, key) = (columns.join(", "), key.join(", "));
+    let cql = format!(
+        "CREATE TYPE ks.person (a int, b text, c bigint); \
+         CREATE TABLE ks.t ({columns}, PRIMARY KEY ({key})){order}; {drops}"
+    );
+    let parsed = schema::Schema::parse(&cql);
+    let parsed = parsed.unwrap_or_else(|error| panic!("{error}: {cql}"));
+    parsed.only_table().unwrap().clone()
+}
+
+/// A merge in passes of two inputs writes what a merge in a single pass does, with the same counts.
+#[test]
+fn passes_equal_a_single_pass() {
+    let directory = disk_directory();
+    let io = io();
+    let verify = |(case, seed): &(Case, u64)| {
+        // What passes leave of these depends on their order, as in Cassandra.
+        let is_counter = |column: &Column| column.column_type == ColumnType::Simple(Base::Counter);
+        let mut partitions = case.sources.iter().flat_map(|source| source.table.values());
+        if case.schema.columns.iter().any(is_counter)
+            || partitions.any(|partition| partition.rows().any(|row| row.is_shadowable))
+        {
+            return Ok(());
+        }
+        let table = with_drops(&case.schema, *seed);
+        let place = tempfile::tempdir_in(directory.path()).unwrap();
+        let inputs = place.path().join("inputs");
+        let written = (1..)
+            .zip(&case.sources)
+            .filter_map(|(id, source)| write_sstable(&inputs, id, &case.schema, source, None));
+        let paths: Vec<PathBuf> = written.collect();
+        if paths.is_empty() {
+            return Ok(());
+        }
+        let merge = |name: &str, open_files| {
+            let output = place.path().join(name);
+            let mut options = options(&paths, &output);
+            options.now_s = case.settings.now_s;
+            options.strip_ttl = case.settings.strips_ttl;
+            options.table = Some(table.clone());
+            options.open_files = open_files;
+            if let PurgePlan::All = case.purge {
+                options.scope = Scope::Complete;
+                options.gc_before_s = Some(case.settings.gc_before_s);
+            }
+            let outcome = merge_files(&io, options).map_err(|e| e.to_string())?;
+            let counts = outcome.counts;
+            let counts = (counts.rows_read, counts.markers_read, counts.purged);
+            Ok::<_, String>((contents(&output), counts))
+        };
+        let (one, expected) = merge("one", None)?;
+        let (several, found) = merge("several", Some(0))?;
+        if found != expected {
+            return Err(format!("counts {found:?}, not {expected:?}"));
+        }
+        let differing: Vec<_> = one
+            .keys()
+            .chain(several.keys())
+            .filter(|name| one.get(*name) != several.get(*name))
+            .collect();
+        match differing.is_empty() {
+            true => Ok(()),
+            false => Err(format!("{differing:?} differ")),
+        }
+    };
+    let generate = |choices: &mut Choices| (moderate_case(choices, 5), choices.number());
+    check("passes", 400, generate, verify, |(case, seed), fails| {
+        case.simpler(&mut |case| fails((case, *seed)))
+    });
+}
+
 /// Where several inputs have a partition, Cassandra drops boundaries with equal deletions, and where several have a row,
 /// deletions of its collections that are no newer than its own; also if all data of the others is that of a dropped
 /// column. A pass of those others must not remove the partition or the row.
@@ -404,7 +526,7 @@ fn passes_keep_partitions_and_rows_of_dropped_data() {
     paths.push(write_sstable(&inputs, 3, &schema, &with_deletions, None).unwrap());
     let cql = "CREATE TABLE k.t (k int, c int, v blob, m map<int, int>, PRIMARY KEY (k, c)); \
                ALTER TABLE k.t DROP v USING TIMESTAMP 10;";
-    let table = compactor_sstable::schema::Schema::parse(cql).unwrap();
+    let table = schema::Schema::parse(cql).unwrap();
     let merge = |name: &str, open_files| {
         let output = directory.path().join(name);
         let mut options = options(&paths, &output);
