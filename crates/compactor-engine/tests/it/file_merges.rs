@@ -395,9 +395,10 @@ fn with_drops(schema: &Schema, seed: u64) -> Table {
             columns.push(definition);
         }
     }
-    let order = match order.is_empty() {
-        true => String::new(),
-        false => format!(" WITH CLUSTERING ORDER BY ({})", order.join(", ")),
+    let order = if order.is_empty() {
+        String::new()
+    } else {
+        format!(" WITH CLUSTERING ORDER BY ({})", order.join(", "))
     };
     let (columns, key) = (columns.join(", "), key.join(", "));
     let cql = format!(
@@ -459,9 +460,10 @@ fn passes_equal_a_single_pass() {
             .chain(several.keys())
             .filter(|name| one.get(*name) != several.get(*name))
             .collect();
-        match differing.is_empty() {
-            true => Ok(()),
-            false => Err(format!("{differing:?} differ")),
+        if differing.is_empty() {
+            Ok(())
+        } else {
+            Err(format!("{differing:?} differ"))
         }
     };
     let generate = |choices: &mut Choices| (moderate_case(choices, 5), choices.number());
