@@ -36,6 +36,9 @@ use crate::sys::uring_trial::{named, try_ring};
 /// each: ten seconds or more.
 const FUTILE_ENTERS_MAX: u32 = 1000;
 const PAUSE: Duration = Duration::from_millis(10);
+/// Maximum number of operations that are started between two calls of `io_uring_enter`: allocating their buffers takes
+/// longer than a call, and the first operation need not wait for the buffers of all.
+const STARTED_AT_ONCE: usize = 4;
 /// User data of the read that wakes the thread.
 const WAKE: u64 = u64::MAX;
 
@@ -184,9 +187,15 @@ impl Driver {
     /// Serves until the backend is closed and no operation is left.
     fn serve(&mut self) {
         let mut futile_enters = 0;
-        while let Some(operations) = self.next_operations() {
+        while let Some((operations, are_more)) = self.next_operations() {
             for operation in operations {
                 self.start(operation);
+            }
+            if are_more {
+                // If this fails, so will the call after the last of them.
+                let _ = self.ring.submit();
+                self.complete();
+                continue;
             }
             if self.in_flight() == 0 {
                 continue;
@@ -216,17 +225,18 @@ impl Driver {
         self.slots.len() - self.free.len()
     }
 
-    /// Waits for operations, unless some are in flight, and takes as many as there is room for. `None` if the
-    /// backend has been closed.
-    fn next_operations(&mut self) -> Option<VecDeque<Operation>> {
+    /// Waits for operations, unless some are in flight, and takes a few, for which there is room. Also returns whether
+    /// there is room for more that are queued. `None` if the backend has been closed.
+    fn next_operations(&mut self) -> Option<(Vec<Operation>, bool)> {
         let mut queue = lock(&self.shared.queue);
         queue.is_in_ring = false;
         loop {
-            let count = queue.operations.len().min(self.free.len());
-            if count > 0 || self.in_flight() > 0 {
-                queue.is_in_ring = count < self.free.len();
-                let rest = queue.operations.split_off(count);
-                return Some(std::mem::replace(&mut queue.operations, rest));
+            let startable = queue.operations.len().min(self.free.len());
+            if startable > 0 || self.in_flight() > 0 {
+                let count = startable.min(STARTED_AT_ONCE);
+                let are_more = count < startable;
+                queue.is_in_ring = !are_more && count < self.free.len();
+                return Some((queue.operations.drain(..count).collect(), are_more));
             }
             if queue.is_closing {
                 return None;
