@@ -118,7 +118,7 @@ impl MergeJob {
             ))),
             queue: WorkerQueue::default(),
             cancelled: Arc::clone(cancelled),
-            keeps_empty: false,
+            keeps_empty_partitions: false,
         };
         let mut observer = CancelledBy(cancelled);
         let merge = self.share(

@@ -47,8 +47,8 @@ pub(crate) struct RangeDestination {
     pub(crate) blocks: Arc<OutputBlocks>,
     pub(crate) queue: WorkerQueue,
     pub(crate) cancelled: Arc<AtomicBool>,
-    /// Whether partitions and rows without content are written.
-    pub(crate) keeps_empty: bool,
+    /// Whether partitions without content are written: how many inputs have a partition decides how it is merged.
+    pub(crate) keeps_empty_partitions: bool,
 }
 
 impl MergeJob {
@@ -128,7 +128,7 @@ impl MergeJob {
             blocks: write.blocks,
             queue: write.queue,
             cancelled: write.cancelled,
-            keeps_empty: !pass.is_last,
+            keeps_empty_partitions: !pass.is_last,
         };
         self.share(observer, plan, output, scanner_order, pass.earlier)
     }
@@ -184,7 +184,7 @@ impl MergeJob {
                 limiter: self.options.rate_limiter.clone(),
             },
             blocks: output.blocks,
-            keeps_empty: output.keeps_empty,
+            keeps_empty_partitions: output.keeps_empty_partitions,
             prepared: Mutex::default(),
             sequencer: RangeSequencer::new(limits, output.queue),
             destination: Mutex::new(Some(output.destination)),

@@ -5,7 +5,7 @@
 //! is purged, no cell counts as expired (of two cells with equal timestamps the one that expires later wins,
 //! and a tombstone wins over both), and its version can represent all data of its inputs. Data of dropped
 //! columns, and TTLs that are to be removed, are removed in every pass, since a single pass removes them
-//! before reconciliation. A partition or row that had nothing else stays, empty: whether one input has it or several
+//! before reconciliation. A partition that had nothing else stays, empty: whether one input has a partition or several
 //! decides how it is merged. Reconciliation takes the maximum or minimum of several versions, so that the order
 //! in which they are merged does not matter. Header, id, key estimate and inherited statistics of the output
 //! are decided from the original inputs, before the first pass.

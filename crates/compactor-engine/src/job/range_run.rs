@@ -50,8 +50,8 @@ pub(crate) struct RangeMerge {
     pub(crate) scanner_order: Option<Vec<Vec<u32>>>,
     pub(crate) reading: Reading,
     pub(crate) blocks: Arc<OutputBlocks>,
-    /// [`RangeDestination::keeps_empty`](crate::job::pass::RangeDestination).
-    pub(crate) keeps_empty: bool,
+    /// [`RangeDestination::keeps_empty_partitions`](crate::job::pass::RangeDestination).
+    pub(crate) keeps_empty_partitions: bool,
     /// The following ranges, whose first blocks are being read.
     pub(crate) prepared: Mutex<PreparedRanges>,
     pub(crate) sequencer: RangeSequencer,
@@ -331,7 +331,7 @@ impl RangeMerge {
         collector: MetadataCollector,
     ) -> Result<PartitionWriter<O>> {
         let writer = PartitionWriter::new(Arc::clone(&self.layout), output, collector)?;
-        Ok(writer.keeping_empty(self.keeps_empty))
+        Ok(writer.keeping_empty_partitions(self.keeps_empty_partitions))
     }
 
     /// Inputs of a range, of which these are all, grouped by scanner. A range of several, each of which is an output,

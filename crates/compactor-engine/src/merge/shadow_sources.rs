@@ -22,6 +22,7 @@ use crate::merge::tournament::Tournament;
 use crate::read::cursor::Cursor;
 use crate::read::window::BlockSource;
 use crate::row::dropped_columns::{DropTimes, RemovedColumns};
+use crate::row::purge::Purger;
 use crate::row::purge_counts::PurgeCounts;
 use crate::row::row_merge::{RowContext, RowMerger};
 use crate::row::row_shadow::{RowShadow, ShadowingRow};
@@ -29,7 +30,7 @@ use crate::row::row_version::{Version, VersionError};
 
 mod source;
 
-use source::{KEEP, Reading, Source, compare};
+use source::{Reading, Source, compare};
 
 /// Opens the SSTable with this number.
 pub type OpenSource<S> = Box<dyn FnMut(usize) -> Result<Cursor<S>> + Send>;
@@ -383,7 +384,17 @@ impl<S: BlockSource> ShadowSources<S> {
             let map = self.ranges[source.number].map.of_kind(is_static);
             Some(Version { row: row?, map })
         };
-        let versions: Vec<Version<'_>> = self.step.iter().filter_map(version).collect();
+        let mut versions: Vec<Version<'_>> = self.step.iter().filter_map(version).collect();
+        if !is_static && versions.len() > 1 && self.rows.drops_data(false) {
+            let all = std::mem::take(&mut versions);
+            for (place, version) in self.step.iter().zip(all) {
+                let counts = &mut PurgeCounts::default();
+                let is_left = self.rows.is_anything_left(false, version, counts);
+                if is_left.map_err(|error| source(*place).cursor.locate_error(error))? {
+                    versions.push(version);
+                }
+            }
+        }
         let context = RowContext {
             is_static,
             // A single source is not merged; several are, under their deletions
@@ -395,10 +406,10 @@ impl<S: BlockSource> ShadowSources<S> {
             inputs: if is_static {
                 self.group.len()
             } else {
-                self.step.len()
+                versions.len()
             },
             visits: None,
-            purger: &KEEP,
+            purger: &Purger::KEEP_ALL,
             shadow: None,
         };
         let counts = &mut PurgeCounts::default();

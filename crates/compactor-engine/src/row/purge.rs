@@ -59,6 +59,13 @@ pub enum PurgeOutcome {
 }
 
 impl Purger {
+    /// Keeps everything, expired or not.
+    pub(crate) const KEEP_ALL: Purger = Purger {
+        now_s: i64::MIN,
+        gc_before_s: i64::MIN,
+        limit: PurgeLimit::KeepAll,
+    };
+
     /// Whether a deletion with this timestamp and local deletion time may be purged.
     #[inline]
     pub fn is_purgeable(&self, timestamp: i64, local_deletion_time: i64) -> bool {

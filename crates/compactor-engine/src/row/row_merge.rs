@@ -21,6 +21,7 @@
 
 use std::sync::Arc;
 
+use compactor_sstable::Error as FormatError;
 use compactor_sstable::data::cell::{Cell, Liveness};
 use compactor_sstable::data::columns::ColumnSet;
 use compactor_sstable::data::deletion_time::{DeletionTime, NO_DELETION_TIME};
@@ -162,6 +163,45 @@ impl RowMerger {
         self.static_columns.strips_ttl = strips_ttl;
         self.regular_columns.strips_ttl = strips_ttl;
         self
+    }
+
+    /// Whether some column was dropped.
+    pub(crate) fn drops_data(&self, is_static: bool) -> bool {
+        let kind = if is_static {
+            &self.static_columns
+        } else {
+            &self.regular_columns
+        };
+        !kind.drops.is_empty()
+    }
+
+    /// Whether a version of a row contains anything but data of dropped columns, which is counted.
+    ///
+    /// # Errors
+    /// Damage in the version.
+    pub(crate) fn is_anything_left(
+        &mut self,
+        is_static: bool,
+        version: Version<'_>,
+        counts: &mut PurgeCounts,
+    ) -> Result<bool, FormatError> {
+        let start = version.row.start();
+        let start = start.map_err(|fault| fault.describe(&version.row))?;
+        if !start.liveness.is_empty() || !start.deletion.is_live() {
+            return Ok(true);
+        }
+        let context = RowContext {
+            is_static,
+            active: DeletionTime::LIVE,
+            inputs: 1,
+            visits: None,
+            purger: &Purger::KEEP_ALL,
+            shadow: None,
+        };
+        let merged = self.merge(&[version], &context, counts);
+        merged
+            .map(|row| !row.is_empty())
+            .map_err(|VersionError { error, .. }| error)
     }
 
     /// Merges the versions of a row (at least one). The result may be empty.

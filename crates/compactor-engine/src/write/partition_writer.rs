@@ -53,7 +53,7 @@ pub struct PartitionWriter<O> {
     partition_first: Vec<u8>,
     spans: Vec<ValueSpan>,
 
-    /// Whether partitions and rows without content are written.
+    /// Whether partitions without content are written.
     keeps_empty: bool,
     /// Whether the collector has recorded a row of a table without clustering columns.
     has_noted_row: bool,
@@ -99,9 +99,9 @@ impl<O: PartitionSink> PartitionWriter<O> {
         })
     }
 
-    /// Sets whether partitions and rows without content are written.
+    /// Sets whether partitions without content are written: key, live deletion and end.
     #[must_use]
-    pub fn keeping_empty(mut self, keeps_empty: bool) -> Self {
+    pub fn keeping_empty_partitions(mut self, keeps_empty: bool) -> Self {
         self.keeps_empty = keeps_empty;
         self
     }
@@ -109,12 +109,6 @@ impl<O: PartitionSink> PartitionWriter<O> {
     /// Number of rows that the collector has counted, including non-empty static rows.
     pub fn rows(&self) -> u64 {
         self.collector.total_rows() as u64
-    }
-
-    /// Whether partitions and rows without content are written.
-    #[inline]
-    pub(crate) fn keeps_empty(&self) -> bool {
-        self.keeps_empty
     }
 
     /// Number of partitions written.

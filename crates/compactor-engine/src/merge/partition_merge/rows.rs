@@ -9,6 +9,7 @@ use crate::merge::merge_input::MergeInput;
 use crate::merge::newest_plain::newest_plain;
 use crate::merge::shadow_sources::ShadowSources;
 use crate::read::window::BlockSource;
+use crate::row::purge_counts::PurgeCounts;
 use crate::row::row_merge::{RowContext, Visits};
 use crate::row::row_version::{Version, VersionError, row_bytes};
 use crate::write::partition_sink::PartitionSink;
@@ -63,6 +64,37 @@ impl<S: BlockSource, O: PartitionSink> PartitionMerger<S, O> {
         }
     }
 
+    /// Moves an input to its next row or marker.
+    #[inline(always)]
+    pub(super) fn next_unfiltered(&mut self, member: u32) -> Result<()> {
+        let input = &mut self.inputs[member as usize];
+        input.cursor.next_unfiltered()?;
+        if input.facts.may_have_dropped {
+            self.skip_dropped_rows(member)?;
+        }
+        Ok(())
+    }
+
+    /// Moves an input past rows with nothing but data of dropped columns. Cassandra does not read such rows: they are no
+    /// versions of a row, nor are their clusterings (`UnfilteredSerializer.deserialize`).
+    fn skip_dropped_rows(&mut self, member: u32) -> Result<()> {
+        let input = &mut self.inputs[member as usize];
+        while let Some(row) = input.cursor.row() {
+            let map = input.facts.map.of_kind(false);
+            let mut counts = PurgeCounts::default();
+            let is_left = self
+                .rows
+                .is_anything_left(false, Version { row, map }, &mut counts);
+            if is_left.map_err(|error| input.cursor.locate_error(error))? {
+                break;
+            }
+            self.counts.rows_read += 1;
+            self.counts.purged.of_dropped_columns += counts.of_dropped_columns;
+            input.cursor.next_unfiltered()?;
+        }
+        Ok(())
+    }
+
     /// Merges and writes the rows of these inputs at one clustering.
     #[inline]
     pub(super) fn merge_rows(
@@ -107,7 +139,7 @@ impl<S: BlockSource, O: PartitionSink> PartitionMerger<S, O> {
             let counts = &mut self.counts.purged;
             let row = self.rows.merge(versions, context, counts);
             let row = row.map_err(|error| locate_error(inputs, members, error))?;
-            if row.is_empty() && !self.writer.keeps_empty() {
+            if row.is_empty() {
                 return Ok(());
             }
             let row_of = |version| row_bytes(versions, version);

@@ -11,17 +11,9 @@ use crate::input::header_union::ColumnMap;
 use crate::input::key_range::DecoratedKey;
 use crate::read::cursor::Cursor;
 use crate::read::window::BlockSource;
-use crate::row::purge::{PurgeLimit, Purger};
 use crate::row::purge_counts::PurgeCounts;
-use crate::row::row_merge::{RowContext, RowMerger};
-use crate::row::row_version::{Version, VersionError};
-
-/// Purger that keeps everything: data that shadows is not purged.
-pub(super) const KEEP: Purger = Purger {
-    now_s: i64::MIN,
-    gc_before_s: i64::MIN,
-    limit: PurgeLimit::KeepAll,
-};
+use crate::row::row_merge::RowMerger;
+use crate::row::row_version::Version;
 
 /// Partitions and rows skipped between checks for cancellation.
 const STEPS_PER_CHECK: u32 = 4096;
@@ -97,22 +89,12 @@ impl<S: BlockSource> Source<S> {
             None
         };
         let Some(row) = row else { return Ok(false) };
-        let context = RowContext {
-            is_static,
-            active: DeletionTime::LIVE,
-            inputs: 1,
-            visits: None,
-            purger: &KEEP,
-            shadow: None,
-        };
         let map = map.of_kind(is_static);
         let counts = &mut PurgeCounts::default();
-        let merged = reading
+        let is_left = reading
             .rows
-            .merge(&[Version { row, map }], &context, counts);
-        let merged =
-            merged.map_err(|VersionError { error, .. }| self.cursor.locate_error(error))?;
-        Ok(!merged.is_empty())
+            .is_anything_left(is_static, Version { row, map }, counts);
+        is_left.map_err(|error| self.cursor.locate_error(error))
     }
 
     /// Advances to the next row or marker that may shadow something.
