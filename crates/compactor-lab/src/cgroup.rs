@@ -75,24 +75,35 @@ impl CgroupPath {
         })
     }
 
-    /// Bytes that may still be charged to the group and to those above it; `None` without a limit.
+    /// Bytes that may still be charged to the group and to those above it; `None` if no limit is known. Page cache of
+    /// files on disks makes room.
     fn room(&self) -> Option<u64> {
         let bytes = |group: &Path, file| {
             let text = fs::read_to_string(group.join(file)).ok()?;
             text.trim().parse::<u64>().ok()
         };
+        let of_files = |group: &Path| {
+            let stat = fs::read_to_string(group.join("memory.stat")).unwrap_or_default();
+            let prefix = match self.hierarchy {
+                Hierarchy::V1 => "total_",
+                Hierarchy::V2 => "",
+            };
+            let of = |name| stat_value(&stat, &format!("{prefix}{name}")).unwrap_or(0);
+            of("active_file") + of("inactive_file")
+        };
         let groups = self.directory.ancestors();
         let groups = groups.take_while(|group| group.starts_with(&self.top));
         let rooms = groups.filter_map(|group| {
             let limit = bytes(group, self.hierarchy.limit_file())?;
-            Some(limit.saturating_sub(bytes(group, self.hierarchy.usage_file())?))
+            let usage = bytes(group, self.hierarchy.usage_file())?;
+            Some(limit.saturating_sub(usage.saturating_sub(of_files(group))))
         });
         rooms.min()
     }
 }
 
-/// Bytes that may still be charged to this process's group and to those above it: files in memory are as well. `None`
-/// without a limit.
+/// Bytes that may still be charged to this process's group and to those above it, files in tmpfs included; `None` if no
+/// limit is known.
 pub(crate) fn room() -> Option<u64> {
     CgroupPath::of(Path::new("/proc/self")).ok()?.room()
 }
@@ -263,13 +274,16 @@ fn find(groups: &ProcessCGroups, mounts: &MountInfos) -> Option<CgroupPath> {
     })
 }
 
+/// Value of a line of `memory.stat`.
+fn stat_value(text: &str, name: &str) -> Option<u64> {
+    text.lines().find_map(|line| {
+        let (found, value) = line.split_once(' ')?;
+        (found == name).then(|| value.trim().parse().ok())?
+    })
+}
+
 fn parse_stat(text: &str, hierarchy: Hierarchy) -> CgroupMemory {
-    let value = |name: &str| {
-        text.lines().find_map(|line| {
-            let (found, value) = line.split_once(' ')?;
-            (found == name).then(|| value.trim().parse().ok())?
-        })
-    };
+    let value = |name| stat_value(text, name);
     let (file, anon, dirty, writeback) = match hierarchy {
         Hierarchy::V1 => ("cache", "rss", "dirty", "writeback"),
         Hierarchy::V2 => ("file", "anon", "file_dirty", "file_writeback"),

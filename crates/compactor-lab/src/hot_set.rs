@@ -137,10 +137,16 @@ impl HotSet {
     /// Number of them, and of the others of the same files, in the page cache; `None` where the kernel does
     /// not report it.
     pub(crate) fn resident(&self) -> Option<HotAndCold> {
-        let (mut total, mut resident, mut hot) = (0, 0, 0);
+        let (mut total, mut resident) = (0, 0);
+        let (mut hot_total, mut hot) = (0, 0);
         for (path, pages) in &self.pages {
             let map = resident_pages(path).ok()??;
             let is_resident = |page: &&u64| map.get(**page as usize).is_some_and(|&page| page);
+            // A file may be shorter than it was when the set was chosen.
+            hot_total += pages
+                .iter()
+                .filter(|page| (**page as usize) < map.len())
+                .count() as u64;
             hot += pages.iter().filter(is_resident).count() as u64;
             resident += map.iter().filter(|&&page| page).count() as u64;
             total += map.len() as u64;
@@ -152,9 +158,8 @@ impl HotSet {
             writeback: None,
         };
         Some(HotAndCold {
-            hot: pages(self.page_count(), hot),
-            // A file may be shorter than it was when the set was chosen.
-            cold: pages(total.saturating_sub(self.page_count()), resident - hot),
+            hot: pages(hot_total, hot),
+            cold: pages(total - hot_total, resident - hot),
         })
     }
 }

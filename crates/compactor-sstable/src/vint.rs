@@ -43,8 +43,9 @@ fn prefix(len: usize) -> u8 {
 
 /// Writes `value`, which takes up to 8 bytes, over `out`, which has its encoded length.
 #[inline]
-pub fn overwrite(out: &mut [u8], value: u64) {
-    // Byte by byte: a copy of a part of an array would wait for the stores of its other parts.
+pub(crate) fn overwrite(out: &mut [u8], value: u64) {
+    debug_assert!(out.len() == unsigned_len(value) && out.len() < MAX_LEN);
+    // Byte by byte: copying a part of an array that was just stored in other parts would stall (store forwarding).
     let mut rest = value;
     for byte in out.iter_mut().rev() {
         *byte = rest as u8;

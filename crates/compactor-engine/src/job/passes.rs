@@ -10,7 +10,7 @@
 //! in which they are merged does not matter. Header, id, key estimate and inherited statistics of the output
 //! are decided from the original inputs, before the first pass.
 //!
-//! Of clusterings and paths that compare equal but differ in their bytes, each pass keeps the least, so that
+//! Of clusterings of rows and of paths that compare equal but differ in their bytes, each pass keeps the least, so that
 //! neither the number of passes nor their order matters. A single pass keeps those that Cassandra keeps,
 //! which depends on earlier positions of each input; an intermediate SSTable does not have this information.
 //!
@@ -29,7 +29,7 @@ use compactor_sstable::Version;
 use compactor_sstable::compression::codec::Codec;
 use compactor_sstable::compression::info::CompressionParams;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::input::sstable::InputSstable;
 use crate::job::budget::INTERMEDIATE_CHUNK_LEN;
 use crate::job::earlier_passes::{EarlierPasses, Intermediate, Progress};
@@ -78,10 +78,8 @@ impl MergeJob {
             let (place, some) = self.take_smallest(count);
             let intermediate = self.merge_some(some, &mut earlier, observer)?;
             release_free_memory();
-            if let Some(intermediate) = intermediate {
-                let place = place.min(self.inputs.len());
-                self.inputs.insert(place, intermediate);
-            }
+            let place = place.min(self.inputs.len());
+            self.inputs.insert(place, intermediate);
         }
         self.divide_memory();
         Ok(earlier)
@@ -113,7 +111,7 @@ impl MergeJob {
         inputs: Vec<InputSstable>,
         earlier: &mut EarlierPasses,
         observer: &mut dyn Observer,
-    ) -> Result<Option<InputSstable>> {
+    ) -> Result<InputSstable> {
         let paths: Vec<PathBuf> = inputs.iter().map(InputSstable::data_path).collect();
         let len: u64 = inputs.iter().map(InputSstable::data_len).sum();
         let job = MergeJob::decide(
@@ -145,9 +143,8 @@ impl MergeJob {
             }
         }
         earlier.passes = earlier.passes.max(passes + 1);
-        let Some(output) = staged.outputs.first() else {
-            return Ok(None);
-        };
+        let output = staged.outputs.first();
+        let output = output.ok_or_else(|| Error::internal("a pass over no partitions"))?;
         let (data_path, rows) = (output.data_path(), output.rows());
         let opened = InputSstable::open(&self.io, &data_path, self.options.read_mode)?;
         let intermediate = Intermediate {
@@ -156,7 +153,7 @@ impl MergeJob {
             passes,
         };
         earlier.intermediates.insert(data_path, intermediate);
-        Ok(Some(opened))
+        Ok(opened)
     }
 
     /// Returns the version of an intermediate SSTable. Versions since `oa` have times after 2038 but no

@@ -35,11 +35,11 @@ impl Contexts {
         &self.bytes
     }
 
-    /// Makes the last context, from `start` on, the value of `cell`.
+    /// Makes the last context, which begins at `start`, the value of `cell`.
     ///
     /// # Errors
     /// The contexts of a row are longer than a span can address.
-    fn set_made(&self, start: usize, cell: &mut Cell) -> Result<()> {
+    fn take_last(&self, start: usize, cell: &mut Cell) -> Result<()> {
         let Ok(end) = u32::try_from(self.bytes.len()) else {
             let reason = "more than 4 GiB of counter contexts in one row";
             return Err(Error::unsupported(reason));
@@ -49,17 +49,17 @@ impl Contexts {
         Ok(())
     }
 
-    /// Clears the local shards marked for it of a cell that was read from `row`.
+    /// Makes the local shards of a counter that was read from `row` remote, if its context asks for it.
     ///
     /// # Errors
     /// Corruption if a live cell's value is not a context.
-    pub fn read(&mut self, cell: &mut Cell, row: &[u8]) -> Result<()> {
+    pub fn clear_local(&mut self, cell: &mut Cell, row: &[u8]) -> Result<()> {
         // Tombstones have no context, and values may be empty.
         if cell.local_deletion_time == NO_DELETION_TIME && !cell.value.is_empty() {
             let context = Context::parse(cell.value.of(row))?;
             let start = self.bytes.len();
             if context.should_clear_local() && context.clear_local(&mut self.bytes) {
-                return self.set_made(start, cell);
+                return self.take_last(start, cell);
             }
         }
         Ok(())
@@ -114,7 +114,7 @@ impl Contexts {
         match merged {
             Merged::Left => {}
             Merged::Right => (left.value, left.version) = (right.value, right.version),
-            Merged::New => self.set_made(start, left)?,
+            Merged::New => self.take_last(start, left)?,
         }
         Ok(())
     }

@@ -253,12 +253,12 @@ impl RowMerger {
             .visits
             .filter(|_| !is_single && kind.has_several_path_encodings);
         let has_visits = visits.is_some();
-        let (mut error, mut counter) = (None, Cell::default());
+        let (mut error, mut addend) = (None, Cell::default());
         let mut sink = VersionSink {
             slots: &mut row.slots,
             further: &mut row.present,
             contexts: &mut row.contexts,
-            counter: &mut counter,
+            addend: &mut addend,
             present: 0,
             has_ttl_or_tombstones: false,
             parts,
@@ -285,7 +285,7 @@ impl RowMerger {
         if let Some(error) = error {
             return Err(error);
         }
-        // Not before the cells: the copies would wait for the stores of their parts.
+        // After the cells: `starts` was written field by field, and copying it right away would stall (store forwarding).
         if let [only] = starts
             && is_single
         {
@@ -362,8 +362,8 @@ struct VersionSink<'m> {
     slots: &'m mut [Cell],
     further: &'m mut ColumnSet,
     contexts: &'m mut Contexts,
-    /// A counter to be added to the one in its slot.
-    counter: &'m mut Cell,
+    /// The counter to be added to the one in its slot.
+    addend: &'m mut Cell,
     /// Bit set of the first 64 columns that have a cell.
     present: u64,
     /// Whether some cell is a tombstone or has a TTL.
@@ -434,14 +434,14 @@ impl CellSink for VersionSink<'_> {
             return;
         }
         if self.needs_care && self.kind.is_counter(index) {
-            // As an argument, the cell itself would be in memory, and copies of it would wait for the stores of
-            // its parts.
+            // Passing `cell` by reference would force it into memory, and copying it from there would stall (store
+            // forwarding).
             let added = if has_cell {
-                *self.counter = cell;
-                add_counter(self.contexts, self.versions, slot, self.counter)
+                *self.addend = cell;
+                add_counter(self.contexts, self.versions, slot, self.addend)
             } else {
                 *slot = cell;
-                read_counter(self.contexts, self.versions, slot)
+                clear_local(self.contexts, self.versions, slot)
             };
             if let Err(error) = added {
                 self.error.get_or_insert(error);
@@ -494,19 +494,19 @@ impl CellSink for VersionSink<'_> {
     }
 }
 
-/// Clears the local shards of a counter that are marked for it.
+/// Makes the local shards of a counter remote, if its context asks for it.
 ///
 /// # Errors
 /// Corruption if the value is not a context.
 #[inline(never)]
-fn read_counter(
+fn clear_local(
     contexts: &mut Contexts,
     versions: &[Version<'_>],
     cell: &mut Cell,
 ) -> Result<(), VersionError> {
     let number = cell.version;
-    let read = contexts.read(cell, row_bytes(versions, number));
-    read.map_err(|error| VersionError {
+    let cleared = contexts.clear_local(cell, row_bytes(versions, number));
+    cleared.map_err(|error| VersionError {
         number: number as usize,
         error,
     })
@@ -520,13 +520,13 @@ fn read_counter(
 fn add_counter(
     contexts: &mut Contexts,
     versions: &[Version<'_>],
-    sum: &mut Cell,
+    stored: &mut Cell,
     cell: &mut Cell,
 ) -> Result<(), VersionError> {
     let number = cell.version;
-    read_counter(contexts, versions, cell)?;
-    let sum_bytes = row_bytes(versions, sum.version);
-    let added = contexts.add((sum, sum_bytes), (cell, row_bytes(versions, number)));
+    clear_local(contexts, versions, cell)?;
+    let stored_bytes = row_bytes(versions, stored.version);
+    let added = contexts.add((stored, stored_bytes), (cell, row_bytes(versions, number)));
     added.map_err(|error| VersionError {
         number: number as usize,
         error,

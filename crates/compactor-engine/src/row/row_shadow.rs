@@ -176,7 +176,7 @@ impl<'c> CellShadow<'c> {
             version: 0,
             ..*over
         };
-        contexts.read(&mut over, over_row)?;
+        contexts.clear_local(&mut over, over_row)?;
         Ok(!contexts.gives_right(cell, (&over, over_row))?)
     }
 

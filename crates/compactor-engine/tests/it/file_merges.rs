@@ -551,7 +551,7 @@ fn passes_keep_partitions_of_dropped_data() {
     }
     paths.push(write_sstable(&inputs, 3, &schema, &with_boundary, None).unwrap());
     let lens = paths.iter().map(|path| fs::metadata(path).unwrap().len());
-    assert_eq!(lens.clone().max(), lens.last());
+    assert_eq!(lens.clone().max(), lens.clone().next_back());
     for (passes, open_files) in [(1, None), (2, Some(0))] {
         let output = directory.path().join(format!("in {passes}"));
         let mut options = options(&paths, &output);
@@ -606,7 +606,7 @@ fn rows_of_dropped_data_are_not_merged() {
     let merged = read(&schema, &sstables(&output)[0]);
     assert_eq!(merged.len(), 30);
     for partition in merged.values() {
-        assert_eq!(partition.unfiltereds, [deleted.clone()]);
+        assert_eq!(partition.unfiltereds, std::slice::from_ref(&deleted));
     }
 }
 

@@ -38,7 +38,7 @@ const FUTILE_ENTERS_MAX: u32 = 1000;
 const PAUSE: Duration = Duration::from_millis(10);
 /// Maximum number of operations that are started between two calls of `io_uring_enter`: allocating their buffers takes
 /// longer than a call, and the first operation need not wait for the buffers of all.
-const STARTED_AT_ONCE: usize = 4;
+const STARTS_PER_ENTER: usize = 4;
 /// User data of the read that wakes the thread.
 const WAKE: u64 = u64::MAX;
 
@@ -192,9 +192,12 @@ impl Driver {
                 self.start(operation);
             }
             if are_more {
-                // If this fails, so will the call after the last of them.
+                // If it fails, the entries stay in the queue: the call after the last operation submits them, or
+                // reports the error.
                 let _ = self.ring.submit();
-                self.complete();
+                if self.complete() > 0 {
+                    futile_enters = 0;
+                }
                 continue;
             }
             if self.in_flight() == 0 {
@@ -233,7 +236,7 @@ impl Driver {
         loop {
             let startable = queue.operations.len().min(self.free.len());
             if startable > 0 || self.in_flight() > 0 {
-                let count = startable.min(STARTED_AT_ONCE);
+                let count = startable.min(STARTS_PER_ENTER);
                 let are_more = count < startable;
                 queue.is_in_ring = !are_more && count < self.free.len();
                 return Some((queue.operations.drain(..count).collect(), are_more));

@@ -73,6 +73,12 @@ fn the_least_room_of_all_groups_above_counts() {
     assert_eq!(group.room(), Some(60));
     set(&own, "30\n", "5\n");
     assert_eq!(group.room(), Some(25));
+    fs::write(
+        own.join("memory.stat"),
+        "active_file 1\ninactive_file 2\nshmem 1\n",
+    )
+    .unwrap();
+    assert_eq!(group.room(), Some(28));
     set(&top.path().join("a"), "30\n", "31\n");
     assert_eq!(group.room(), Some(0));
 }

@@ -34,7 +34,7 @@ pub fn directory_in_memory(needed_bytes: u64) -> Option<&'static Path> {
     let directory = Path::new(IN_MEMORY);
     let available = Meminfo::current().ok()?.mem_available?;
     let room = free_bytes(directory)?.min(available);
-    let room = cgroup::room().map_or(room, |charged| room.min(charged));
+    let room = cgroup::room().map_or(room, |left| room.min(left));
     (room >= needed_bytes.saturating_mul(SPARE)).then_some(directory)
 }
 

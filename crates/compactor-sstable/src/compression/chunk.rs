@@ -358,7 +358,7 @@ pub fn check_crc(stored: &[u8], offset: u64) -> Result<(&[u8], u32)> {
             format!("{} bytes", stored.len()),
         ));
     };
-    // In this order: the stored CRC is in the cache after the payload, and seldom before.
+    // Reading the payload first brings the CRC after it into the cache.
     let computed = crc32(payload);
     let stored_crc = u32::from_be_bytes(*crc);
     if stored_crc == computed {
