@@ -274,7 +274,7 @@ impl<S: BlockSource, O: PartitionSink> PartitionMerger<S, O> {
             shadow.begin_rows()?;
         }
         for &member in group {
-            self.next_unfiltered(member)?;
+            self.next_unfiltered(member, observer)?;
         }
         if let [only] = group {
             self.copy_unfiltereds(*only as usize, observer)?;
@@ -309,7 +309,7 @@ impl<S: BlockSource, O: PartitionSink> PartitionMerger<S, O> {
             } else {
                 return Ok(());
             }
-            self.next_unfiltered(only as u32)?;
+            self.next_unfiltered(only as u32, observer)?;
         }
     }
 
@@ -395,7 +395,7 @@ impl<S: BlockSource, O: PartitionSink> PartitionMerger<S, O> {
                 break;
             }
             for &member in &step {
-                self.next_unfiltered(member)?;
+                self.next_unfiltered(member, observer)?;
             }
             // A bound that opens where another has just closed follows, and makes one marker with it.
             let continues = |member: &u32| self.inputs[*member as usize].cursor.is_second_half();

@@ -7,6 +7,7 @@ use super::equal_clusterings::{candidates, least_clustering};
 use crate::error::{Error, Result};
 use crate::merge::merge_input::MergeInput;
 use crate::merge::newest_plain::newest_plain;
+use crate::merge::observer::Observer;
 use crate::merge::shadow_sources::ShadowSources;
 use crate::read::window::BlockSource;
 use crate::row::purge_counts::PurgeCounts;
@@ -66,20 +67,25 @@ impl<S: BlockSource, O: PartitionSink> PartitionMerger<S, O> {
 
     /// Moves an input to its next row or marker.
     #[inline(always)]
-    pub(super) fn next_unfiltered(&mut self, member: u32) -> Result<()> {
+    pub(super) fn next_unfiltered(
+        &mut self,
+        member: u32,
+        observer: &mut dyn Observer,
+    ) -> Result<()> {
         let input = &mut self.inputs[member as usize];
         input.cursor.next_unfiltered()?;
         if input.facts.may_have_dropped {
-            self.skip_dropped_rows(member)?;
+            self.skip_dropped_rows(member as usize, observer)?;
         }
         Ok(())
     }
 
     /// Moves an input past rows with nothing but data of dropped columns. Cassandra does not read such rows: they are no
     /// versions of a row, nor are their clusterings (`UnfilteredSerializer.deserialize`).
-    fn skip_dropped_rows(&mut self, member: u32) -> Result<()> {
-        let input = &mut self.inputs[member as usize];
-        while let Some(row) = input.cursor.row() {
+    fn skip_dropped_rows(&mut self, member: usize, observer: &mut dyn Observer) -> Result<()> {
+        while let input = &mut self.inputs[member]
+            && let Some(row) = input.cursor.row()
+        {
             let map = input.facts.map.of_kind(false);
             let mut counts = PurgeCounts::default();
             let is_left = self
@@ -91,6 +97,7 @@ impl<S: BlockSource, O: PartitionSink> PartitionMerger<S, O> {
             self.counts.rows_read += 1;
             self.counts.purged.of_dropped_columns += counts.of_dropped_columns;
             input.cursor.next_unfiltered()?;
+            self.step(observer)?;
         }
         Ok(())
     }
