@@ -385,7 +385,8 @@ impl<S: BlockSource> ShadowSources<S> {
             Some(Version { row: row?, map })
         };
         let mut versions: Vec<Version<'_>> = self.step.iter().filter_map(version).collect();
-        if !is_static && versions.len() > 1 && self.rows.drops_data(false) {
+        // Rows with nothing but data of dropped columns are not read (`UnfilteredSerializer.deserialize`).
+        if !is_static && versions.len() > 1 && self.rows.has_dropped_columns() {
             let all = std::mem::take(&mut versions);
             for (place, version) in self.step.iter().zip(all) {
                 let counts = &mut PurgeCounts::default();

@@ -165,14 +165,9 @@ impl RowMerger {
         self
     }
 
-    /// Whether some column was dropped.
-    pub(crate) fn drops_data(&self, is_static: bool) -> bool {
-        let kind = if is_static {
-            &self.static_columns
-        } else {
-            &self.regular_columns
-        };
-        !kind.drops.is_empty()
+    /// Whether some column of rows other than static ones was dropped.
+    pub(crate) fn has_dropped_columns(&self) -> bool {
+        !self.regular_columns.drops.is_empty()
     }
 
     /// Whether a version of a row contains anything but data of dropped columns, which is counted.
