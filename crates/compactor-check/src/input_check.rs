@@ -57,7 +57,7 @@ fn stage_and_check(
     observer: &mut dyn Observer,
 ) -> Result<(StagedMerge, Vec<String>)> {
     let io = job.io().clone();
-    let inputs = InputsToCheck::of(&job);
+    let inputs = InputsToCheck::of(&job)?;
     let index_ahead = job.budget().index_ahead;
     let (stop, failed) = (AtomicBool::new(false), AtomicBool::new(false));
     let stop = &stop;

@@ -226,7 +226,7 @@ pub fn scrub(
         elapsed_s: 0.0,
     };
     if !options.dry_run {
-        if stored.input.layout.has_counters() && report.is_lossy() && !options.skip_corrupted {
+        if stored.input.header().has_counters() && report.is_lossy() && !options.skip_corrupted {
             return Err(counters_refused(&report));
         }
         let pieces = runs.into_pieces();

@@ -79,7 +79,7 @@ impl PointReader {
         Ok(PointReader {
             types: types.map(|t| t.cql_type.clone()).collect(),
             partitioner: sstable.partitioner,
-            layout: Arc::clone(&sstable.layout),
+            layout: Arc::new(sstable.layout()?),
             filter: filter_of(io, &sstable)?,
             lookup: PartitionLookup::open(&sstable.descriptor, sstable.partitioner)?,
             data: DataFile::open(&sstable)?,

@@ -247,7 +247,7 @@ impl MergeReport {
             input.statistics.stats.min_local_deletion_time != NO_DELETION_TIME
         };
         if job.is_in_passes()
-            && job.inputs().iter().any(|i| i.layout.has_counters())
+            && job.inputs().iter().any(|i| i.header().has_counters())
             && job.inputs().iter().any(has_tombstones)
         {
             warnings.push(

@@ -90,7 +90,7 @@ const CHECKED_AT_ONCE: usize = 4;
 const SMALL_INPUT_BYTES: u64 = 4 << 20;
 
 impl InputsToCheck {
-    pub(super) fn of(job: &MergeJob) -> InputsToCheck {
+    pub(super) fn of(job: &MergeJob) -> Result<InputsToCheck> {
         // Inputs are dropped unread because of their statistics and of the index that has their key range: these are
         // validated like those of the others.
         let read = job.inputs().iter().map(|input| (input, true));
@@ -116,15 +116,17 @@ impl InputsToCheck {
         let indexed = big
             .iter()
             .filter(|(input, is_read)| *is_read && input.may_have_promoted_indexes() && may_follow);
-        let indexed = indexed.map(|(input, _)| IndexedInput {
-            data_path: input.data_path(),
-            data_len: input.data_len(),
-            layout: Arc::clone(&input.layout),
-            partitioner: input.partitioner,
+        let indexed = indexed.map(|(input, _)| {
+            Ok(IndexedInput {
+                data_path: input.data_path(),
+                data_len: input.data_len(),
+                layout: Arc::new(input.layout()?),
+                partitioner: input.partitioner,
+            })
         });
         let mut to_check = InputsToCheck {
             inputs: inputs.collect(),
-            indexed: indexed.collect(),
+            indexed: indexed.collect::<Result<_>>()?,
             tries: tries.collect(),
             trie_totals: bti.iter().map(|(input, _)| totals_of(input)).collect(),
             unread_tries: Vec::new(),
@@ -140,7 +142,7 @@ impl InputsToCheck {
         for sstable in job.overlapping() {
             to_check.add_unread(sstable);
         }
-        to_check
+        Ok(to_check)
     }
 
     fn add_unread(&mut self, sstable: &Arc<OverlappingSstable>) {

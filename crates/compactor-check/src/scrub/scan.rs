@@ -132,7 +132,7 @@ impl<'a> Scan<'a> {
     ) -> Scan<'a> {
         Scan {
             stored,
-            layout: &stored.input.layout,
+            layout: &stored.layout,
             header: stored.input.header(),
             validate,
             index,
@@ -140,7 +140,7 @@ impl<'a> Scan<'a> {
             losses,
             counts: Counts::default(),
             current: None,
-            search: Search::new(&stored.input),
+            search: Search::new(stored),
             scratch: Findings::new(stored.input.descriptor.clone(), 1),
             collector: MetadataCollector::new(CollectorSettings::default()),
             unfiltereds: 0,

@@ -8,7 +8,6 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use compactor_engine::input::InputSstable;
 use compactor_engine::read::{BlockSource, Cursor, MemorySource};
 use compactor_sstable::Error as FormatError;
 use compactor_sstable::data::deletion_time::DeletionTime;
@@ -16,6 +15,7 @@ use compactor_sstable::data::partition::PartitionHead;
 
 use super::PARTITIONER;
 use super::splice::{Piece, Spliced};
+use super::stored::Stored;
 use crate::verify::chunks::CheckedData;
 use crate::{Error, Result};
 
@@ -33,12 +33,12 @@ const SENSIBLE_SECONDS: Range<i64> = 1_104_537_600..4_102_444_800;
 /// Searches for partitions.
 #[derive(Debug)]
 pub(super) struct Search<'h> {
-    stored: &'h InputSstable,
+    stored: &'h Stored,
     tries: u32,
 }
 
 impl<'h> Search<'h> {
-    pub(super) fn new(stored: &'h InputSstable) -> Search<'h> {
+    pub(super) fn new(stored: &'h Stored) -> Search<'h> {
         Search { stored, tries: 0 }
     }
 
@@ -124,6 +124,7 @@ impl<'h> Search<'h> {
                 || SENSIBLE_SECONDS.contains(&deletion.local_deletion_time))
             || self
                 .stored
+                .input
                 .header()
                 .key_type
                 .cql_type

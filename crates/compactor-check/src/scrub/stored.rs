@@ -9,6 +9,7 @@ use compactor_io::{InputFile, Io, ReadMode};
 use compactor_sstable::bloom_filter::BloomFilter;
 use compactor_sstable::compression::chunk::ChunkDecompressor;
 use compactor_sstable::compression::info::CompressionInfo;
+use compactor_sstable::data::layout::Layout;
 use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::partitioner::Partitioner;
 use compactor_sstable::{Component, Error as FormatError};
@@ -24,6 +25,7 @@ use crate::{Error, Result};
 pub(super) struct Stored {
     /// As an input of a merge.
     pub(super) input: InputSstable,
+    pub(super) layout: Arc<Layout>,
     pub(super) file: InputFile,
     pub(super) has_index: bool,
     /// Apparently intact: `Filter.db` has no checksum.
@@ -95,13 +97,13 @@ impl Stored {
                 partitioner,
                 descriptor: descriptor.clone(),
                 statistics,
-                layout,
                 data: DataFile::of(&file),
                 encoding: Arc::new(encoding),
                 files: ComponentList::default(),
                 notes: Vec::new(),
                 tries: SharedTries::default(),
             },
+            layout,
             file,
             has_index: files.has(Component::Index),
             filter,

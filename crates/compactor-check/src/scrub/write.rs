@@ -120,8 +120,8 @@ fn merge(
         let data = CheckedData::new(&unheard, stored.file.clone(), stored.form());
         let source = Spliced::new(data, pieces);
         let path = stored.data_path();
-        let cursor = Cursor::new(source, Arc::clone(&stored.input.layout), PARTITIONER, path);
-        let map = column_map(&stored.input.layout, &layout)?;
+        let cursor = Cursor::new(source, Arc::clone(&stored.layout), PARTITIONER, path);
+        let map = column_map(&stored.layout, &layout)?;
         inputs.push(MergeInput::new(
             cursor,
             InputFacts::new(map, i64::MAX),

@@ -134,6 +134,8 @@ impl ComponentList {
                 present.push((component, metadata.len()));
             }
         }
+        // There may be ten thousand such lists.
+        present.shrink_to_fit();
         Ok(ComponentList {
             present,
             foreign: Vec::new(),

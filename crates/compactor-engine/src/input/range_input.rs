@@ -37,10 +37,10 @@ impl RangeInput {
     pub(crate) fn open(io: &Io, input: &InputSstable) -> Result<RangeInput> {
         let stats = &input.statistics.stats;
         Ok(RangeInput {
-            file: input.data.open(io)?,
+            file: input.open_data(io)?,
             encoding: Arc::clone(&input.encoding),
             recycled: Arc::default(),
-            layout: input.bounded_layout(),
+            layout: Arc::new(input.bounded_layout()?),
             path: input.data_path(),
             partitioner: input.partitioner,
             expected: ExpectedPartitions {

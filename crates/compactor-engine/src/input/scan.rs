@@ -38,7 +38,7 @@ impl Scan {
     pub fn start(io: &Io, sstable: InputSstable) -> Result<Scan> {
         let workers = Workers::start(1)?;
         let blocks = DecodedBlocks::start(
-            sstable.data.open(io)?,
+            sstable.open_data(io)?,
             Arc::clone(&sstable.encoding),
             Reading {
                 decode: DecodeOptions {
@@ -54,7 +54,7 @@ impl Scan {
         );
         let cursor = Cursor::new(
             blocks,
-            Arc::clone(&sstable.layout),
+            Arc::new(sstable.layout()?),
             sstable.partitioner,
             sstable.data_path(),
         );

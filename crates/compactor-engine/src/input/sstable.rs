@@ -8,7 +8,7 @@ use compactor_sstable::big::Summary;
 use compactor_sstable::compression::chunk::ChunkDecompressor;
 use compactor_sstable::compression::crc_file::CrcFile;
 use compactor_sstable::compression::info::CompressionInfo;
-use compactor_sstable::data::layout::{ColumnLayout, Layout, TimestampDeltas};
+use compactor_sstable::data::layout::{Layout, TimestampDeltas};
 use compactor_sstable::data::stated_extremes::StatedExtremes;
 use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::partitioner::Partitioner;
@@ -52,8 +52,6 @@ pub struct InputSstable {
     pub statistics: Statistics,
     /// The table's partitioner.
     pub partitioner: Partitioner,
-    /// Decoding layout derived from its header.
-    pub layout: Arc<Layout>,
     /// `Data.db`.
     pub data: DataFile,
     /// Encoding of `Data.db`.
@@ -68,9 +66,8 @@ pub struct InputSstable {
 
 /// A `Data.db` that was examined, and stays closed until it is read: there may be more inputs than
 /// descriptors.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct DataFile {
-    path: PathBuf,
     len: u64,
     /// Requested and actual mode.
     asked_mode: ReadMode,
@@ -88,7 +85,6 @@ impl DataFile {
     /// Describes an open file.
     pub fn of(file: &InputFile) -> DataFile {
         DataFile {
-            path: file.path().to_owned(),
             len: file.len(),
             asked_mode: file.mode(),
             mode: file.mode(),
@@ -104,21 +100,6 @@ impl DataFile {
     /// I/O mode.
     pub fn mode(&self) -> ReadMode {
         self.mode
-    }
-
-    /// Opens the file.
-    ///
-    /// # Errors
-    /// A failed open, or a changed length.
-    pub fn open(&self, io: &Io) -> Result<InputFile> {
-        let file = io.open(&self.path, self.asked_mode)?;
-        if file.len() == self.len {
-            return Ok(file);
-        }
-        let expected = format!("{} bytes, as when it was first opened", self.len);
-        let found = format!("{} bytes", file.len());
-        let error = FormatError::corrupt("data", 0, expected, found);
-        Err(Error::Format(error.with_file(&self.path, Component::Data)))
     }
 }
 
@@ -136,14 +117,14 @@ impl InputSstable {
         let of_keys = of_keys.map_or(0, |compaction| compaction.cardinality_bytes.len());
         let bins = stats.tombstone_drop_times.bins();
         let distributions = of_histograms + size_of_val(bins) + of_keys;
-        let columns = self.layout.static_columns.len() + self.layout.regular_columns.len();
+        let columns = self.header().static_columns.len() + self.header().regular_columns.len();
         let stored = match &*self.encoding {
             Encoding::Compressed { info, .. } => size_of_val(&info.chunk_offsets[..]),
             Encoding::Plain { crc: Some(crc), .. } => size_of_val(&crc.crcs[..]),
             Encoding::Plain { crc: None, .. } => 0,
         };
-        let of_column = size_of::<ColumnLayout>() + size_of::<HeaderColumn>();
-        size_of::<InputSstable>() + columns * of_column + stored + distributions + OTHERS
+        let of_columns = columns * size_of::<HeaderColumn>();
+        size_of::<InputSstable>() + of_columns + stored + distributions + OTHERS
     }
 
     /// Memory for validating its components against its data, bytes: components that are kept in memory, and
@@ -206,14 +187,13 @@ impl InputSstable {
         let at_statistics = Error::format(&descriptor, Component::Statistics);
         let partitioner = Partitioner::from_class_name(&statistics.validation.partitioner)
             .map_err(at_statistics)?;
-        let layout = layout_of(&statistics.header, descriptor.version).map_err(at_statistics)?;
+        layout_of(&statistics.header, descriptor.version).map_err(at_statistics)?;
         let data = DataFile::look(io, path, mode)?;
         let encoding = read_encoding(io, mode, &descriptor, &files, data.len(), &mut notes)?;
         Ok(InputSstable {
             descriptor,
             statistics,
             partitioner,
-            layout: Arc::new(layout),
             data,
             encoding: Arc::new(encoding),
             files,
@@ -266,6 +246,21 @@ impl InputSstable {
         self.descriptor.path(Component::Data)
     }
 
+    /// Opens `Data.db`.
+    ///
+    /// # Errors
+    /// A failed open, or a changed length.
+    pub fn open_data(&self, io: &Io) -> Result<InputFile> {
+        let file = io.open(&self.data_path(), self.data.asked_mode)?;
+        if file.len() == self.data.len {
+            return Ok(file);
+        }
+        let expected = format!("{} bytes, as when it was first opened", self.data.len);
+        let found = format!("{} bytes", file.len());
+        let error = FormatError::corrupt("data", 0, expected, found);
+        Err(Error::format(&self.descriptor, Component::Data)(error))
+    }
+
     /// Uncompressed length of `Data.db`.
     pub fn data_len(&self) -> u64 {
         self.encoding.data_len()
@@ -289,23 +284,36 @@ impl InputSstable {
         }
     }
 
+    /// Decoding layout derived from its header. It is not kept: of ten thousand inputs, most wait to be read.
+    ///
+    /// # Errors
+    /// Corruption if columns are not in header order; unsupported types. [`InputSstable::open`] fails then.
+    pub fn layout(&self) -> Result<Layout> {
+        let at = Error::format(&self.descriptor, Component::Statistics);
+        layout_of(self.header(), self.descriptor.version).map_err(at)
+    }
+
     /// Returns a layout that accepts only times and clusterings within the extremes of the statistics.
     /// Delta-encoded times decode wrongly with the `Statistics.db` of another SSTable, some beyond those
     /// extremes.
-    pub fn bounded_layout(&self) -> Arc<Layout> {
+    ///
+    /// # Errors
+    /// As [`InputSstable::layout`].
+    pub fn bounded_layout(&self) -> Result<Layout> {
         let stats = &self.statistics.stats;
         let version = self.descriptor.version;
-        let base = self.layout.min_timestamp;
+        let layout = self.layout()?;
+        let base = layout.min_timestamp;
         // Timestamp extremes written before 4.0 are not known well enough.
         let timestamp_deltas = if version.has_metadata_checksum() {
             TimestampDeltas::between(base, stats.min_timestamp, stats.max_timestamp)
         } else {
             TimestampDeltas::ANY
         };
-        Arc::new(Layout {
+        Ok(Layout {
             timestamp_deltas,
             stated: StatedExtremes::of(stats, version),
-            ..Layout::clone(&self.layout)
+            ..layout
         })
     }
 

@@ -151,7 +151,7 @@ impl MergeJob {
         taken: ReservedMemory,
         source_paths: &[PathBuf],
     ) -> Result<MergeJob> {
-        if options.strip_ttl && inputs.iter().any(|input| input.layout.has_counters()) {
+        if options.strip_ttl && inputs.iter().any(|input| input.header().has_counters()) {
             return Err(Error::invalid(
                 "the table has counters, which never have a TTL: there is none to strip",
             ));
@@ -283,7 +283,7 @@ impl MergeJob {
     /// visited determines those written.
     pub(crate) fn is_order_decisive(&self) -> bool {
         let mut inputs = self.inputs.iter();
-        self.inputs.len() > 1 && inputs.any(|input| input.layout.has_several_encodings())
+        self.inputs.len() > 1 && inputs.any(|input| input.header().has_several_encodings())
     }
 
     /// The inputs grouped by their scanners in Cassandra's compaction, if their order matters.

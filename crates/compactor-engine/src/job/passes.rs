@@ -99,7 +99,10 @@ impl MergeJob {
         let some = self
             .inputs
             .extract_if(.., |_| taken.next().unwrap_or(false));
-        (place, some.collect())
+        let some = some.collect();
+        // The list of ten thousand takes 8 MiB.
+        self.inputs.shrink_to_fit();
+        (place, some)
     }
 
     /// Merges some of the inputs into an intermediate SSTable.

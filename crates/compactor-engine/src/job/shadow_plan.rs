@@ -85,7 +85,7 @@ impl ShadowPlan {
         let mut ranges = Vec::with_capacity(tombstone_sources.len());
         let mut sstables = Vec::with_capacity(tombstone_sources.len());
         for TombstoneSource { keys, sstable } in tombstone_sources {
-            let map = column_map(&sstable.layout, &layout.layout)?;
+            let map = column_map(&sstable.layout()?, &layout.layout)?;
             ranges.push(SourceRange { keys, map });
             let opened = Mutex::default();
             sstables.push(Shared { sstable, opened });

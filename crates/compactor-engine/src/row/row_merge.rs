@@ -28,6 +28,7 @@ use compactor_sstable::data::deletion_time::{DeletionTime, NO_DELETION_TIME};
 use compactor_sstable::data::layout::{ColumnLayout, Layout};
 use compactor_sstable::data::row::{CellSink, RowStart};
 use compactor_sstable::data::row_fault::RowFault;
+use compactor_sstable::types::CqlType;
 
 use crate::row::counter_merge::Contexts;
 use crate::row::dropped_columns::{ColumnDrop, DropTimes};
@@ -103,7 +104,7 @@ struct ColumnsOfKind {
 
 impl ColumnsOfKind {
     fn of(columns: &[ColumnLayout]) -> ColumnsOfKind {
-        let mut encodings = columns.iter().map(ColumnLayout::has_several_path_encodings);
+        let mut paths = columns.iter().filter_map(|c| c.cql_type.path_type());
         let counters: Vec<bool> = columns.iter().map(|column| column.is_counter).collect();
         ColumnsOfKind {
             drops: Vec::new(),
@@ -112,7 +113,7 @@ impl ColumnsOfKind {
             } else {
                 Vec::new()
             },
-            has_several_path_encodings: encodings.any(|has_several| has_several),
+            has_several_path_encodings: paths.any(CqlType::has_several_encodings),
             strips_ttl: false,
         }
     }

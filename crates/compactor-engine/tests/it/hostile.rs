@@ -52,7 +52,7 @@ fn sample_of(path: &Path) -> Sample {
     let input = InputSstable::open(&io(), path, ReadMode::Buffered).unwrap();
     let workers = Workers::start(1).unwrap();
     let mut blocks = DecodedBlocks::start(
-        input.data.open(&io()).unwrap(),
+        input.open_data(&io()).unwrap(),
         Arc::clone(&input.encoding),
         Reading {
             decode: DecodeOptions {

@@ -97,7 +97,7 @@ fn read_sample(
     let mut decompressors = Vec::new();
     let mut number = 0;
     for (index, input) in inputs.iter().enumerate() {
-        let file = input.data.open(&io)?;
+        let file = input.open_data(&io)?;
         let info = input.compression_info();
         let mut decompressor = info.map(ChunkDecompressor::for_file).transpose()?;
         // Chunks, or bytes of an input that is not compressed.

@@ -237,12 +237,6 @@ impl ClusteringComparator {
         }
     }
 
-    /// Whether clusterings that compare equal may differ in their bytes.
-    pub fn has_several_encodings(&self) -> bool {
-        let mut columns = self.columns.iter();
-        columns.any(|column| column.order.has_several_encodings())
-    }
-
     /// Returns a number that sorts as the prefix does: if the numbers of two prefixes differ, the prefixes
     /// are in the order of the numbers. If they are equal or one is missing,
     /// [`ClusteringComparator::compare`] decides.

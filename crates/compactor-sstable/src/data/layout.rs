@@ -67,14 +67,6 @@ impl ColumnLayout {
     }
 }
 
-impl ColumnLayout {
-    /// Whether paths of its cells that compare equal may differ in their bytes.
-    pub fn has_several_path_encodings(&self) -> bool {
-        let path = self.cql_type.path_type();
-        path.is_some_and(CqlType::has_several_encodings)
-    }
-}
-
 /// Information for reading and writing rows of one SSTable.
 #[derive(Clone, Debug)]
 pub struct Layout {
@@ -137,19 +129,6 @@ impl Layout {
     #[inline]
     pub fn has_static(&self) -> bool {
         !self.static_columns.is_empty()
-    }
-
-    /// Whether cells of some column are counter contexts.
-    pub fn has_counters(&self) -> bool {
-        let mut columns = self.static_columns.iter().chain(&self.regular_columns);
-        columns.any(|column| column.is_counter)
-    }
-
-    /// Whether clusterings, or paths in a column, that compare equal may differ in their bytes.
-    pub fn has_several_encodings(&self) -> bool {
-        let mut columns = self.static_columns.iter().chain(&self.regular_columns);
-        self.clustering.has_several_encodings()
-            || columns.any(ColumnLayout::has_several_path_encodings)
     }
 
     /// Static or regular columns, in header order.

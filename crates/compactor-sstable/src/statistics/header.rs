@@ -17,6 +17,7 @@ use crate::data::deletion_time::NO_DELETION_TIME;
 use crate::error::{Error, Result};
 use crate::statistics::header_type::HeaderType;
 use crate::statistics::stats::{NO_TIMESTAMP, StatsMetadata};
+use crate::types::CqlType;
 use crate::version::Version;
 
 /// Epoch of timestamps, microseconds since 1970.
@@ -145,6 +146,24 @@ impl SerializationHeader {
     /// Whether every partition has a static row.
     pub fn has_static(&self) -> bool {
         !self.static_columns.is_empty()
+    }
+
+    /// Whether cells of some column are counter contexts.
+    pub fn has_counters(&self) -> bool {
+        let mut types = self.column_types();
+        types.any(|cql_type| *cql_type == CqlType::CounterColumn)
+    }
+
+    /// Whether clusterings, or paths in a column, that compare equal may differ in their bytes.
+    pub fn has_several_encodings(&self) -> bool {
+        let clusterings = self.clustering_types.iter().map(|t| &t.cql_type);
+        let paths = self.column_types().filter_map(CqlType::path_type);
+        clusterings.chain(paths).any(CqlType::has_several_encodings)
+    }
+
+    fn column_types(&self) -> impl Iterator<Item = &CqlType> {
+        let columns = self.static_columns.iter().chain(&self.regular_columns);
+        columns.map(|column| &column.column_type.cql_type)
     }
 
     pub(super) fn parse(

@@ -150,14 +150,6 @@ impl ClusteringOrder {
             && std::mem::discriminant(&self.order) == std::mem::discriminant(&other.order)
     }
 
-    /// Whether equal values may differ in their bytes ([`CqlType::has_several_encodings`]).
-    pub fn has_several_encodings(&self) -> bool {
-        match &self.order {
-            ValueOrder::General(cql_type) => cql_type.has_several_encodings(),
-            _ => false,
-        }
-    }
-
     /// Whether the column is descending.
     pub fn is_reversed(&self) -> bool {
         self.reversed
