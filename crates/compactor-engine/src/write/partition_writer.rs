@@ -129,6 +129,9 @@ impl<O: PartitionSink> PartitionWriter<O> {
         self.key.extend_from_slice(key);
         self.hash = hash;
         self.deletion = deletion;
+        // Before those of the rows, as in Cassandra: a full histogram depends on the order. A partition that is not
+        // written has none.
+        self.collector.update_partition_deletion(&deletion);
         self.out
             .extend_from_slice(&(key.len() as u16).to_be_bytes());
         self.out.extend_from_slice(key);
@@ -228,7 +231,6 @@ impl<O: PartitionSink> PartitionWriter<O> {
                 crate::read::hex::hex(&self.key)
             )));
         }
-        self.collector.update_partition_deletion(&self.deletion);
         self.collector.add_key(&self.key);
         self.collector.add_partition(end + 1);
         self.partitions += 1;
