@@ -9,7 +9,7 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use compactor_sstable::schema::{ColumnKind, Table};
+use compactor_sstable::schema::{Column, ColumnKind, Table};
 use compactor_sstable::statistics::header::{HeaderColumn, SerializationHeader};
 
 use crate::error::{Error, Result};
@@ -71,10 +71,17 @@ impl DropTimes {
             }
             Ok(drops)
         };
-        Ok(DropTimes {
+        let mut drops = DropTimes {
             static_columns: of(&header.static_columns)?,
             regular_columns: of(&header.regular_columns)?,
-        })
+        };
+        let is_static = |column: &Column| column.kind == ColumnKind::Static;
+        if !table.compact_storage && !table.columns.iter().any(is_static) {
+            // Of a table that has none left, cells that are newer than the drop go as well
+            // (`UnfilteredRowIterators.mergeStaticRows`).
+            drops.static_columns.fill(ColumnDrop::at(i64::MAX));
+        }
+        Ok(drops)
     }
 
     /// Whether an SSTable with this minimum timestamp may contain dropped cells.

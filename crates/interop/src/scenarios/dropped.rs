@@ -10,6 +10,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
         complex(),
         complex_readded(),
         statics(),
+        no_statics_left(),
         dying(),
         every_type(),
         counters(),
@@ -162,6 +163,30 @@ fn statics() -> Scenario {
             i.cql("UPDATE $t USING TIMESTAMP 12 SET m = m + {2: 2} WHERE k = 0");
             i.cql("UPDATE $t USING TIMESTAMP 12 SET n = n + {2} WHERE k = 3");
         })
+}
+
+fn no_statics_left() -> Scenario {
+    Scenario::new(
+        "dropped_all_statics",
+        "the last static columns are dropped: of these, cells that are newer than the drop go, too",
+    )
+    .schema("CREATE TABLE $t (k int, c int, a text, s text static, m map<int, int> static, PRIMARY KEY (k, c))")
+    .input(|i| {
+        for k in 0..4 {
+            i.cql(format!("INSERT INTO $t (k, s, m) VALUES ({k}, 's', {{1: 1}}) USING TIMESTAMP {}", 9 + k));
+        }
+        i.cql("INSERT INTO $t (k, c, a) VALUES (1, 1, 'a') USING TIMESTAMP 10");
+        i.cql("INSERT INTO $t (k, c, a) VALUES (3, 1, 'a') USING TIMESTAMP 10");
+    })
+    .input(|i| {
+        i.cql("DELETE s FROM $t USING TIMESTAMP 13 WHERE k = 2");
+        i.cql("INSERT INTO $t (k, c, a) VALUES (3, 2, 'a') USING TIMESTAMP 10");
+    })
+    .input(|i| {
+        i.cql("ALTER TABLE $t DROP s USING TIMESTAMP 10");
+        i.cql("ALTER TABLE $t DROP m USING TIMESTAMP 10");
+        i.cql("INSERT INTO $t (k, c, a) VALUES (1, 2, 'a') USING TIMESTAMP 12");
+    })
 }
 
 fn dying() -> Scenario {
