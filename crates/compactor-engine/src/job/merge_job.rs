@@ -193,9 +193,12 @@ impl MergeJob {
             }
             None => (Vec::new(), inputs),
         };
-        // Columns and statistics of inputs that are dropped are not inherited. They still determine the
-        // table's settings, since the newest input may be one of them.
+        // Columns, statistics and the time of repair of inputs that are dropped are not inherited
+        // (`CompactionAwareWriter.minRepairedAt`). They still determine the table's settings, since the newest input
+        // may be one of them.
         if !expired.is_empty() && !inputs.is_empty() {
+            let repaired_at = inputs.iter().map(|i| i.statistics.stats.repaired_at).min();
+            settings.collector.repaired_at = repaired_at.unwrap_or_default();
             settings.header = output_header(&options, &inputs)?;
             settings.expected_keys = estimate_keys(&inputs);
         }

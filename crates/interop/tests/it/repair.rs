@@ -99,6 +99,54 @@ fn each_state_gets_its_own_output() {
     }
 }
 
+/// An input that is dropped unread, since everything in it has expired, does not determine when the output was
+/// repaired.
+#[test]
+fn repaired_like_the_inputs_that_are_read() {
+    for mut cassandra in servers(Mode::ALL) {
+        let mode = cassandra.mode();
+        support::check(format_args!("{mode}"), with_expired_input(&mut cassandra));
+    }
+}
+
+fn with_expired_input(cassandra: &mut Cassandra) -> Result<Vec<String>> {
+    let place = tempfile::tempdir()?;
+    let scenario = Scenario::new(
+        "repaired_and_expired",
+        "the input repaired first has expired",
+    )
+    .schema("CREATE TABLE $t (k int, c int, v int, PRIMARY KEY (k, c))")
+    .input(|i| {
+        i.cql("INSERT INTO $t (k, c, v) VALUES (1, 1, 1) USING TIMESTAMP 10 AND TTL 5");
+    })
+    .input(|i| {
+        i.cql("INSERT INTO $t (k, c, v) VALUES (1, 2, 1) USING TIMESTAMP 20");
+    })
+    .purge_all();
+    let case = Case::prepare(cassandra, &scenario, &place.path().join("inputs"))?;
+    for (input, repaired_at) in case
+        .inputs
+        .iter()
+        .zip([1_600_000_000_456, 1_700_000_000_123])
+    {
+        let repair = Repair {
+            repaired_at,
+            ..Repair::default()
+        };
+        cassandra.set_repair(&case.table, input, &repair)?;
+    }
+    let compacted = case.compact(cassandra, &place.path().join("cassandra"))?;
+    let expected = Expected::of(cassandra, &case.table, &compacted, &[])?;
+    let output = Output::of(cassandra.mode());
+    support::ours(
+        cassandra,
+        &case,
+        output,
+        &place.path().join("ours"),
+        expected.as_ref(),
+    )
+}
+
 fn run(cassandra: &mut Cassandra, only_purge_repaired: bool) -> Result<Vec<String>> {
     let place = tempfile::tempdir()?;
     let scenario = scenario(only_purge_repaired);
