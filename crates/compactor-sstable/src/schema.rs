@@ -46,6 +46,9 @@ pub struct Table {
     /// For a view, the name of its base table. The columns of a view have no types in CQL, so `columns` is
     /// empty.
     pub view_of: Option<String>,
+    /// Whether rows exist only as long as their own liveness: a view whose key has a column from outside the key of its
+    /// base table (`View.enforceStrictLiveness`). `None` for a view whose base table the text does not create.
+    pub strict_liveness: Option<bool>,
     /// Columns: partition key and clustering in key order, then the others as declared.
     pub columns: Vec<Column>,
     /// Dropped columns, including those added again later.
@@ -191,6 +194,17 @@ impl Table {
 
     fn is_view_of(&self, base: &Table) -> bool {
         self.view_of.as_ref() == Some(&base.name) && self.keyspace == base.keyspace
+    }
+
+    /// Whether its rows are those of transactions (Accord), or have been until recently: only a node knows which of
+    /// their deletions are needed (`TableMetadata.isAccordEnabled`, `.migratingFromAccord`).
+    pub fn is_transactional(&self) -> bool {
+        let is_set = |name: &str, none: &[&str]| {
+            matches!(self.options.all.get(name), Some(OptionValue::Text(mode))
+                if !none.iter().any(|none| mode.eq_ignore_ascii_case(none)))
+        };
+        is_set("transactional_mode", &["off"])
+            || is_set("transactional_migration_from", &["off", "none"])
     }
 
     /// Value of an option of the compaction strategy, such as `only_purge_repaired_tombstones`.

@@ -140,6 +140,8 @@ pub struct PurgedReport {
     pub of_dropped_columns: u64,
     /// Cells, row livenesses and deletions that overlapping SSTables shadow; not in `total`.
     pub shadowed: u64,
+    /// Rows of a view that went with their liveness; not in `total`.
+    pub without_liveness: u64,
 }
 
 /// Numbers of cells and rows that lost their TTL, in the inputs: copies of a cell in several of them count separately.
@@ -319,6 +321,7 @@ impl MergeReport {
             total: purged.total(),
             of_dropped_columns: purged.of_dropped_columns,
             shadowed: purged.shadowed,
+            without_liveness: purged.without_liveness,
         };
         if let Some(removed) = &mut self.ttl_removed {
             removed.cells = purged.stripped_cells;

@@ -37,12 +37,21 @@ impl Case {
         let mut scenario = scenario.clone();
         scenario.name = cassandra.unused_keyspace(&scenario.name);
         let scenario = &scenario;
-        let table = scenario.table();
         let mut flushed = write_inputs(cassandra, scenario, directory)?;
         let after: Vec<String> = scenario.after.iter().map(|s| scenario.fill(s)).collect();
         cassandra.cql(&after)?;
         let schema = directory.join("schema.cql");
-        cassandra.schema(&table, &schema)?;
+        let mut table = scenario.table();
+        if let Some(view) = scenario.view {
+            table = Table::new(&table.keyspace, view);
+            let base = directory.join("base.cql");
+            cassandra.schema(&Table::new(&table.keyspace, "base"), &base)?;
+            cassandra.schema(&table, &schema)?;
+            let text = std::fs::read_to_string(base)? + &std::fs::read_to_string(&schema)?;
+            std::fs::write(&schema, text)?;
+        } else {
+            cassandra.schema(&table, &schema)?;
+        }
         // A table that CQL cannot make has its description in a comment.
         let is_omitted = std::fs::read_to_string(&schema)?.contains("omitted because");
         let others = flushed.split_off(flushed.len() - scenario.others);

@@ -79,6 +79,9 @@ pub struct MergeOptions {
     pub gc_before_s: Option<i64>,
     /// Purge only if all inputs are repaired (`only_purge_repaired_tombstones`).
     pub only_purge_repaired: bool,
+    /// Rows exist only as long as their own liveness: what remains of a row is dropped with it. For views whose key has
+    /// a column from outside the base table's key ([`Table::strict_liveness`]).
+    pub strict_liveness: bool,
     /// Cells and rows lose their TTL before anything is reconciled or judged expired. Tombstones stay.
     pub strip_ttl: bool,
     /// Data of the inputs that is removed because the overlapping SSTables of `scope` shadow it; they are
@@ -157,6 +160,7 @@ impl MergeOptions {
             now_s: now.unwrap_or_default().as_secs() as i64,
             gc_before_s: None,
             only_purge_repaired: false,
+            strict_liveness: false,
             strip_ttl: false,
             overlapping_tombstones: TombstoneOption::None,
             table: None,

@@ -183,6 +183,7 @@ impl MergeJob {
             now_s: i64::MIN,
             gc_before_s: None,
             only_purge_repaired: false,
+            strict_liveness: false,
             overlapping_tombstones: TombstoneOption::None,
             version: Some(version),
             id: Some(self.settings.descriptor.id),

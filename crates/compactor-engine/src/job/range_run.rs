@@ -277,6 +277,7 @@ impl RangeMerge {
             )
             .with_drops(self.job.drops.clone())
             .stripping_ttl(options.strip_ttl)
+            .with_strict_liveness(options.strict_liveness)
             .with_scanner_order(self.scanner_order_of(&numbers))
             .with_shadow(shadow.map(|shadow| {
                 shadow.start(&self.job.io, options.read_mode, reading.clone(), bounds)

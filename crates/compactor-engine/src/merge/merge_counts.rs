@@ -46,6 +46,7 @@ impl MergeCounts {
             shadowed,
             stripped_cells,
             stripped_rows,
+            without_liveness,
         } = other.purged;
         self.purged.partition_deletions += partition_deletions;
         self.purged.row_deletions += row_deletions;
@@ -57,5 +58,6 @@ impl MergeCounts {
         self.purged.shadowed += shadowed;
         self.purged.stripped_cells += stripped_cells;
         self.purged.stripped_rows += stripped_rows;
+        self.purged.without_liveness += without_liveness;
     }
 }

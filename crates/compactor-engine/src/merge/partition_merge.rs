@@ -92,6 +92,7 @@ impl<S: BlockSource, O: PartitionSink> PartitionMerger<S, O> {
                 now_s,
                 gc_before_s,
                 limit: PurgeLimit::KeepAll,
+                strict_liveness: false,
             },
             rows: RowMerger::new(Arc::clone(&output)),
             output,
@@ -122,6 +123,13 @@ impl<S: BlockSource, O: PartitionSink> PartitionMerger<S, O> {
     #[must_use]
     pub fn stripping_ttl(mut self, strips_ttl: bool) -> Self {
         self.rows = self.rows.stripping_ttl(strips_ttl);
+        self
+    }
+
+    /// Sets whether rows are dropped with their last liveness or deletion, as those of some views.
+    #[must_use]
+    pub fn with_strict_liveness(mut self, strict_liveness: bool) -> Self {
+        self.purger.strict_liveness = strict_liveness;
         self
     }
 

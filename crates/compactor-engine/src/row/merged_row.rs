@@ -199,6 +199,7 @@ impl MergedRow {
     /// Removes purgeable data, counts it, and completes the row.
     #[inline]
     pub(super) fn purge(&mut self, purger: &Purger, counts: &mut PurgeCounts) {
+        let is_mortal = purger.strict_liveness && self.has_deletion(purger.now_s);
         // Nothing is copied: loading data that was just stored in parts would wait for the stores.
         if self.liveness.is_expiring() && purger.drops_liveness(&self.liveness) {
             self.liveness = Liveness::EMPTY;
@@ -207,6 +208,13 @@ impl MergedRow {
         if purger.drops_deletion(&self.deletion) {
             self.deletion = DeletionTime::LIVE;
             counts.row_deletions += 1;
+        }
+        if is_mortal && self.liveness.is_empty() && self.deletion.is_live() {
+            counts.without_liveness += 1;
+            self.present.clear();
+            self.complex.clear();
+            self.cells.clear();
+            return;
         }
         if self.has_ttl_or_tombstones
             || self.complex.iter().any(|column| !column.deletion.is_live())
@@ -220,6 +228,20 @@ impl MergedRow {
                 self.present.insert(column.index as usize);
             }
         }
+    }
+
+    /// Whether something in the row is a deletion or has expired (`Row.hasDeletion`).
+    fn has_deletion(&self, now_s: i64) -> bool {
+        let mut simple = self
+            .present
+            .iter()
+            .filter_map(|index| self.slots.get(index));
+        let has_died = |cell: &Cell| cell.is_tombstone() || !cell.is_live(now_s);
+        !self.deletion.is_live()
+            || self.liveness.is_expiring() && self.liveness.local_expiration_time <= now_s
+            || self.complex.iter().any(|column| !column.deletion.is_live())
+            || simple.any(has_died)
+            || self.cells.iter().any(has_died)
     }
 
     fn purge_columns(&mut self, purger: &Purger, counts: &mut PurgeCounts) {

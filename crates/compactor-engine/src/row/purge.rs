@@ -42,6 +42,9 @@ pub struct Purger {
     pub gc_before_s: i64,
     /// Limit by SSTables outside the inputs.
     pub limit: PurgeLimit,
+    /// Whether a row that had a deletion or something expired, and has neither liveness nor deletion left, is dropped
+    /// with its cells (`View.enforceStrictLiveness`).
+    pub strict_liveness: bool,
 }
 
 /// Result of purging a cell.
@@ -64,6 +67,7 @@ impl Purger {
         now_s: i64::MIN,
         gc_before_s: i64::MIN,
         limit: PurgeLimit::KeepAll,
+        strict_liveness: false,
     };
 
     /// Whether a deletion with this timestamp and local deletion time may be purged.
@@ -136,6 +140,7 @@ mod tests {
         now_s: 1000,
         gc_before_s: 900,
         limit: PurgeLimit::Unlimited,
+        strict_liveness: false,
     };
 
     #[test]

@@ -21,6 +21,9 @@ pub struct PurgeCounts {
     /// Cells, row livenesses and deletions shadowed by SSTables that are not merged; bounds of range
     /// tombstones are not counted. Not included in [`total`](PurgeCounts::total).
     pub shadowed: u64,
+    /// Rows of a view dropped with their cells because they had no liveness left. Not included in
+    /// [`total`](PurgeCounts::total).
+    pub without_liveness: u64,
     /// Cells whose TTL was removed, in the inputs: versions of one cell count separately. Not included in
     /// [`total`](PurgeCounts::total).
     pub stripped_cells: u64,

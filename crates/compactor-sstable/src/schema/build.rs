@@ -35,13 +35,31 @@ pub(super) fn build(text: &str, statements: Vec<Statement>) -> Result<Schema> {
         .map(|draft| draft.raw)
         .collect();
     let mut resolver = Resolver::new(&types);
-    let tables: Result<Vec<Table>> = builder
-        .tables
+    let drafts: Vec<Draft> = builder.tables.into_iter().flatten().collect();
+    let view_keys: Vec<Vec<String>> = drafts.iter().map(|draft| draft.view_key.clone()).collect();
+    let tables: Result<Vec<Table>> = drafts
         .into_iter()
-        .flatten()
         .map(|draft| draft.finish(&mut resolver))
         .collect();
-    Ok(Schema { tables: tables? })
+    let mut tables = tables?;
+    for (place, key) in view_keys.iter().enumerate() {
+        if let Some(base) = tables.iter().find(|base| tables[place].is_view_of(base)) {
+            tables[place].strict_liveness = has_column_outside_key(base, key);
+        }
+    }
+    Ok(Schema { tables })
+}
+
+/// Whether a column of a view's key is not in the key of its base table; `None` if the table has no such column.
+fn has_column_outside_key(base: &Table, view_key: &[String]) -> Option<bool> {
+    let kind_of = |name: &String| {
+        let column = base.columns.iter().find(|column| column.name == *name)?;
+        Some(column.kind)
+    };
+    let kinds = view_key.iter().map(kind_of);
+    let kinds: Vec<ColumnKind> = kinds.collect::<Option<_>>()?;
+    let is_key = |kind| matches!(kind, ColumnKind::PartitionKey | ColumnKind::Clustering);
+    Some(!kinds.into_iter().all(is_key))
 }
 
 /// Keyspace and name.
@@ -75,6 +93,8 @@ struct Draft {
     keyspace: Option<String>,
     name: String,
     view_of: Option<String>,
+    /// Primary key of a view.
+    view_key: Vec<String>,
     columns: Vec<Option<RawColumn>>,
     columns_by_name: HashMap<String, usize>,
     /// Indexes in `columns`.
@@ -150,6 +170,7 @@ impl Builder<'_> {
             Statement::CreateView {
                 name,
                 base,
+                key,
                 properties,
             } => {
                 let (keyspace, _) = self.full_name(&name);
@@ -157,6 +178,7 @@ impl Builder<'_> {
                     keyspace,
                     name: name.name.text.clone(),
                     view_of: Some(base.name.text),
+                    view_key: key.into_iter().map(|name| name.text).collect(),
                     properties,
                     ..Draft::default()
                 };
@@ -368,6 +390,8 @@ impl Draft {
             keyspace: self.keyspace,
             name: self.name,
             id: self.properties.id,
+            // Of views it is decided when all tables are known.
+            strict_liveness: self.view_of.is_none().then_some(false),
             view_of: self.view_of,
             columns,
             dropped_columns,

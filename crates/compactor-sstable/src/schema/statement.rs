@@ -22,6 +22,8 @@ pub(super) enum Statement {
     CreateView {
         name: QualifiedName,
         base: QualifiedName,
+        /// Columns of its primary key.
+        key: Vec<Name>,
         properties: Properties,
     },
     AlterTable {
@@ -307,11 +309,13 @@ fn create_view(cursor: &mut Cursor<'_>) -> Result<Statement> {
     while !(cursor.is_keyword("PRIMARY") && cursor.is_keyword_at(1, "KEY")) {
         skip_one(cursor, "PRIMARY KEY")?;
     }
-    primary_key(cursor)?;
+    let (mut key, clustering) = primary_key(cursor)?;
+    key.extend(clustering);
     let properties = with_properties(cursor)?;
     Ok(Statement::CreateView {
         name,
         base,
+        key,
         properties,
     })
 }

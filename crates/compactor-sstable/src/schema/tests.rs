@@ -172,6 +172,46 @@ fn dropped_columns_keep_their_time_and_may_come_back() {
 }
 
 #[test]
+fn views_are_strict_if_their_key_has_a_column_of_its_own() {
+    let base = "CREATE TABLE ks.t (k int, c int, v int, w int, PRIMARY KEY (k, c));";
+    let view = |name: &str, key: &str| {
+        format!(
+            "CREATE MATERIALIZED VIEW ks.{name} AS SELECT * FROM ks.t WHERE k IS NOT NULL PRIMARY KEY ({key});"
+        )
+    };
+    let views = view("a", "(v), k, c") + &view("b", "(c, k)") + &view("d", "x, k, c");
+    let strict = |text: &str, name: &str| {
+        let schema = Schema::parse(text).unwrap();
+        schema.table("ks", name).unwrap().strict_liveness
+    };
+    for text in [format!("{base}{views}"), format!("{views}{base}")] {
+        assert_eq!(strict(&text, "t"), Some(false));
+        assert_eq!(strict(&text, "a"), Some(true));
+        assert_eq!(strict(&text, "b"), Some(false));
+        assert_eq!(strict(&text, "d"), None, "no column of the table");
+    }
+    assert_eq!(strict(&views, "a"), None, "the table is unknown");
+}
+
+#[test]
+fn tables_of_transactions() {
+    let with = |options: &str| {
+        only(&format!(
+            "CREATE TABLE t (k int PRIMARY KEY) WITH gc_grace_seconds = 1{options};"
+        ))
+        .is_transactional()
+    };
+    assert!(!with(""));
+    assert!(!with(
+        " AND transactional_mode = 'off' AND transactional_migration_from = 'none'"
+    ));
+    assert!(with(" AND transactional_mode = 'full'"));
+    assert!(with(
+        " AND transactional_mode = 'off' AND transactional_migration_from = 'mixed_reads'"
+    ));
+}
+
+#[test]
 fn indexes_are_counted() {
     let table = only(include_str!("testdata/indexes.cql"));
     assert_eq!(table.indexes, 3);

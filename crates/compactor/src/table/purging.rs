@@ -9,6 +9,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use compactor_engine::job::{Scope, TombstoneOption};
 
+use compactor_sstable::schema::Table as Schema;
+
 use super::{Table, live_directory, strip_ttl};
 use crate::request::MergeRequest;
 use crate::{Error, Result};
@@ -55,6 +57,20 @@ impl Purging {
             live_directory::refuse_purge_while_live(&table.sstables)?;
         }
         request.gc_before_s = self.gc_before(table, request)?;
+        if let Some(schema) = table.schema() {
+            request.strict_liveness = schema.strict_liveness == Some(true);
+            if request.scope != Scope::Unknown && request.gc_before_s.is_some() {
+                refuse_unknown_purge_rules(schema)?;
+            }
+            if schema.is_transactional() {
+                // Transactions read as of a time in the past.
+                (request.now_s, request.gc_before_s) = (0, None);
+                notes.push(format!(
+                    "nothing of table {} expires or is purged, since it has transactions (Accord)",
+                    schema.name
+                ));
+            }
+        }
         if request.scope == Scope::Unknown && !self.keep_tombstones {
             notes.push(
                 "every tombstone is kept, since other SSTables of the table may need them: say \
@@ -195,6 +211,24 @@ impl Purging {
     }
 }
 
+/// Refuses to purge what a schema alone does not allow to judge.
+fn refuse_unknown_purge_rules(schema: &Schema) -> Result<()> {
+    let name = &schema.name;
+    if schema.is_transactional() {
+        return Err(Error::refused(format!(
+            "table {name} has transactions (Accord), and only the node knows which deletions they still need: \
+             say --keep-tombstones"
+        )));
+    }
+    match (&schema.view_of, schema.strict_liveness) {
+        (Some(base), None) => Err(Error::refused(format!(
+            "what may be purged of view {name} depends on the primary key of its base table, which the schema \
+             does not have: add the CREATE TABLE of {base} to it, or say --keep-tombstones"
+        ))),
+        _ => Ok(()),
+    }
+}
+
 /// Compaction option of a table.
 pub(super) const PROVIDE: &str = "provide_overlapping_tombstones";
 
@@ -219,6 +253,28 @@ mod tests {
         Table {
             schema: Some((PathBuf::from("t.cql"), schema)),
             ..Table::default()
+        }
+    }
+
+    #[test]
+    fn what_a_schema_does_not_tell_is_not_purged() {
+        let check = |text: &str| {
+            let schema = Schema::parse(text).unwrap();
+            refuse_unknown_purge_rules(schema.tables.last().unwrap())
+        };
+        let base = "CREATE TABLE ks.t (k int PRIMARY KEY, v int);";
+        let view = "CREATE MATERIALIZED VIEW ks.w AS SELECT * FROM ks.t WHERE v IS NOT NULL PRIMARY KEY (v, k);";
+        check(base).unwrap();
+        check(&format!("{base}{view}")).unwrap();
+        let of_transactions =
+            "CREATE TABLE ks.t (k int PRIMARY KEY) WITH transactional_mode = 'full';";
+        for (text, why) in [
+            (view, "add the CREATE TABLE of t"),
+            (of_transactions, "Accord"),
+        ] {
+            let error = check(text).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Refused);
+            assert!(error.to_string().contains(why), "{error}");
         }
     }
 

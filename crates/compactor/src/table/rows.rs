@@ -70,7 +70,8 @@ impl Table {
     /// Reads the rows. Memory does not depend on their number.
     ///
     /// Rows of a materialized view without liveness are left out, as Cassandra does if the view's key has a
-    /// column outside its table's key. Other views may have live rows of this kind, which are missing here.
+    /// column outside its table's key. If the schema does not create that table, every view is taken for one of this
+    /// kind; rows of others may be missing then.
     ///
     /// # Errors
     /// SSTables that cannot be opened, or are too many for one pass. Damage of their data is an error of
@@ -98,7 +99,8 @@ impl Table {
                 key_names: [ColumnKind::PartitionKey, ColumnKind::Clustering]
                     .map(|kind| key_names(self.schema(), kind, &header)),
                 header,
-                is_view: self.schema().is_some_and(|schema| schema.view_of.is_some()),
+                is_view: (self.schema())
+                    .is_some_and(|schema| schema.strict_liveness != Some(false)),
             }),
             rows,
             now_s,

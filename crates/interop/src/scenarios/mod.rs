@@ -94,6 +94,8 @@ pub struct Scenario {
     pub inputs: Vec<Input>,
     /// Schema changes after the last input and before the merge.
     pub after: Vec<String>,
+    /// A view that `after` creates, of the table `base`: the inputs are merged as its SSTables.
+    pub view: Option<&'static str>,
     /// How many of the last inputs are overlapping SSTables, which are not merged.
     pub others: usize,
     /// The merge's clock.
@@ -117,6 +119,7 @@ impl Scenario {
             schema: Vec::new(),
             inputs: Vec::new(),
             after: Vec::new(),
+            view: None,
             others: 0,
             now_s: T0 + 1000,
             gc_before_s: Some(T0 + 1000 - 864_000),

@@ -12,6 +12,20 @@ pub(super) fn scenarios() -> Vec<Scenario> {
         value_ties(),
         view_rows(),
         view_rows_purged(),
+        strict_liveness(
+            "strict_liveness",
+            "k int PRIMARY KEY, v int, w int, m map<int, int>",
+        )
+        .purge_all(),
+        strict_liveness(
+            "strict_liveness_kept",
+            "k int PRIMARY KEY, v int, w int, m map<int, int>",
+        ),
+        strict_liveness(
+            "strict_liveness_of_another_view",
+            "k int, v int, w int, m map<int, int>, PRIMARY KEY (k, v)",
+        )
+        .purge_all(),
         null_clusterings(),
         decimal_spellings(),
     ]
@@ -191,6 +205,47 @@ fn view_rows_purged() -> Scenario {
         "the same, old enough to be purged",
     ))
     .purge_all()
+}
+
+/// Entries of a view, as its base table's updates leave them. If `v` is no key column of that table, a row is dropped with
+/// its liveness.
+fn strict_liveness(name: &str, base: &str) -> Scenario {
+    let mut scenario = Scenario::new(
+        name,
+        "rows of views whose liveness expired, was purged, or never existed",
+    )
+    .schema("CREATE TABLE $t (v int, k int, w int, m map<int, int>, PRIMARY KEY (v, k))")
+    .input(|i| {
+        for k in 1..5 {
+            i.cql(format!(
+                "INSERT INTO $t (v, k, w, m) VALUES (1, {k}, 70, {{1: 1}}) USING TIMESTAMP 10"
+            ));
+        }
+        i.cql("INSERT INTO $t (v, k, w) VALUES (2, 1, 1) USING TIMESTAMP 10 AND TTL 10");
+        i.cql("UPDATE $t USING TIMESTAMP 11 SET w = 5 WHERE v = 2 AND k = 1");
+        i.cql("UPDATE $t USING TIMESTAMP 10 SET w = 5 WHERE v = 3 AND k = 1");
+        i.cql("UPDATE $t USING TIMESTAMP 10 SET w = 5 WHERE v = 3 AND k = 2");
+        i.cql("DELETE m FROM $t USING TIMESTAMP 10 WHERE v = 3 AND k = 2");
+        i.cql("UPDATE $t USING TIMESTAMP 10 AND TTL 5 SET w = 5 WHERE v = 3 AND k = 3");
+        i.cql("UPDATE $t USING TIMESTAMP 10 SET m[1] = 5 WHERE v = 3 AND k = 3");
+    })
+    .input(|i| {
+        // The base rows moved to another v.
+        i.view(ViewRow::Expired, 1, 1, 10);
+        i.view(ViewRow::Expired, 1, 2, 20);
+        i.cql("DELETE w FROM $t USING TIMESTAMP 11 WHERE v = 1 AND k = 3");
+        i.cql("DELETE FROM $t USING TIMESTAMP 11 WHERE v = 1 AND k = 4");
+        i.cql("UPDATE $t USING TIMESTAMP 12 SET w = 6 WHERE v = 1 AND k = 4");
+        i.cql("UPDATE $t USING TIMESTAMP 12 SET w = 6 WHERE v = 1 AND k = 2");
+    });
+    scenario.after = vec![
+        format!("CREATE TABLE $ks.base ({base})"),
+        "CREATE MATERIALIZED VIEW $ks.mv AS SELECT * FROM $ks.base WHERE v IS NOT NULL AND k IS NOT NULL \
+         PRIMARY KEY (v, k)"
+            .to_owned(),
+    ];
+    scenario.view = Some("mv");
+    scenario
 }
 
 fn null_clusterings() -> Scenario {

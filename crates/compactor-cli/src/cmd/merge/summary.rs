@@ -154,6 +154,15 @@ fn report(report: &MergeReport) -> anyhow::Result<String> {
             ),
         )?;
     }
+    if r.purged.without_liveness > 0 {
+        line(
+            "",
+            format!(
+                "{} of a view without liveness",
+                counted(r.purged.without_liveness, "row")
+            ),
+        )?;
+    }
     line(
         "throughput",
         format!(
