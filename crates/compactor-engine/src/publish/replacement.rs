@@ -112,8 +112,8 @@ impl Replacement {
         self.is_committed.load(Ordering::Relaxed)
     }
 
-    /// Exchanges the directories. The old SSTables are removed on drop. Returns a message for the user if the
-    /// exchange could not be made durable.
+    /// Exchanges the directories and removes the old SSTables. Returns a message for the user if the exchange could not be
+    /// made durable, or something of the old SSTables stays.
     ///
     /// # Errors
     /// A failed sync before the exchange, or a failed exchange: nothing has changed.
@@ -129,10 +129,17 @@ impl Replacement {
         self.is_committed.store(true, Ordering::Relaxed);
         let parent = self.target.parent().unwrap_or(Path::new("/"));
         let synced = sync_directory(self.work()).and_then(|()| sync_directory(parent));
-        Ok(synced.err().map(|error| {
+        let target = self.target.display();
+        if let Err(error) = synced {
+            return Ok(Some(format!(
+                "the new output is in {target}, but a crash of the machine may restore the old one: {error}"
+            )));
+        }
+        Ok(clear(&new, &self.target).err().map(|error| {
             format!(
-                "the new output is in {}, but a crash of the machine may restore the old one: {error}",
-                self.target.display()
+                "the new output is in {target}, but what it replaces is still in {}: {error}. The next run with \
+                 --replace-output removes it",
+                new.display()
             )
         }))
     }
