@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
+use compactor_engine::input::InputSstable;
 use compactor_engine::job::{OutputSplit, free_files};
 use compactor_engine::publish::Replaceable;
+use compactor_io::ReadMode;
 use compactor_sstable::descriptor::Descriptor;
 use serde::Serialize;
 
@@ -209,13 +211,16 @@ impl<'t> Split<'t> {
         Ok(self.by_size()?.1)
     }
 
-    /// `Data.db` of SSTables that are larger (`isSSTableLargerEnough`), and the others.
+    /// `Data.db` of SSTables that are larger (`isSSTableLargerEnough`), and the others. One that cannot be opened may have
+    /// been larger: it is among the former, and fails.
     fn by_size(&self) -> Result<(Vec<&'t Path>, Vec<Unsplit>)> {
+        let (io, mode) = (self.resources.io()?, ReadMode::Buffered);
+        let is_damaged = |path: &Path| InputSstable::open(&io, path, mode).is_err();
         let (mut large, mut small) = (Vec::new(), Vec::new());
         for path in &self.table.sstables {
             let metadata = std::fs::metadata(path)
                 .map_err(|e| Error::invalid(format!("{}: {e}", path.display())))?;
-            match metadata.len() > self.bytes {
+            match metadata.len() > self.bytes || is_damaged(path) {
                 true => large.push(path.as_path()),
                 false => small.push(Unsplit {
                     data_path: path.clone(),
