@@ -225,7 +225,8 @@ impl Table {
         let mut sstables = self.sstables.clone();
         sstables.extend_from_slice(request.scope.named());
         refuse_two_tables(&sstables)?;
-        let warnings = Vec::from_iter(doubt_one_table(&sstables));
+        let mut warnings = Vec::from_iter(doubt_one_table(&sstables));
+        warnings.extend(layout.other_table_than_schema(self));
         Ok(Prepared {
             request,
             layout,

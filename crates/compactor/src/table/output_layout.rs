@@ -101,6 +101,17 @@ impl OutputLayout {
         }
     }
 
+    /// Returns a warning if the directory of the inputs is named after another table than that of the schema.
+    pub(super) fn other_table_than_schema(&self, table: &Table) -> Option<String> {
+        let of_schema = TableName::of_schema(table.schema()?)?;
+        let of_directory = self.table.as_ref().filter(|name| **name != of_schema)?;
+        Some(format!(
+            "the directory of the inputs is named after table {}.{}, and the schema is of {}.{}: a node imports an \
+             output only from a directory named after its table",
+            of_directory.keyspace, of_directory.table, of_schema.keyspace, of_schema.table
+        ))
+    }
+
     /// For outputs of these SSTables.
     pub fn of(table: &Table, top: impl Into<PathBuf>, flat: bool) -> OutputLayout {
         OutputLayout {

@@ -14,7 +14,8 @@ use crate::{Error, Result};
 /// # Errors
 /// A file that is no schema.
 pub(super) fn read_schema_alongside(path: &Path) -> Result<Option<(PathBuf, TableSchema)>> {
-    if matches!(fs::metadata(path), Err(e) if e.kind() == ErrorKind::NotFound) {
+    // A symbolic link to nothing is refused below: something was meant to be there.
+    if matches!(fs::symlink_metadata(path), Err(e) if e.kind() == ErrorKind::NotFound) {
         return Ok(None);
     }
     let schema = read_schema(path)?;
