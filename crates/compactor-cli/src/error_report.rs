@@ -191,12 +191,12 @@ fn remedy(error: &compactor::Error, writes: Writes) -> Option<&'static str> {
              file system. Nothing was left behind."
         }
         ErrorKind::NoSpace if writes == Writes::InParts => {
-            "Complete outputs are in place, and nothing else was left behind. An output needs at most as much \
-             room as its inputs have."
+            "Complete outputs are in place, and nothing else was left behind. An output needs as much room as \
+             its inputs have, and more if it is compressed less."
         }
         ErrorKind::NoSpace if writes == Writes::Rewritten => {
-            "An output needs at most as much room as its inputs have, and as much again in passes. Nothing \
-             was left behind."
+            "An output needs as much room as its inputs have, more if it is compressed less, and as much again \
+             in passes. Nothing was left behind."
         }
         // Not an SSTable, but a result of which others may be in place.
         ErrorKind::NoSpace

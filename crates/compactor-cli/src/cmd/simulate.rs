@@ -30,7 +30,8 @@ use sweep::Sweep;
 ///
 /// Flushes arrive as --ingest and --flush-size specify, the strategy selects as a node of Cassandra does, and
 /// compactions share --compaction-throughput. SSTables have no rows: a merge computes the expected number of rows that
-/// remain after updates, deletions, expiry and purging. A day or a year takes seconds, and nothing is written.
+/// remain after updates, deletions, expiry and purging. A month takes seconds, a year a minute or more, and nothing
+/// is written.
 ///
 /// The node is taken to own the whole ring with one data directory; partitions are spread over all tokens. Results are
 /// for one node: --ingest is what it stores, replicas included.
