@@ -122,15 +122,20 @@ impl Schema {
         build::build(text, statements)
     }
 
-    /// Returns the only table or view of the text, as in a snapshot, or the only table with its views, as
-    /// printed by `DESCRIBE TABLE`.
+    /// Returns the only table or view of the text, as in a snapshot, or the first of a table and its views, as
+    /// printed by `DESCRIBE TABLE`, or of a view and its base table.
     ///
     /// # Errors
     /// Corrupt if there is none, or more than one.
     pub fn only_table(&self) -> Result<&Table> {
         match self.tables.as_slice() {
             [table] => Ok(table),
-            [table, views @ ..] if views.iter().all(|view| view.is_view_of(table)) => Ok(table),
+            [first, others @ ..]
+                if (others.iter())
+                    .all(|other| other.is_view_of(first) || first.is_view_of(other)) =>
+            {
+                Ok(first)
+            }
             tables => Err(Error::corrupt(
                 STRUCTURE,
                 0,

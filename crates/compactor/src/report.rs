@@ -140,7 +140,7 @@ pub struct PurgedReport {
     pub of_dropped_columns: u64,
     /// Cells, row livenesses and deletions that overlapping SSTables shadow; not in `total`.
     pub shadowed: u64,
-    /// Rows of a view that went with their liveness; not in `total`.
+    /// Rows of a view dropped because they had no liveness left; not in `total`.
     pub without_liveness: u64,
 }
 

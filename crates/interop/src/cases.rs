@@ -47,7 +47,7 @@ impl Case {
             let base = directory.join("base.cql");
             cassandra.schema(&Table::new(&table.keyspace, "base"), &base)?;
             cassandra.schema(&table, &schema)?;
-            let text = std::fs::read_to_string(base)? + &std::fs::read_to_string(&schema)?;
+            let text = std::fs::read_to_string(&schema)? + &std::fs::read_to_string(base)?;
             std::fs::write(&schema, text)?;
         } else {
             cassandra.schema(&table, &schema)?;

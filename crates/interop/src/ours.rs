@@ -130,8 +130,7 @@ pub fn options(
     };
     if let Some(path) = &request.schema {
         let schema = Schema::parse(&std::fs::read_to_string(path)?)?;
-        // A view follows its base table.
-        let table = schema.tables.last().context("a schema without a table")?;
+        let table = schema.only_table()?;
         options.strict_liveness = table.strict_liveness == Some(true);
         options.only_purge_repaired = table.only_purge_repaired_tombstones();
         let provided = table.compaction_option("provide_overlapping_tombstones");

@@ -82,6 +82,8 @@ pub struct MergeOptions {
     /// Rows exist only as long as their own liveness: what remains of a row is dropped with it. For views whose key has
     /// a column from outside the base table's key ([`Table::strict_liveness`]).
     pub strict_liveness: bool,
+    /// What has expired stays as it is, as if the clock stood still.
+    pub keeps_expired: bool,
     /// Cells and rows lose their TTL before anything is reconciled or judged expired. Tombstones stay.
     pub strip_ttl: bool,
     /// Data of the inputs that is removed because the overlapping SSTables of `scope` shadow it; they are
@@ -161,6 +163,7 @@ impl MergeOptions {
             gc_before_s: None,
             only_purge_repaired: false,
             strict_liveness: false,
+            keeps_expired: false,
             strip_ttl: false,
             overlapping_tombstones: TombstoneOption::None,
             table: None,

@@ -267,12 +267,17 @@ impl RangeMerge {
         let bounds = self.plan.splits(range);
         let options = &self.job.options;
         let shadow = self.job.shadow.as_ref();
+        let now_s = if options.keeps_expired {
+            i64::MIN
+        } else {
+            options.now_s
+        };
         let merger =
             PartitionMerger::new(
                 inputs,
                 writer,
                 Arc::clone(&self.layout),
-                options.now_s,
+                now_s,
                 options.gc_before_s.unwrap_or(i64::MIN),
             )
             .with_drops(self.job.drops.clone())

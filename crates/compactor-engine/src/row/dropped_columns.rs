@@ -77,7 +77,7 @@ impl DropTimes {
         };
         let is_static = |column: &Column| column.kind == ColumnKind::Static;
         if !table.compact_storage && !table.columns.iter().any(is_static) {
-            // Of a table that has none left, cells that are newer than the drop go as well
+            // If the table has no static columns left, even cells newer than the drop are dropped
             // (`UnfilteredRowIterators.mergeStaticRows`).
             drops.static_columns.fill(ColumnDrop::at(i64::MAX));
         }

@@ -199,7 +199,7 @@ impl MergedRow {
     /// Removes purgeable data, counts it, and completes the row.
     #[inline]
     pub(super) fn purge(&mut self, purger: &Purger, counts: &mut PurgeCounts) {
-        let is_mortal = purger.strict_liveness && self.has_deletion(purger.now_s);
+        let may_lose_liveness = purger.strict_liveness && self.has_deletion(purger.now_s);
         // Nothing is copied: loading data that was just stored in parts would wait for the stores.
         if self.liveness.is_expiring() && purger.drops_liveness(&self.liveness) {
             self.liveness = Liveness::EMPTY;
@@ -209,7 +209,7 @@ impl MergedRow {
             self.deletion = DeletionTime::LIVE;
             counts.row_deletions += 1;
         }
-        if is_mortal && self.liveness.is_empty() && self.deletion.is_live() {
+        if may_lose_liveness && self.liveness.is_empty() && self.deletion.is_live() {
             counts.without_liveness += 1;
             self.present.clear();
             self.complex.clear();
@@ -236,12 +236,12 @@ impl MergedRow {
             .present
             .iter()
             .filter_map(|index| self.slots.get(index));
-        let has_died = |cell: &Cell| cell.is_tombstone() || !cell.is_live(now_s);
+        let is_deleted_or_expired = |cell: &Cell| cell.is_tombstone() || !cell.is_live(now_s);
         !self.deletion.is_live()
             || self.liveness.is_expiring() && self.liveness.local_expiration_time <= now_s
             || self.complex.iter().any(|column| !column.deletion.is_live())
-            || simple.any(has_died)
-            || self.cells.iter().any(has_died)
+            || simple.any(is_deleted_or_expired)
+            || self.cells.iter().any(is_deleted_or_expired)
     }
 
     fn purge_columns(&mut self, purger: &Purger, counts: &mut PurgeCounts) {

@@ -57,21 +57,21 @@ impl Purging {
             live_directory::refuse_purge_while_live(&table.sstables)?;
         }
         request.gc_before_s = self.gc_before(table, request)?;
-        if let Some(schema) = table.schema() {
+        let may_purge = request.scope != Scope::Unknown && request.gc_before_s.is_some();
+        let schema = table.schema();
+        if let Some(schema) = schema.filter(|_| may_purge) {
+            refuse_unknown_purge_rules(schema)?;
             request.strict_liveness = schema.strict_liveness == Some(true);
-            if request.scope != Scope::Unknown && request.gc_before_s.is_some() {
-                refuse_unknown_purge_rules(schema)?;
-            }
-            if schema.is_transactional() {
-                // Transactions read as of a time in the past.
-                (request.now_s, request.gc_before_s) = (0, None);
-                notes.push(format!(
-                    "nothing of table {} expires or is purged, since it has transactions (Accord)",
-                    schema.name
-                ));
-            }
         }
-        if request.scope == Scope::Unknown && !self.keep_tombstones {
+        if let Some(schema) = schema.filter(|schema| schema.is_transactional()) {
+            // Transactions read as of a time in the past.
+            request.keeps_expired = true;
+            notes.push(format!(
+                "every tombstone and everything that has expired is kept, since table {} has transactions \
+                 (Accord)",
+                schema.name
+            ));
+        } else if request.scope == Scope::Unknown && !self.keep_tombstones {
             notes.push(
                 "every tombstone is kept, since other SSTables of the table may need them: say \
                  --complete if there are none, or name them with --overlapping"
@@ -211,7 +211,7 @@ impl Purging {
     }
 }
 
-/// Refuses to purge what a schema alone does not allow to judge.
+/// Refuses to purge a transactional table, or a view whose base table is unknown.
 fn refuse_unknown_purge_rules(schema: &Schema) -> Result<()> {
     let name = &schema.name;
     if schema.is_transactional() {
@@ -223,7 +223,8 @@ fn refuse_unknown_purge_rules(schema: &Schema) -> Result<()> {
     match (&schema.view_of, schema.strict_liveness) {
         (Some(base), None) => Err(Error::refused(format!(
             "what may be purged of view {name} depends on the primary key of its base table, which the schema \
-             does not have: add the CREATE TABLE of {base} to it, or say --keep-tombstones"
+             does not have: append the CREATE TABLE of {base} to a copy of it and name that by --schema, or say \
+             --keep-tombstones"
         ))),
         _ => Ok(()),
     }
@@ -257,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_schema_does_not_tell_is_not_purged() {
+    fn views_of_unknown_tables_and_transactional_tables_are_not_purged() {
         let check = |text: &str| {
             let schema = Schema::parse(text).unwrap();
             refuse_unknown_purge_rules(schema.tables.last().unwrap())
@@ -269,13 +270,48 @@ mod tests {
         let of_transactions =
             "CREATE TABLE ks.t (k int PRIMARY KEY) WITH transactional_mode = 'full';";
         for (text, why) in [
-            (view, "add the CREATE TABLE of t"),
+            (view, "append the CREATE TABLE of t"),
             (of_transactions, "Accord"),
         ] {
             let error = check(text).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Refused);
             assert!(error.to_string().contains(why), "{error}");
         }
+    }
+
+    #[test]
+    fn views_and_transactional_tables_have_rules_of_their_own() {
+        let base = "CREATE TABLE ks.t (k int PRIMARY KEY, v int)";
+        let view = "CREATE MATERIALIZED VIEW ks.w AS SELECT * FROM ks.t WHERE v IS NOT NULL \
+                    PRIMARY KEY (v, k) WITH gc_grace_seconds = 9";
+        let request_of = |text: &str, purging: &Purging| {
+            let schema = Schema::parse(text).unwrap().only_table().unwrap().clone();
+            let table = Table {
+                schema: Some((PathBuf::from("t.cql"), schema)),
+                ..Table::default()
+            };
+            let mut request = MergeRequest::new(Vec::new(), "");
+            purging.apply(&table, &mut request).unwrap();
+            request
+        };
+        let complete = Purging {
+            scope: Scope::Complete,
+            ..Purging::default()
+        };
+        let kept = Purging {
+            keep_tombstones: true,
+            ..complete.clone()
+        };
+        let view = format!("{view};{base}");
+        assert!(request_of(&view, &complete).strict_liveness);
+        assert!(!request_of(&view, &kept).strict_liveness);
+        assert!(!request_of(&view, &Purging::default()).strict_liveness);
+        let table = format!("{base} WITH gc_grace_seconds = 9");
+        assert!(!request_of(&table, &complete).strict_liveness);
+        assert!(!request_of(&table, &complete).keeps_expired);
+        let transactional = format!("{table} AND transactional_mode = 'full'");
+        assert!(request_of(&transactional, &kept).keeps_expired);
+        assert!(request_of(&transactional, &Purging::default()).keeps_expired);
     }
 
     #[test]
