@@ -136,32 +136,23 @@ fn report(report: &MergeReport) -> anyhow::Result<String> {
         ),
     )?;
     line("purged", purged(r))?;
-    if r.purged.of_dropped_columns > 0 {
-        line(
-            "",
-            format!(
-                "{} of dropped columns",
-                counted(r.purged.of_dropped_columns, "cell")
-            ),
-        )?;
-    }
-    if r.purged.shadowed > 0 {
-        line(
-            "",
-            format!(
-                "{} that overlapping SSTables shadow",
-                counted(r.purged.shadowed, "item")
-            ),
-        )?;
-    }
-    if r.purged.without_liveness > 0 {
-        line(
-            "",
-            format!(
-                "{} of a view without liveness",
-                counted(r.purged.without_liveness, "row")
-            ),
-        )?;
+    let dropped = [
+        (r.purged.of_dropped_columns, "cell", "of dropped columns"),
+        (
+            r.purged.shadowed,
+            "item",
+            "that overlapping SSTables shadow",
+        ),
+        (
+            r.purged.without_liveness,
+            "row",
+            "of a view without liveness",
+        ),
+    ];
+    for (number, noun, which) in dropped {
+        if number > 0 {
+            line("", format!("{} {which}", counted(number, noun)))?;
+        }
     }
     line(
         "throughput",
