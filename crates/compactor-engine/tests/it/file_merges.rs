@@ -437,6 +437,7 @@ fn passes_equal_a_single_pass() {
             let mut options = options(&paths, &output);
             options.now_s = case.settings.now_s;
             options.strip_ttl = case.settings.strips_ttl;
+            options.strict_liveness = seed.is_multiple_of(2);
             options.table = Some(table.clone());
             options.open_files = open_files;
             if let PurgePlan::All = case.purge {
