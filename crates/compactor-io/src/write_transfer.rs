@@ -3,6 +3,9 @@
 use std::io;
 use std::sync::Arc;
 
+use rustix::io::Errno;
+use rustix::process::Resource;
+
 use crate::align::round_down;
 use crate::backend::{Completion, Operation, Outcome, Request};
 use crate::buffer::AlignedBuffer;
@@ -10,6 +13,7 @@ use crate::error::{IoError, IoOperation, is_transient};
 use crate::limits::ATTEMPTS_MAX;
 use crate::mode::Mode;
 use crate::open_output::OpenOutput;
+use crate::sys::limit::limit_of;
 
 /// A write in flight. It is moved from completion to completion in their closures.
 pub(crate) struct WriteTransfer {
@@ -102,8 +106,17 @@ impl WriteTransfer {
 
     fn error(&self, error: io::Error, position: usize, buffer: &[u8]) -> IoError {
         let offset = self.offset + position as u64;
+        let len = (self.len - position) as u64;
+        // The kernel shortens a write to the limit of file sizes, and then refuses a length that is not aligned.
+        let limit = limit_of(Resource::Fsize).soft;
+        let error = match error.raw_os_error() {
+            Some(libc::EINVAL) if limit.is_some_and(|limit| offset + len > limit) => {
+                Errno::FBIG.into()
+            }
+            _ => error,
+        };
         let mut error = IoError::system(IoOperation::Write, self.writer.path(), error)
-            .at(offset, (self.len - position) as u64)
+            .at(offset, len)
             .in_mode(Mode::Write(self.writer.mode));
         if let (Some(alignment), false) = (self.writer.alignment, buffer.is_empty()) {
             error = error.with_alignment(alignment, buffer.as_ptr().addr() + position);
