@@ -51,6 +51,30 @@ fn columns(schema: &str) -> Vec<String> {
 }
 
 #[test]
+fn a_schema_that_is_a_link_to_nothing_is_refused() {
+    let table = Table::generate();
+    let schema = table.directory.join("schema.cql");
+    fs::remove_file(&schema).unwrap();
+    std::os::unix::fs::symlink("nothing", &schema).unwrap();
+    assert_ends(&table.merge(&[]), 2, "schema.cql: no such file");
+}
+
+#[test]
+fn a_schema_of_another_table_than_the_directory_s_is_a_warning() {
+    let table = Table::generate();
+    let warnings = |output: &Output| json(output)["warnings"].to_string();
+    let of_another = table.schema.replacen("generated.kv", "generated.other", 1);
+    assert_ne!(of_another, table.schema);
+    let warned = warnings(&table.with_schema(&of_another));
+    assert!(
+        warned.contains("table generated.kv, and the schema is of generated.other"),
+        "{warned}"
+    );
+    let warned = warnings(&table.merge(&[]));
+    assert!(!warned.contains("is named after table"), "{warned}");
+}
+
+#[test]
 fn dropped_columns_go() {
     let table = Table::generate();
     let before = json(&table.merge(&[]));

@@ -134,6 +134,26 @@ fn a_damaged_one_is_left_out_and_the_others_are_split() {
 }
 
 #[test]
+fn an_empty_one_is_damaged_not_small() {
+    let temp = TempDir::new().unwrap();
+    let table = generated(temp.path(), &WIDE);
+    let empty = data_files(&table)[1].clone();
+    fs::write(&empty, "").unwrap();
+    let out = compactor(
+        temp.path(),
+        &words_and(
+            "split --output out --size 1GiB --format json",
+            &[table.to_str().unwrap()],
+        ),
+    );
+    assert_eq!(out.status.code(), Some(3), "{}", text(&out.stderr));
+    let report: Value = serde_json::from_slice(&out.stdout).unwrap();
+    assert_eq!(report["skipped"].as_array().unwrap().len(), 2);
+    let failed = report["failed"][0]["input"].as_str().unwrap();
+    assert_eq!(Path::new(failed), empty);
+}
+
+#[test]
 fn sizes_that_make_no_sense_and_the_inputs_own_directory() {
     let temp = TempDir::new().unwrap();
     let table = generated(temp.path(), &WIDE);

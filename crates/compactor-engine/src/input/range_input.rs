@@ -26,7 +26,7 @@ pub(crate) struct RangeInput {
     file: InputFile,
     encoding: Arc<Encoding>,
     recycled: Arc<Recycled>,
-    layout: Arc<Layout>,
+    pub(crate) layout: Arc<Layout>,
     pub(crate) path: PathBuf,
     partitioner: Partitioner,
     expected: ExpectedPartitions,

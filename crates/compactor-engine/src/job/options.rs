@@ -82,7 +82,7 @@ pub struct MergeOptions {
     /// Rows exist only as long as their own liveness: what remains of a row is dropped with it. For views whose key has
     /// a column from outside the base table's key ([`Table::strict_liveness`]).
     pub strict_liveness: bool,
-    /// What has expired stays as it is, as if the clock stood still.
+    /// Expired cells and rows are written as they were read: not as tombstones, and not purged.
     pub keeps_expired: bool,
     /// Cells and rows lose their TTL before anything is reconciled or judged expired. Tombstones stay.
     pub strip_ttl: bool,

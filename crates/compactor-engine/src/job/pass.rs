@@ -153,15 +153,16 @@ impl MergeJob {
             } else {
                 observer.trace(&path)
             };
+            let file = RangeInput::open(&self.io, &input)?;
             inputs.push(MergedInput {
-                file: RangeInput::open(&self.io, &input)?,
                 facts: InputFacts {
-                    map: column_map(&input.layout()?, &output.layout)?,
+                    map: column_map(&file.layout, &output.layout)?,
                     min_local_deletion_time_s: stats.min_local_deletion_time,
                     may_have_dropped: self.drops.may_cover(stats.min_timestamp),
                     has_ttl_to_strip: self.options.strip_ttl && input.may_have_ttl(),
                     is_intermediate,
                 },
+                file,
                 trace: Mutex::new(trace),
             });
         }

@@ -588,6 +588,27 @@ mod tests {
     }
 
     #[test]
+    fn old_sstables_that_cannot_be_removed_are_noted() {
+        let temp = tempfile::tempdir().unwrap();
+        let target = temp.path().join("ks/t");
+        make(&target, &["oa-1-big-Data.db"]);
+        let claim = OutputClaim::take(&target, ExistingOutput::Replace, None).unwrap();
+        let new = claim.replacement.as_ref().unwrap().new_directory();
+        // A file of this name is moved to the new directory, which has one.
+        for directory in [&target, &new] {
+            fs::write(directory.join("notes"), "foreign").unwrap();
+        }
+        claim.commit().unwrap();
+        let note = claim.note().unwrap();
+        assert!(
+            note.contains(&format!("still in {}", new.display())),
+            "{note}"
+        );
+        drop(claim);
+        assert!(new.join("notes").exists() && target.join("notes").exists());
+    }
+
+    #[test]
     fn directories_of_a_node_are_refused() {
         let temp = tempfile::tempdir().unwrap();
         let id = "0123456789abcdef0123456789abcdef";

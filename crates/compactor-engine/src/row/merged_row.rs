@@ -236,7 +236,7 @@ impl MergedRow {
             .present
             .iter()
             .filter_map(|index| self.slots.get(index));
-        let is_deleted_or_expired = |cell: &Cell| cell.is_tombstone() || !cell.is_live(now_s);
+        let is_deleted_or_expired = |cell: &Cell| !cell.is_live(now_s);
         !self.deletion.is_live()
             || self.liveness.is_expiring() && self.liveness.local_expiration_time <= now_s
             || self.complex.iter().any(|column| !column.deletion.is_live())

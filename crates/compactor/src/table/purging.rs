@@ -8,8 +8,7 @@ use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use compactor_engine::job::{Scope, TombstoneOption};
-
-use compactor_sstable::schema::Table as Schema;
+use compactor_sstable::schema::Table as TableSchema;
 
 use super::{Table, live_directory, strip_ttl};
 use crate::request::MergeRequest;
@@ -212,7 +211,7 @@ impl Purging {
 }
 
 /// Refuses to purge a transactional table, or a view whose base table is unknown.
-fn refuse_unknown_purge_rules(schema: &Schema) -> Result<()> {
+fn refuse_unknown_purge_rules(schema: &TableSchema) -> Result<()> {
     let name = &schema.name;
     if schema.is_transactional() {
         return Err(Error::refused(format!(

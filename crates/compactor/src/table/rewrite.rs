@@ -215,12 +215,12 @@ impl<'t> Split<'t> {
     /// been larger: it is among the former, and fails.
     fn by_size(&self) -> Result<(Vec<&'t Path>, Vec<Unsplit>)> {
         let (io, mode) = (self.resources.io()?, ReadMode::Buffered);
-        let is_damaged = |path: &Path| InputSstable::open(&io, path, mode).is_err();
+        let cannot_be_opened = |path: &Path| InputSstable::open(&io, path, mode).is_err();
         let (mut large, mut small) = (Vec::new(), Vec::new());
         for path in &self.table.sstables {
             let metadata = std::fs::metadata(path)
                 .map_err(|e| Error::invalid(format!("{}: {e}", path.display())))?;
-            match metadata.len() > self.bytes || is_damaged(path) {
+            match metadata.len() > self.bytes || cannot_be_opened(path) {
                 true => large.push(path.as_path()),
                 false => small.push(Unsplit {
                     data_path: path.clone(),
