@@ -25,6 +25,9 @@ use crate::input::sstable::InputSstable;
 /// Bytes of `Index.db` per read: to find one split point, and to sample the whole index.
 const SEEK_STEP: usize = 32 << 10;
 const SCAN_STEP: usize = 256 << 10;
+/// Maximum distance of the entries of `Summary.db`, in distances of samples, for which they are the samples:
+/// reading all of `Index.db` costs more than fewer samples.
+const MAX_SUMMARY_STEPS: u64 = 4;
 
 /// Lookup of split points in one input.
 #[derive(Debug)]
@@ -168,7 +171,8 @@ impl BigSplitIndex {
         let index = self.index()?;
         let mut samples = Vec::new();
         let mut next = 0;
-        match summary.filter(|s| self.data_len / (s.len() as u64).max(1) <= sample_len) {
+        let most = sample_len.saturating_mul(MAX_SUMMARY_STEPS);
+        match summary.filter(|s| self.data_len / (s.len() as u64).max(1) <= most) {
             Some(summary) => {
                 for (key, index_offset) in summary.entries() {
                     // Assumes that entries have similar lengths.

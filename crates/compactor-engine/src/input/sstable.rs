@@ -271,6 +271,15 @@ impl InputSstable {
         self.encoding.unit() as usize
     }
 
+    /// Percentage by which `Data.db` is shorter than its uncompressed data.
+    pub(crate) fn saved_percent(&self) -> usize {
+        let stored = self
+            .compression_info()
+            .map_or(u64::MAX, |info| info.file_len);
+        let saved = self.data_len().saturating_sub(stored);
+        (u128::from(saved) * 100 / u128::from(self.data_len().max(1))) as usize
+    }
+
     /// Total length of all components, bytes.
     pub fn disk_len(&self) -> u64 {
         self.files.total_len()

@@ -19,6 +19,8 @@ use crate::write::sstable_settings::SstableSettings;
 pub(crate) const INTERMEDIATE_CHUNK_LEN: u32 = 16 << 10;
 /// Minimum number of blocks in the readahead of an input.
 const READAHEAD_BLOCKS: usize = 4;
+/// Maximum savings by compression that the readahead relies on: parts of an input may compress worse than the whole.
+const MAX_SAVED_PERCENT: usize = 75;
 /// Maximum number of blocks decoded ahead.
 const DECODED_AHEAD: usize = 2;
 /// Maximum uncompressed bytes of a block, which is decoded as one task: the blocks being merged fit into the L2
@@ -111,6 +113,8 @@ pub struct Demands {
     pub output_unit: usize,
     /// Sum of the chunk lengths of all inputs, bytes.
     pub all_units: u64,
+    /// Percentage by which blocks of the inputs are shorter in their stored form, mean of the inputs.
+    pub saved_percent: usize,
     /// Maximum bytes of an output's `Data.db`.
     pub max_output_len: Option<u64>,
 }
@@ -279,7 +283,8 @@ impl Budget {
         let decoded = (affordable / (1 + stored)).clamp(1, DECODED_AHEAD);
         // The window takes the next block before it recycles the current one: both are in use.
         let for_stored = per_input.saturating_sub((decoded + 2) * (block_len + headroom));
-        let depth = ((for_stored / stored).min(wanted) / block_len).max(1);
+        let stored_len = block_len / 100 * (100 - demands.saved_percent.min(MAX_SAVED_PERCENT));
+        let depth = ((for_stored / stored).min(wanted) / stored_len).max(1);
         // The buffer of a request is released when its last block has been decoded. With a depth of whole requests
         // no more than `depth` blocks are held.
         let per_request = (depth / 2).clamp(1, BLOCKS_PER_REQUEST);
@@ -418,6 +423,30 @@ mod tests {
                     "{inputs}: {used} bytes, {budget:?}"
                 );
             }
+        }
+    }
+
+    /// Blocks are held in their stored form: the shorter it is, the more of them fit.
+    #[test]
+    fn compressed_inputs_are_read_further_ahead() {
+        let readahead = |saved_percent| {
+            let demands = Demands {
+                saved_percent,
+                ..demands(48 << 20, 4, 2, 16 << 10)
+            };
+            Budget::divide(&demands).decode
+        };
+        let plain = readahead(0);
+        assert!(plain.depth >= 4, "{plain:?}");
+        for (saved_percent, times) in [(50, 2), (75, 4), (99, 4), (200, 4)] {
+            let compressed = readahead(saved_percent);
+            assert_eq!(compressed.block_len, plain.block_len);
+            // Of whole requests, of up to eight blocks.
+            let wanted = plain.depth * times;
+            assert!(
+                (wanted - BLOCKS_PER_REQUEST..=wanted + times).contains(&compressed.depth),
+                "{saved_percent}: {compressed:?}, {plain:?}"
+            );
         }
     }
 

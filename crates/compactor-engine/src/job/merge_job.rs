@@ -428,6 +428,8 @@ fn demands(
     let input_unit = units.clone().max().unwrap_or(0);
     let output_unit = settings.compression.as_ref().map_or(0, |c| c.chunk_len);
     let data_len = inputs.iter().map(InputSstable::data_len).sum();
+    let sources = shadow.map_or(0, |shadow| shadow.max_concurrent());
+    let saved: usize = inputs.iter().map(InputSstable::saved_percent).sum();
     Demands {
         memory_bytes: options.memory_bytes,
         taken: taken.with_output(settings, data_len),
@@ -437,7 +439,7 @@ fn demands(
             .filter(|input| input.may_have_promoted_indexes())
             .count(),
         inputs: inputs.len(),
-        sources: shadow.map_or(0, |shadow| shadow.max_concurrent()),
+        sources,
         threads: options.threads,
         processors: std::thread::available_parallelism().map_or(options.threads, usize::from),
         readahead_bytes: options.readahead_bytes,
@@ -445,6 +447,8 @@ fn demands(
         input_unit: input_unit.max(shadow.map_or(0, |shadow| shadow.block_unit())),
         output_unit: output_unit as usize,
         all_units: units.map(|unit| unit as u64).sum(),
+        // Sources count as uncompressed.
+        saved_percent: saved / (inputs.len() + sources).max(1),
         max_output_len: options.split.max_bytes(),
     }
 }
