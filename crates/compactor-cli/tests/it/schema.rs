@@ -124,7 +124,7 @@ fn a_schema_of_another_table_is_refused() {
 }
 
 /// Of a text with many tables, such as `DESCRIBE SCHEMA` prints, the one of the inputs' directory is
-/// taken; a schema.cql that cannot be read is in nobody's way then.
+/// taken; with `--schema`, a schema.cql that cannot be read does not matter.
 #[test]
 fn one_table_of_many() {
     let table = Table::generate();
@@ -136,6 +136,36 @@ fn one_table_of_many() {
         table.schema
     );
     json(&table.with_schema(&many));
+    fs::write(table.directory.join("schema.cql"), many).unwrap();
+    json(&table.merge(&[]));
+
+    let without =
+        "CREATE TABLE other.one (k int PRIMARY KEY); CREATE TABLE other.two (k int PRIMARY KEY);";
+    assert_ends(
+        &table.with_schema(without),
+        2,
+        "no table of the SSTables' directory",
+    );
+}
+
+/// In a directory that is named after no table it is the first, if the others are its views.
+#[test]
+fn a_table_with_its_views() {
+    let mut table = Table::generate();
+    let view = "CREATE MATERIALIZED VIEW generated.by_value AS SELECT * FROM generated.kv \
+         WHERE key IS NOT NULL AND value IS NOT NULL PRIMARY KEY (value, key);";
+    let with_view = format!("{}\n{view}", table.schema);
+    let flat = table.path("flat");
+    fs::rename(&table.directory, &flat).unwrap();
+    table.directory = flat;
+    json(&table.with_schema(&with_view));
+    // SSTables of a view cannot be told from those of its base table.
+    let of_view = format!("{view}\n{}", table.schema);
+    assert_ends(
+        &table.with_schema(&of_view),
+        2,
+        "no directory named KEYSPACE/TABLE-ID",
+    );
 }
 
 #[test]

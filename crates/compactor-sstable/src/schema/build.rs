@@ -129,11 +129,18 @@ impl Builder<'_> {
     }
 
     fn add_table(&mut self, name: &QualifiedName, draft: Draft) -> Result<()> {
-        let place = self.tables.len();
-        if (self.tables_by_name.insert(self.full_name(name), place)).is_some() {
-            let expected = "a table that does not exist yet";
-            return Err(error_at(self.text, name.name.offset, expected));
+        let full_name = self.full_name(name);
+        let place = self.tables_by_name.get(&full_name);
+        match place.and_then(|place| self.tables.get(*place)?.as_ref()) {
+            // `DESCRIBE TABLE` prints the views of a table too, here after the view's own statement.
+            Some(earlier) if earlier.is_same_view(&draft) => return Ok(()),
+            Some(_) => {
+                let expected = "a table that does not exist yet";
+                return Err(error_at(self.text, name.name.offset, expected));
+            }
+            None => {}
         }
+        self.tables_by_name.insert(full_name, self.tables.len());
         self.tables.push(Some(draft));
         Ok(())
     }
@@ -277,6 +284,14 @@ impl Draft {
             draft.key.insert(place);
         }
         Ok(draft)
+    }
+
+    /// Whether both are the same view, described twice.
+    fn is_same_view(&self, other: &Draft) -> bool {
+        self.view_of.is_some()
+            && self.view_of == other.view_of
+            && self.view_key == other.view_key
+            && self.properties.options == other.properties.options
     }
 
     fn column_place(&self, text: &str, name: &Name) -> Result<usize> {

@@ -193,6 +193,29 @@ fn views_are_strict_if_their_key_has_a_column_of_its_own() {
     assert_eq!(strict(&views, "a"), None, "the table is unknown");
 }
 
+/// `DESCRIBE TABLE` prints a table with its views, and may follow the description of one of them.
+#[test]
+fn a_view_may_be_described_twice() {
+    let base = "CREATE TABLE ks.t (k int PRIMARY KEY, v int);";
+    let view = |key: &str, options: &str| {
+        format!(
+            "CREATE MATERIALIZED VIEW ks.a AS SELECT * FROM ks.t WHERE k IS NOT NULL PRIMARY KEY ({key}) WITH {options};"
+        )
+    };
+    let first = view("v, k", "gc_grace_seconds = 5");
+    let schema = Schema::parse(&format!("{first}{base}{first}")).unwrap();
+    assert_eq!(schema.tables.len(), 2);
+    assert_eq!(schema.only_table().unwrap().name, "a");
+    for other in [
+        view("k, v", "gc_grace_seconds = 5"),
+        view("v, k", "gc_grace_seconds = 6"),
+        "CREATE TABLE ks.a (v int, k int, PRIMARY KEY (v, k));".to_owned(),
+    ] {
+        let found = message(&format!("{first}{base}{other}"));
+        assert!(found.contains("does not exist yet"), "{found}");
+    }
+}
+
 #[test]
 fn tables_of_transactions() {
     let with = |options: &str| {

@@ -222,8 +222,8 @@ fn refuse_unknown_purge_rules(schema: &TableSchema) -> Result<()> {
     match (&schema.view_of, schema.strict_liveness) {
         (Some(base), None) => Err(Error::refused(format!(
             "what may be purged of view {name} depends on the primary key of its base table, which the schema \
-             does not have: append the CREATE TABLE of {base} to a copy of it and name that by --schema, or say \
-             --keep-tombstones"
+             does not have: name a file with the output of `DESCRIBE TABLE {base}`, which has both, by --schema, or \
+             say --keep-tombstones"
         ))),
         _ => Ok(()),
     }
@@ -268,10 +268,7 @@ mod tests {
         check(&format!("{base}{view}")).unwrap();
         let of_transactions =
             "CREATE TABLE ks.t (k int PRIMARY KEY) WITH transactional_mode = 'full';";
-        for (text, why) in [
-            (view, "append the CREATE TABLE of t"),
-            (of_transactions, "Accord"),
-        ] {
+        for (text, why) in [(view, "`DESCRIBE TABLE t`"), (of_transactions, "Accord")] {
             let error = check(text).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Refused);
             assert!(error.to_string().contains(why), "{error}");

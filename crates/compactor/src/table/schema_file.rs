@@ -22,8 +22,9 @@ pub(super) fn read_schema_alongside(path: &Path) -> Result<Option<(PathBuf, Tabl
     if schema.tables.is_empty() && is_omitted(path)? {
         return Ok(None);
     }
-    let table = schema.only_table().map_err(|e| not_a_schema(path, e))?;
-    Ok(Some((path.to_owned(), table.clone())))
+    let directory = path.parent().and_then(directory_of);
+    let table = table_of(path, &schema, directory.as_ref())?;
+    Ok(Some((path.to_owned(), table)))
 }
 
 /// Cassandra describes a table that CQL cannot create, one of the time of Thrift, in a comment, and notes that
@@ -85,23 +86,37 @@ pub(super) fn refuse_two_schemas(
     )))
 }
 
-/// The table of a schema that the SSTables are of, by the name of their directory where there are
-/// several.
+/// The table of a schema that the SSTables are of, by the name of their directory where the schema has several tables.
 pub(super) fn choose_table(path: &Path, sstables: &[PathBuf]) -> Result<TableSchema> {
     let schema = read_schema(path)?;
-    if let [only] = &schema.tables[..] {
-        return Ok(only.clone());
-    }
-    let directory = sstables
-        .iter()
-        .filter_map(|sstable| TableDirectory::parse(sstable.canonicalize().ok()?.parent()?))
-        .find(|directory| directory.table_id.is_some());
-    let of_directory = directory.and_then(|d| schema.table(&d.keyspace, &d.table).cloned());
-    match of_directory {
-        Some(table) => Ok(table),
-        None => {
-            schema.only_table().map_err(|e| not_a_schema(path, e))?;
-            Err(not_a_schema(path, "no table of the SSTables' directory"))
+    let mut directories = sstables.iter().filter_map(|sstable| sstable.parent());
+    let directory = directories.find_map(directory_of);
+    table_of(path, &schema, directory.as_ref())
+}
+
+/// Keyspace and table that a directory is named after.
+fn directory_of(directory: &Path) -> Option<TableDirectory> {
+    let named = TableDirectory::parse(&directory.canonicalize().ok()?)?;
+    named.table_id.is_some().then_some(named)
+}
+
+fn table_of(
+    path: &Path,
+    schema: &Schema,
+    named_after: Option<&TableDirectory>,
+) -> Result<TableSchema> {
+    let several = schema.tables.len() > 1;
+    let table = match named_after {
+        Some(directory) if several => {
+            let named = schema.table(&directory.keyspace, &directory.table);
+            named.ok_or_else(|| not_a_schema(path, "no table of the SSTables' directory"))?
         }
+        _ => schema.only_table().map_err(|e| not_a_schema(path, e))?,
+    };
+    // The text of a view has no types, by which SSTables of its base table would be recognised.
+    if several && table.view_of.is_some() && named_after.is_none() {
+        let why = "it has a view and its base table, and no directory named KEYSPACE/TABLE-ID shows whose SSTables these are";
+        return Err(not_a_schema(path, why));
     }
+    Ok(table.clone())
 }

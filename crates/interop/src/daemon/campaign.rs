@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use super::commands::Compactor;
 use super::kind::Kind;
 use super::node::Node;
-use super::tables::{self, CHUNK_END, DICTIONARY, KEYSPACE, Table};
+use super::tables::{self, CHUNK_END, DICTIONARY, KEYSPACE, Stored, Table};
 use super::view::View;
 use super::workflows::{By, Workflows, live};
 use super::{parity, snapshot, tools, written};
@@ -143,8 +143,10 @@ impl Run<'_> {
             scratch: scratch.path(),
         };
         for table in self.tables.clone() {
-            self.commands(compactor, table, scratch.path())
-                .with_context(|| table.name)?;
+            for stored in table.stored() {
+                self.commands(compactor, stored, scratch.path())
+                    .with_context(|| stored.name.to_owned())?;
+            }
         }
         self.log("commands");
         self.check_marks();
@@ -203,7 +205,9 @@ impl Run<'_> {
             self.tools(compactor, scratch);
         }
         self.each("swap of a strategy's outputs", |node, table| {
-            workflows.swap(node, table, By::Strategy)
+            table
+                .stored()
+                .try_for_each(|stored| workflows.swap(node, stored, By::Strategy))
         });
         self.node.start_again()?;
         self.look("after a swap in place of a strategy's outputs")?;
@@ -211,7 +215,11 @@ impl Run<'_> {
             workflows.import_beside(node, table, "flushed", "once-more")
         });
         self.stop()?;
-        self.each("swap", |node, table| workflows.swap(node, table, By::Merge));
+        self.each("swap", |node, table| {
+            table
+                .stored()
+                .try_for_each(|stored| workflows.swap(node, stored, By::Merge))
+        });
         self.verify_offline(part);
         self.node.start_again()?;
         self.look("after a swap in place")?;
@@ -254,11 +262,16 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Runs our commands on both snapshots of a table, and compares our merge with the node's.
-    fn commands(&mut self, compactor: &Compactor, table: &Table, scratch: &Path) -> Result<()> {
+    /// Runs our commands on both snapshots of a table or view, and compares our merge with the node's.
+    fn commands(
+        &mut self,
+        compactor: &Compactor,
+        stored: Stored<'_>,
+        scratch: &Path,
+    ) -> Result<()> {
         let mut merged = Vec::new();
         for tag in ["flushed", "compacted"] {
-            let directory = snapshot::directory(&self.node, table, tag)?;
+            let directory = snapshot::directory(&self.node, stored.name, tag)?;
             let sstables = data_files(&directory)?;
             if sstables.is_empty() {
                 continue;
@@ -270,14 +283,18 @@ impl Run<'_> {
                 self.outcome.empty_ends += usize::from(marks.empty_end);
                 self.outcome.chunk_ends += usize::from(marks.empty_end && marks.chunk_end);
             }
-            let place = scratch.join("commands").join(tag).join(table.name);
-            for failure in compactor.try_everything(&directory, &place)? {
-                self.fail(format!("{}, {tag}: {failure}", table.name));
+            let place = scratch.join("commands").join(tag).join(stored.name);
+            let schema = stored
+                .base
+                .map(|base| snapshot::schema_with_base(&self.node, stored.name, base, tag, scratch))
+                .transpose()?;
+            for failure in compactor.try_everything(&directory, schema.as_deref(), &place)? {
+                self.fail(format!("{}, {tag}: {failure}", stored.name));
             }
             merged.push((sstables, data_files(&place.join("0"))?));
         }
         let Some((_, ours)) = merged.first() else {
-            self.fail(format!("{}: nothing was flushed", table.name));
+            self.fail(format!("{}: nothing was flushed", stored.name));
             return Ok(());
         };
         if self.node.kind().has_cursors() {
@@ -297,7 +314,7 @@ impl Run<'_> {
             ([ours], _, [again]) if self.has_same_rows(compactor, ours, again)? => {
                 self.log(&format!(
                     "{}: {} SSTables of the node's",
-                    table.name,
+                    stored.name,
                     theirs.len()
                 ));
                 return Ok(());
@@ -314,7 +331,7 @@ impl Run<'_> {
         for difference in differences {
             self.fail(format!(
                 "{}: merge and compaction: {difference}",
-                table.name
+                stored.name
             ));
         }
         Ok(())
@@ -440,7 +457,7 @@ impl Run<'_> {
     fn examine_all(&mut self, compactor: &Compactor, scratch: &Path, tag: &str) -> Result<()> {
         snapshot::take(&mut self.node, tag)?;
         for table in self.tables.clone() {
-            let sstables = data_files(&snapshot::directory(&self.node, table, tag)?)?;
+            let sstables = data_files(&snapshot::directory(&self.node, table.name, tag)?)?;
             if sstables.is_empty() {
                 continue;
             }

@@ -104,8 +104,14 @@ impl Compactor {
         Ok(rows(one)? == rows(other)?)
     }
 
-    /// Everything that is to work on a directory of a node's SSTables; returns what did not.
-    pub(crate) fn try_everything(&self, directory: &Path, place: &Path) -> Result<Vec<String>> {
+    /// Everything that is to work on a directory of a node's SSTables; returns what did not. `schema` is that of a view
+    /// with its base table.
+    pub(crate) fn try_everything(
+        &self,
+        directory: &Path,
+        schema: Option<&Path>,
+        place: &Path,
+    ) -> Result<Vec<String>> {
         if place.exists() {
             fs::remove_dir_all(place)?;
         }
@@ -131,7 +137,10 @@ impl Compactor {
         ];
         for (n, (command, options)) in rewrites.into_iter().enumerate() {
             let output = place.join(n.to_string());
-            let done = self.rewrite(command, &[&input], &output, options);
+            let schema = schema.filter(|_| options.contains(&"--complete")).map(text);
+            let schema = schema.iter().flat_map(|file| ["--schema", file]);
+            let options: Vec<&str> = options.iter().copied().chain(schema).collect();
+            let done = self.rewrite(command, &[&input], &output, &options);
             note(done.map(drop));
         }
         Ok(failures)

@@ -258,18 +258,13 @@ impl Node {
         };
         let entries = fs::read_dir(&keyspace)
             .with_context(|| format!("cannot list {}", keyspace.display()))?;
-        let found: Vec<PathBuf> = entries
+        let found = entries
             .filter_map(|entry| Some(entry.ok()?.path()))
-            .filter(is_table)
-            .collect();
-        let [directory] = &found[..] else {
-            bail!(
-                "{} has {} directories of {table}",
-                keyspace.display(),
-                found.len()
-            )
-        };
-        Ok(directory.clone())
+            .filter(is_table);
+        // A view that was dropped and created again has two.
+        let newest =
+            found.max_by_key(|path| fs::metadata(path).and_then(|file| file.created()).ok());
+        newest.with_context(|| format!("{} has no directory of {table}", keyspace.display()))
     }
 
     /// A directory of the daemon's home.

@@ -121,9 +121,11 @@ impl Run<'_> {
         }
         second.stop()?;
         for table in self.tables.clone() {
-            if let Err(error) = workflows.swap(&second, table, By::Merge) {
-                self.failures
-                    .push(format!("{}: swap: {error:#}", table.name));
+            for stored in table.stored() {
+                if let Err(error) = workflows.swap(&second, stored, By::Merge) {
+                    self.failures
+                        .push(format!("{}: swap: {error:#}", stored.name));
+                }
             }
         }
         // Alone it answers for itself.
@@ -149,7 +151,7 @@ impl Run<'_> {
         snapshot::take(node, &tag)?;
         let mut count = 0;
         for table in self.tables.clone() {
-            let sstables = data_files(&snapshot::directory(node, table, &tag)?)?;
+            let sstables = data_files(&snapshot::directory(node, table.name, &tag)?)?;
             count += sstables.len();
             if sstables.is_empty() {
                 continue;

@@ -1,6 +1,7 @@
 //! Files of a table: those of a node's snapshot, and those that are to go into a node.
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
@@ -15,10 +16,28 @@ pub(crate) fn take(node: &mut Node, tag: &str) -> Result<()> {
         .map(drop)
 }
 
-/// The directory of a snapshot of a table.
-pub(crate) fn directory(node: &Node, table: &Table, tag: &str) -> Result<PathBuf> {
-    let directory = node.table_directory(KEYSPACE, table.name)?;
+/// The directory of a snapshot of a table or view.
+pub(crate) fn directory(node: &Node, name: &str, tag: &str) -> Result<PathBuf> {
+    let directory = node.table_directory(KEYSPACE, name)?;
     Ok(directory.join("snapshots").join(tag))
+}
+
+/// The schema of a view and of its base table, as a file: that of the view's snapshot has no base table.
+pub(crate) fn schema_with_base(
+    node: &Node,
+    view: &str,
+    base: &str,
+    tag: &str,
+    scratch: &Path,
+) -> Result<PathBuf> {
+    let of = |name| {
+        anyhow::Ok(fs::read_to_string(
+            directory(node, name, tag)?.join("schema.cql"),
+        )?)
+    };
+    let file = scratch.join(format!("{view}-{tag}.cql"));
+    fs::write(&file, format!("{}\n{}", of(view)?, of(base)?))?;
+    Ok(file)
 }
 
 /// Lets the node import SSTables, from a directory as it wants it. The node must take all of them.

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::commands::{Compactor, text};
 use super::node::Node;
 use super::snapshot;
-use super::tables::{KEYSPACE, Table};
+use super::tables::{KEYSPACE, Stored, Table};
 use crate::files::{self, data_files};
 
 /// Longest time to build a view.
@@ -43,8 +43,8 @@ const STRATEGIES: [&[&str]; 5] = [
 ];
 
 /// Options of a compaction of a table. Its name decides on the strategy, so that each of them has its tables.
-fn by_strategy(table: &Table) -> Vec<&'static str> {
-    let sum: usize = table.name.bytes().map(usize::from).sum();
+fn by_strategy(name: &str) -> Vec<&'static str> {
+    let sum: usize = name.bytes().map(usize::from).sum();
     let strategy = STRATEGIES[sum % STRATEGIES.len()];
     [&["--complete", "--strategy"], strategy].concat()
 }
@@ -78,20 +78,20 @@ impl Workflows<'_> {
         tag: &str,
         stage: &str,
     ) -> Result<()> {
-        let input = snapshot::directory(node, table, tag)?;
-        let output = self.output(stage, table);
+        let input = snapshot::directory(node, table.name, tag)?;
+        let output = self.output(stage, table.name);
         let outputs = self.rewrite("merge", &input, &output, &["--complete", "--verify"])?;
         import_as_printed(node, &outputs)
     }
 
     /// Truncates the table and imports the major compaction of a snapshot.
     pub(crate) fn replace_by_major(&self, node: &mut Node, table: &Table, tag: &str) -> Result<()> {
-        let input = snapshot::directory(node, table, tag)?;
+        let input = snapshot::directory(node, table.name, tag)?;
         // The node's own compaction may have left nothing.
         if data_files(&input)?.is_empty() {
             return truncate(node, table);
         }
-        let output = self.output("major", table);
+        let output = self.output("major", table.name);
         let outputs = self.rewrite("compact", &input, &output, &["--complete", "--major"])?;
         truncate(node, table)?;
         import_as_printed(node, &outputs)?;
@@ -105,9 +105,9 @@ impl Workflows<'_> {
         table: &Table,
         tag: &str,
     ) -> Result<()> {
-        let input = snapshot::directory(node, table, tag)?;
-        let output = self.output("strategy", table);
-        let outputs = self.rewrite("compact", &input, &output, &by_strategy(table))?;
+        let input = snapshot::directory(node, table.name, tag)?;
+        let output = self.output("strategy", table.name);
+        let outputs = self.rewrite("compact", &input, &output, &by_strategy(table.name))?;
         let kept: Vec<PathBuf> = serde_json::from_value(outputs.report["untouched"].clone())?;
         truncate(node, table)?;
         import_as_printed(node, &outputs)?;
@@ -115,7 +115,7 @@ impl Workflows<'_> {
         make_views_again(node, table)
     }
 
-    /// Records the node's DESCRIBE TABLE: no file of an SSTable contains it.
+    /// Records the node's DESCRIBE TABLE, which has the table's views too: no file of an SSTable contains it.
     pub(crate) fn describe(&self, node: &mut Node, table: &Table) -> Result<()> {
         let query = format!("DESCRIBE TABLE {} WITH INTERNALS", table.cql_name());
         let described = node.client()?.rows(&query)?;
@@ -123,7 +123,7 @@ impl Workflows<'_> {
         let column = columns.position(|name| name == "create_statement");
         let column = column.context("no column create_statement")?;
         let statements = described.rows.iter().filter_map(|row| row[column].as_str());
-        let file = self.schema(table);
+        let file = self.schema(table.name);
         fs::create_dir_all(file.parent().context("a directory")?)?;
         Ok(fs::write(
             file,
@@ -131,31 +131,32 @@ impl Workflows<'_> {
         )?)
     }
 
-    fn schema(&self, table: &Table) -> PathBuf {
-        self.scratch
-            .join("schema")
-            .join(format!("{}.cql", table.name))
+    fn schema(&self, table: &str) -> PathBuf {
+        self.scratch.join("schema").join(format!("{table}.cql"))
     }
 
-    /// Rewrites everything that a stopped node has of a table, and swaps the outputs for their inputs.
-    pub(crate) fn swap(&self, node: &Node, table: &Table, by: By) -> Result<()> {
-        let directory = node.table_directory(KEYSPACE, table.name)?;
+    /// Rewrites everything that a stopped node has of a table or view, and swaps the outputs for their inputs.
+    pub(crate) fn swap(&self, node: &Node, stored: Stored<'_>, by: By) -> Result<()> {
+        let directory = node.table_directory(KEYSPACE, stored.name)?;
         let before = live(&directory)?;
         if before.is_empty() {
             return Ok(());
         }
         let (stage, command, options) = match by {
             By::Merge => ("swap-merge", "merge", vec!["--complete", "--verify"]),
-            By::Strategy => ("swap-strategy", "compact", by_strategy(table)),
+            By::Strategy => ("swap-strategy", "compact", by_strategy(stored.name)),
         };
-        let output = self.output(stage, table);
-        let schema = self.schema(table).display().to_string();
+        let output = self.output(stage, stored.name);
+        let schema = self
+            .schema(stored.base.unwrap_or(stored.name))
+            .display()
+            .to_string();
         let options = [&options[..], &["--schema", &schema]].concat();
         let outputs = self.rewrite(command, &directory, &output, &options)?;
         if outputs.data_files.is_empty() {
             return Ok(());
         }
-        let away = self.output(&format!("{stage}-inputs"), table);
+        let away = self.output(&format!("{stage}-inputs"), stored.name);
         let indexes = index_files(&directory)?;
         let swapped = self.compactor.run(&[
             "swap",
@@ -213,10 +214,8 @@ impl Workflows<'_> {
         })
     }
 
-    fn output(&self, workflow: &str, table: &Table) -> PathBuf {
-        self.scratch
-            .join(format!("import-{workflow}"))
-            .join(table.name)
+    fn output(&self, workflow: &str, name: &str) -> PathBuf {
+        self.scratch.join(format!("import-{workflow}")).join(name)
     }
 }
 

@@ -116,11 +116,24 @@ fn view() -> Table {
             "DELETE FROM $t USING TIMESTAMP {} WHERE k = {round} AND c = {round}",
             time(round, 100)
         ));
+        // The row of the view expires, and `w` in it does not: once its liveness is purged, the rest of it is too.
+        for n in 0..5 {
+            writes.push(format!(
+                "INSERT INTO $t (k, c, w) VALUES ({n}, {}, 'stays') USING TIMESTAMP {}",
+                100 + round,
+                time(round, 200 + n)
+            ));
+            writes.push(format!(
+                "UPDATE $t USING TIMESTAMP {} AND TTL 1 SET v = {n} WHERE k = {n} AND c = {}",
+                time(round, 300 + n),
+                100 + round
+            ));
+        }
     })
     .view(
         "base_by_v",
         "CREATE MATERIALIZED VIEW $ks.base_by_v AS SELECT * FROM $t WHERE v IS NOT NULL AND k IS NOT NULL
-        AND c IS NOT NULL PRIMARY KEY (v, k, c)",
+        AND c IS NOT NULL PRIMARY KEY (v, k, c) WITH gc_grace_seconds = 1",
     )
     .query("SELECT * FROM $ks.base_by_v WHERE v = 3")
 }

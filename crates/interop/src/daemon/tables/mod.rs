@@ -45,6 +45,15 @@ pub struct Table {
     since: u32,
 }
 
+/// SSTables of a table or of one of its materialized views.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Stored<'a> {
+    /// Its name as the schema has it.
+    pub(crate) name: &'a str,
+    /// The base table, of a view.
+    pub(crate) base: Option<&'a str>,
+}
+
 /// Writes before a flush.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Round {
@@ -139,6 +148,19 @@ impl Table {
     /// The name as CQL wants it.
     pub(crate) fn cql_name(&self) -> String {
         format!("{KEYSPACE}.\"{}\"", self.name)
+    }
+
+    /// Itself and its views.
+    pub(crate) fn stored(&self) -> impl Iterator<Item = Stored<'_>> {
+        let views = self.views.iter().map(|(name, _)| Stored {
+            name,
+            base: Some(self.name),
+        });
+        let table = Stored {
+            name: self.name,
+            base: None,
+        };
+        std::iter::once(table).chain(views)
     }
 
     /// A statement with names filled in.
