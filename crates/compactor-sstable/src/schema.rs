@@ -151,11 +151,13 @@ impl Schema {
         }
     }
 
-    /// Returns the table or view of this name.
+    /// Returns the table or view of this name, or one of this name without a keyspace.
     pub fn table(&self, keyspace: &str, name: &str) -> Option<&Table> {
-        self.tables.iter().find(|table| {
-            table.name == name && table.keyspace.as_deref().is_none_or(|k| k == keyspace)
-        })
+        let of = |keyspace: Option<&str>| {
+            let mut tables = self.tables.iter();
+            tables.find(|table| table.name == name && table.keyspace.as_deref() == keyspace)
+        };
+        of(Some(keyspace)).or_else(|| of(None))
     }
 }
 

@@ -25,8 +25,8 @@ use crate::input::sstable::InputSstable;
 /// Bytes of `Index.db` per read: to find one split point, and to sample the whole index.
 const SEEK_STEP: usize = 32 << 10;
 const SCAN_STEP: usize = 256 << 10;
-/// Maximum distance of the entries of `Summary.db`, in distances of samples, for which they are the samples:
-/// reading all of `Index.db` costs more than fewer samples.
+/// Maximum distance of the entries of `Summary.db`, in distances of samples, for which they are the samples of a merge's
+/// ranges: reading all of `Index.db` would take longer than less even ranges do.
 const MAX_SUMMARY_STEPS: u64 = 4;
 
 /// Lookup of split points in one input.
@@ -92,7 +92,7 @@ impl SplitIndex {
             ahead: Mutex::default(),
         };
         let summary = input.summary(io, mode)?;
-        places.samples = places.sample(summary.as_ref(), sample_len)?;
+        places.samples = places.sample(summary.as_ref(), sample_len, MAX_SUMMARY_STEPS)?;
         Ok(SplitIndex::Big(places))
     }
 
@@ -108,7 +108,7 @@ impl SplitIndex {
         match self {
             SplitIndex::Big(places) => {
                 let summary = input.summary(&places.io, places.mode)?;
-                places.sample(summary.as_ref(), sample_len)
+                places.sample(summary.as_ref(), sample_len, 1)
             }
             SplitIndex::Bti(places) => places.sample(sample_len),
         }
@@ -166,12 +166,18 @@ impl BigSplitIndex {
         }
     }
 
-    fn sample(&self, summary: Option<&Summary>, sample_len: u64) -> Result<Vec<Sample>> {
+    /// Samples `summary` if its entries are at most `steps` samples apart, otherwise all of `Index.db`.
+    fn sample(
+        &self,
+        summary: Option<&Summary>,
+        sample_len: u64,
+        steps: u64,
+    ) -> Result<Vec<Sample>> {
         let sample_len = sample_len.max(1);
         let index = self.index()?;
         let mut samples = Vec::new();
         let mut next = 0;
-        let most = sample_len.saturating_mul(MAX_SUMMARY_STEPS);
+        let most = sample_len.saturating_mul(steps);
         match summary.filter(|s| self.data_len / (s.len() as u64).max(1) <= most) {
             Some(summary) => {
                 for (key, index_offset) in summary.entries() {

@@ -31,6 +31,9 @@ use crate::read::parallel_map::parallel_map;
 /// of each. Each takes a descriptor and a few pages meanwhile.
 pub(crate) const OPENED_AT_ONCE: usize = 8;
 
+/// Uncompressed bytes for which savings by compression are determined: about as many as are read ahead.
+const SAVINGS_WINDOW: usize = 1 << 20;
+
 /// Versions that this program reads: all since Cassandra 3.0.
 pub const READABLE: [Version; 11] = Version::ALL;
 
@@ -271,13 +274,16 @@ impl InputSstable {
         self.encoding.unit() as usize
     }
 
-    /// Percentage by which `Data.db` is shorter than its uncompressed data.
+    /// Percentage by which every MiB or so of `Data.db` is shorter than its uncompressed data, at least.
     pub(crate) fn saved_percent(&self) -> usize {
-        let stored = self
-            .compression_info()
-            .map_or(u64::MAX, |info| info.file_len);
-        let saved = self.data_len().saturating_sub(stored);
-        (u128::from(saved) * 100 / u128::from(self.data_len().max(1))) as usize
+        let Some(info) = self.compression_info() else {
+            return 0;
+        };
+        let chunk_len = info.params.chunk_len as usize;
+        let chunks = (SAVINGS_WINDOW / chunk_len.max(1)).max(1);
+        let whole = self.data_len().min((chunks * chunk_len) as u64).max(1);
+        let saved = whole.saturating_sub(info.longest_run(chunks));
+        (u128::from(saved) * 100 / u128::from(whole)) as usize
     }
 
     /// Total length of all components, bytes.

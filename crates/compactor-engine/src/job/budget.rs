@@ -19,7 +19,7 @@ use crate::write::sstable_settings::SstableSettings;
 pub(crate) const INTERMEDIATE_CHUNK_LEN: u32 = 16 << 10;
 /// Minimum number of blocks in the readahead of an input.
 const READAHEAD_BLOCKS: usize = 4;
-/// Maximum savings by compression that the readahead relies on: parts of an input may compress worse than the whole.
+/// Maximum savings by compression that the readahead relies on: more would be many blocks of small use.
 const MAX_SAVED_PERCENT: usize = 75;
 /// Maximum number of blocks decoded ahead.
 const DECODED_AHEAD: usize = 2;
@@ -113,7 +113,7 @@ pub struct Demands {
     pub output_unit: usize,
     /// Sum of the chunk lengths of all inputs, bytes.
     pub all_units: u64,
-    /// Percentage by which blocks of the inputs are shorter in their stored form, mean of the inputs.
+    /// Percentage by which blocks of an input are shorter in their stored form, at least; mean of the inputs.
     pub saved_percent: usize,
     /// Maximum bytes of an output's `Data.db`.
     pub max_output_len: Option<u64>,
@@ -283,7 +283,7 @@ impl Budget {
         let decoded = (affordable / (1 + stored)).clamp(1, DECODED_AHEAD);
         // The window takes the next block before it recycles the current one: both are in use.
         let for_stored = per_input.saturating_sub((decoded + 2) * (block_len + headroom));
-        let stored_len = block_len / 100 * (100 - demands.saved_percent.min(MAX_SAVED_PERCENT));
+        let stored_len = block_len * (100 - demands.saved_percent.min(MAX_SAVED_PERCENT)) / 100;
         let depth = ((for_stored / stored).min(wanted) / stored_len).max(1);
         // The buffer of a request is released when its last block has been decoded. With a depth of whole requests
         // no more than `depth` blocks are held.
@@ -441,10 +441,10 @@ mod tests {
         for (saved_percent, times) in [(50, 2), (75, 4), (99, 4), (200, 4)] {
             let compressed = readahead(saved_percent);
             assert_eq!(compressed.block_len, plain.block_len);
-            // Of whole requests, of up to eight blocks.
-            let wanted = plain.depth * times;
+            // Depths are rounded down to whole requests, of up to eight blocks.
+            let least = plain.depth * times / 2 + 1;
             assert!(
-                (wanted - BLOCKS_PER_REQUEST..=wanted + times).contains(&compressed.depth),
+                (least..=(plain.depth + 1) * times).contains(&compressed.depth),
                 "{saved_percent}: {compressed:?}, {plain:?}"
             );
         }

@@ -301,6 +301,15 @@ impl CompressionInfo {
         })
     }
 
+    /// Most bytes of the file between the starts of two chunks, of which every `chunks`th is considered, or between the
+    /// last of them and the end.
+    pub fn longest_run(&self, chunks: usize) -> u64 {
+        let starts = self.chunk_offsets.iter().step_by(chunks.max(1));
+        let ends = starts.clone().skip(1).chain([&self.file_len]);
+        let lens = starts.zip(ends).map(|(start, end)| end - start);
+        lens.max().unwrap_or(0)
+    }
+
     /// Index of the chunk that holds a position of the uncompressed content.
     #[inline]
     pub fn chunk_index_of(&self, position: u64) -> u64 {

@@ -132,10 +132,10 @@ impl Builder<'_> {
         let full_name = self.full_name(name);
         let place = self.tables_by_name.get(&full_name);
         match place.and_then(|place| self.tables.get(*place)?.as_ref()) {
-            // `DESCRIBE TABLE` prints the views of a table too, here after the view's own statement.
+            // `DESCRIBE TABLE` prints the views of a table too, which may also be described by themselves.
             Some(earlier) if earlier.is_same_view(&draft) => return Ok(()),
             Some(_) => {
-                let expected = "a table that does not exist yet";
+                let expected = "a table that does not exist yet, or the same view again";
                 return Err(error_at(self.text, name.name.offset, expected));
             }
             None => {}
@@ -292,6 +292,9 @@ impl Draft {
             && self.view_of == other.view_of
             && self.view_key == other.view_key
             && self.properties.options == other.properties.options
+            && (self.properties.id == other.properties.id
+                || self.properties.id.is_none()
+                || other.properties.id.is_none())
     }
 
     fn column_place(&self, text: &str, name: &Name) -> Result<usize> {

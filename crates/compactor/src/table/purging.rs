@@ -216,14 +216,14 @@ fn refuse_unknown_purge_rules(schema: &TableSchema) -> Result<()> {
     if schema.is_transactional() {
         return Err(Error::refused(format!(
             "table {name} has transactions (Accord), and only the node knows which deletions they still need: \
-             say --keep-tombstones"
+             say --no-purge"
         )));
     }
     match (&schema.view_of, schema.strict_liveness) {
         (Some(base), None) => Err(Error::refused(format!(
             "what may be purged of view {name} depends on the primary key of its base table, which the schema \
-             does not have: name a file with the output of `DESCRIBE TABLE {base}`, which has both, by --schema, or \
-             say --keep-tombstones"
+             does not have: name a file with the output of DESCRIBE TABLE for {base}, which has both, by --schema, or \
+             say --no-purge"
         ))),
         _ => Ok(()),
     }
@@ -268,7 +268,7 @@ mod tests {
         check(&format!("{base}{view}")).unwrap();
         let of_transactions =
             "CREATE TABLE ks.t (k int PRIMARY KEY) WITH transactional_mode = 'full';";
-        for (text, why) in [(view, "`DESCRIBE TABLE t`"), (of_transactions, "Accord")] {
+        for (text, why) in [(view, "DESCRIBE TABLE for t"), (of_transactions, "Accord")] {
             let error = check(text).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Refused);
             assert!(error.to_string().contains(why), "{error}");

@@ -22,7 +22,10 @@ pub(super) fn read_schema_alongside(path: &Path) -> Result<Option<(PathBuf, Tabl
     if schema.tables.is_empty() && is_omitted(path)? {
         return Ok(None);
     }
-    let directory = path.parent().and_then(directory_of);
+    let directory = path
+        .parent()
+        .and_then(|directory| directory.canonicalize().ok());
+    let directory = directory.as_deref().and_then(named_after);
     let table = table_of(path, &schema, directory.as_ref())?;
     Ok(Some((path.to_owned(), table)))
 }
@@ -74,9 +77,16 @@ pub(super) fn refuse_two_schemas(
     first: &(PathBuf, TableSchema),
     other: &(PathBuf, TableSchema),
 ) -> Result<()> {
-    let same = (&first.1.columns, &first.1.dropped_columns, &first.1.options)
-        == (&other.1.columns, &other.1.dropped_columns, &other.1.options);
-    if same {
+    let parts = |(_, table): &(PathBuf, TableSchema)| {
+        let kind = (table.view_of.clone(), table.strict_liveness);
+        (
+            kind,
+            table.columns.clone(),
+            table.dropped_columns.clone(),
+            table.options.clone(),
+        )
+    };
+    if parts(first) == parts(other) {
         return Ok(());
     }
     Err(Error::refused(format!(
@@ -89,34 +99,44 @@ pub(super) fn refuse_two_schemas(
 /// The table of a schema that the SSTables are of, by the name of their directory where the schema has several tables.
 pub(super) fn choose_table(path: &Path, sstables: &[PathBuf]) -> Result<TableSchema> {
     let schema = read_schema(path)?;
-    let mut directories = sstables.iter().filter_map(|sstable| sstable.parent());
-    let directory = directories.find_map(directory_of);
+    // A link is of the table that its target is of.
+    let mut files = sstables
+        .iter()
+        .filter_map(|sstable| sstable.canonicalize().ok());
+    let directory = files.find_map(|file| named_after(file.parent()?));
     table_of(path, &schema, directory.as_ref())
 }
 
-/// Keyspace and table that a directory is named after.
-fn directory_of(directory: &Path) -> Option<TableDirectory> {
-    let named = TableDirectory::parse(&directory.canonicalize().ok()?)?;
+/// Keyspace and table that a directory is named after, if it has the table's id too.
+fn named_after(directory: &Path) -> Option<TableDirectory> {
+    let named = TableDirectory::parse(directory)?;
     named.table_id.is_some().then_some(named)
 }
 
 fn table_of(
     path: &Path,
     schema: &Schema,
-    named_after: Option<&TableDirectory>,
+    directory: Option<&TableDirectory>,
 ) -> Result<TableSchema> {
     let several = schema.tables.len() > 1;
-    let table = match named_after {
+    let table = match directory {
         Some(directory) if several => {
             let named = schema.table(&directory.keyspace, &directory.table);
-            named.ok_or_else(|| not_a_schema(path, "no table of the SSTables' directory"))?
+            named.ok_or_else(|| {
+                let (keyspace, table) = (&directory.keyspace, &directory.table);
+                let why = format!("it does not describe {keyspace}.{table}, which the SSTables' directory is named after");
+                not_a_schema(path, why)
+            })?
         }
         _ => schema.only_table().map_err(|e| not_a_schema(path, e))?,
     };
     // The text of a view has no types, by which SSTables of its base table would be recognised.
-    if several && table.view_of.is_some() && named_after.is_none() {
-        let why = "it has a view and its base table, and no directory named KEYSPACE/TABLE-ID shows whose SSTables these are";
-        return Err(not_a_schema(path, why));
+    if several && table.view_of.is_some() && directory.is_none() {
+        return Err(Error::invalid(format!(
+            "{} has a view and its base table, and no name of a directory shows whose SSTables these are: move them \
+             to a directory KEYSPACE/TABLE-ID, as a node or a snapshot has it",
+            path.display()
+        )));
     }
     Ok(table.clone())
 }

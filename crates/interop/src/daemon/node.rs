@@ -262,8 +262,9 @@ impl Node {
             .filter_map(|entry| Some(entry.ok()?.path()))
             .filter(is_table);
         // A view that was dropped and created again has two.
-        let newest =
-            found.max_by_key(|path| fs::metadata(path).and_then(|file| file.created()).ok());
+        let created = found.map(|path| Ok((fs::metadata(&path)?.created()?, path)));
+        let created = created.collect::<Result<Vec<_>>>()?;
+        let newest = created.into_iter().max().map(|(_, path)| path);
         newest.with_context(|| format!("{} has no directory of {table}", keyspace.display()))
     }
 

@@ -233,3 +233,16 @@ fn older_versions_name_no_dictionary_compressor() {
         );
     }
 }
+
+#[test]
+fn the_longest_run_of_chunks() {
+    let info = CompressionInfo {
+        data_len: 5 * 16384,
+        file_len: 10_000,
+        chunk_offsets: vec![0, 100, 200, 3_000, 7_000],
+        ..CompressionInfo::parse(&sample(), Version::Pa, 600).unwrap()
+    };
+    for (chunks, longest) in [(0, 4_000), (1, 4_000), (2, 6_800), (4, 7_000), (9, 10_000)] {
+        assert_eq!(info.longest_run(chunks), longest, "{chunks}");
+    }
+}
