@@ -19,7 +19,7 @@ use crate::write::sstable_settings::SstableSettings;
 pub(crate) const INTERMEDIATE_CHUNK_LEN: u32 = 16 << 10;
 /// Minimum number of blocks in the readahead of an input.
 const READAHEAD_BLOCKS: usize = 4;
-/// Maximum savings by compression that the readahead relies on: more would be many blocks of small use.
+/// Maximum savings by compression that the readahead relies on. Beyond them, more blocks do not make a merge faster.
 const MAX_SAVED_PERCENT: usize = 75;
 /// Maximum number of blocks decoded ahead.
 const DECODED_AHEAD: usize = 2;
