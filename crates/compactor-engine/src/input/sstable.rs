@@ -276,14 +276,7 @@ impl InputSstable {
 
     /// Percentage by which every MiB or so of `Data.db` is shorter than its uncompressed data, at least.
     pub(crate) fn saved_percent(&self) -> usize {
-        let Some(info) = self.compression_info() else {
-            return 0;
-        };
-        let chunk_len = info.params.chunk_len as usize;
-        let chunks = (SAVINGS_WINDOW / chunk_len.max(1)).max(1);
-        let whole = self.data_len().min((chunks * chunk_len) as u64).max(1);
-        let saved = whole.saturating_sub(info.longest_run(chunks));
-        (u128::from(saved) * 100 / u128::from(whole)) as usize
+        self.compression_info().map_or(0, saved_percent)
     }
 
     /// Total length of all components, bytes.
@@ -530,4 +523,40 @@ fn read_encoding(
         crc,
         len: data_file_len,
     })
+}
+
+fn saved_percent(info: &CompressionInfo) -> usize {
+    let chunk_len = info.params.chunk_len as usize;
+    let chunks = (SAVINGS_WINDOW / chunk_len.max(1)).max(1);
+    let whole = info.data_len.min((chunks * chunk_len) as u64).max(1);
+    let saved = whole.saturating_sub(info.longest_run(chunks));
+    (u128::from(saved) * 100 / u128::from(whole)) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use compactor_sstable::compression::Codec;
+    use compactor_sstable::compression::info::CompressionParams;
+
+    /// Readahead relies on the savings, so the worst part of a file decides.
+    #[test]
+    fn savings_are_those_of_the_worst_mebibyte() {
+        let chunk_len = 16 << 10;
+        let saved = |stored_lens: &[u64]| {
+            let mut info = CompressionInfo::new(CompressionParams::new(Codec::Lz4, chunk_len));
+            info.data_len = stored_lens.len() as u64 * u64::from(chunk_len);
+            for len in stored_lens {
+                info.chunk_offsets.push(info.file_len);
+                info.file_len += len;
+            }
+            saved_percent(&info)
+        };
+        let (half, whole, tiny) = ([8 << 10; 64], [17 << 10; 64], [100; 64]);
+        assert_eq!(saved(&half), 50);
+        assert_eq!(saved(&half[..3]), 50);
+        assert_eq!(saved(&[half, tiny, half].concat()), 50);
+        assert_eq!(saved(&[tiny, whole, tiny].concat()), 0);
+        assert_eq!(saved(&tiny), 99);
+    }
 }

@@ -77,16 +77,7 @@ pub(super) fn refuse_two_schemas(
     first: &(PathBuf, TableSchema),
     other: &(PathBuf, TableSchema),
 ) -> Result<()> {
-    let parts = |(_, table): &(PathBuf, TableSchema)| {
-        let kind = (table.view_of.clone(), table.strict_liveness);
-        (
-            kind,
-            table.columns.clone(),
-            table.dropped_columns.clone(),
-            table.options.clone(),
-        )
-    };
-    if parts(first) == parts(other) {
+    if has_same_rules(&first.1, &other.1) {
         return Ok(());
     }
     Err(Error::refused(format!(
@@ -94,6 +85,15 @@ pub(super) fn refuse_two_schemas(
         first.0.display(),
         other.0.display()
     )))
+}
+
+/// Whether the same data is kept by both.
+fn has_same_rules(a: &TableSchema, b: &TableSchema) -> bool {
+    a.columns == b.columns
+        && a.dropped_columns == b.dropped_columns
+        && a.options == b.options
+        && a.view_of == b.view_of
+        && a.strict_liveness == b.strict_liveness
 }
 
 /// The table of a schema that the SSTables are of, by the name of their directory where the schema has several tables.
@@ -113,30 +113,41 @@ fn named_after(directory: &Path) -> Option<TableDirectory> {
     named.table_id.is_some().then_some(named)
 }
 
+/// The table of a schema by the name of a directory; without one, the first if the others are its views.
+///
+/// # Errors
+/// None or several; a table that the schema does not describe. A view before its base table if no name tells them apart:
+/// the text of a view has no types, by which SSTables of its base table would be recognised.
 fn table_of(
     path: &Path,
     schema: &Schema,
     directory: Option<&TableDirectory>,
 ) -> Result<TableSchema> {
-    let several = schema.tables.len() > 1;
+    let first = || schema.only_table().map_err(|e| not_a_schema(path, e));
     let table = match directory {
-        Some(directory) if several => {
-            let named = schema.table(&directory.keyspace, &directory.table);
-            named.ok_or_else(|| {
-                let (keyspace, table) = (&directory.keyspace, &directory.table);
-                let why = format!("it does not describe {keyspace}.{table}, which the SSTables' directory is named after");
-                not_a_schema(path, why)
-            })?
+        _ if schema.tables.len() < 2 => first()?,
+        Some(directory) => {
+            let (keyspace, table) = (&directory.keyspace, &directory.table);
+            let why = "which the SSTables' directory is named after";
+            let why = || {
+                not_a_schema(
+                    path,
+                    format!("it does not describe {keyspace}.{table}, {why}"),
+                )
+            };
+            schema.table(keyspace, table).ok_or_else(why)?
         }
-        _ => schema.only_table().map_err(|e| not_a_schema(path, e))?,
+        None => {
+            let first = first()?;
+            if first.view_of.is_some() {
+                return Err(Error::invalid(format!(
+                    "{} has a view and its base table, and no name of a directory shows whose SSTables these are: \
+                     move them to a directory KEYSPACE/TABLE-ID, as a node or a snapshot has it",
+                    path.display()
+                )));
+            }
+            first
+        }
     };
-    // The text of a view has no types, by which SSTables of its base table would be recognised.
-    if several && table.view_of.is_some() && directory.is_none() {
-        return Err(Error::invalid(format!(
-            "{} has a view and its base table, and no name of a directory shows whose SSTables these are: move them \
-             to a directory KEYSPACE/TABLE-ID, as a node or a snapshot has it",
-            path.display()
-        )));
-    }
     Ok(table.clone())
 }
