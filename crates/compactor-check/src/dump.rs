@@ -14,6 +14,7 @@ use std::io::Write;
 use std::path::Path;
 
 use compactor_engine::input::{InputSstable, Scan};
+use compactor_engine::merge::Observer;
 use compactor_engine::read::{BlockSource, Cursor, hex};
 use compactor_io::{Io, ReadMode};
 use compactor_sstable::Component;
@@ -21,6 +22,7 @@ use compactor_sstable::descriptor::TableDirectory;
 use compactor_sstable::types::CqlType;
 
 use crate::Result;
+use crate::cancellation::check_cancelled;
 use index_keys::IndexKeys;
 use partition_json::PartitionJson;
 
@@ -69,11 +71,13 @@ pub struct DumpSummary {
 /// Prints the partitions of the SSTable whose `Data.db` is `data`, one per line.
 ///
 /// # Errors
-/// Damage, an unsupported feature, a failed read, or a failed write to `out`. Data before damage is printed.
+/// Damage, an unsupported feature, a failed read, a failed write to `out`, or cancellation by the observer. Data
+/// before damage is printed, and the last line may end within a partition.
 pub fn dump(
     io: &Io,
     data: &Path,
     options: &DumpOptions,
+    observer: &dyn Observer,
     out: &mut dyn Write,
 ) -> Result<DumpSummary> {
     let mut scan = Scan::open(io, data, options.read_mode)?;
@@ -84,9 +88,9 @@ pub fn dump(
     let printed = (|| -> Result<()> {
         while !selection.is_exhausted() && cursor.next_partition()? {
             if selection.takes(cursor.key(), &json.key_text(cursor.key())) {
-                summary.partitions += u64::from(json.write_partition(cursor, out)?);
+                summary.partitions += u64::from(json.write_partition(cursor, observer, out)?);
             } else {
-                skip_partition(cursor)?;
+                skip_partition(cursor, observer)?;
             }
         }
         Ok(())
@@ -108,6 +112,7 @@ pub fn dump_keys(
     io: &Io,
     data: &Path,
     options: &DumpOptions,
+    observer: &dyn Observer,
     out: &mut dyn Write,
 ) -> Result<DumpSummary> {
     let sstable = InputSstable::open(io, data, options.read_mode)?;
@@ -115,6 +120,7 @@ pub fn dump_keys(
     let mut json = PartitionJson::new(sstable.header(), table_kind(data), options);
     let mut summary = DumpSummary::default();
     let mut print = |key: &[u8]| -> Result<bool> {
+        check_cancelled(observer)?;
         if selection.takes(key, &json.key_text(key)) {
             json.write_key_line(key, out)?;
             summary.partitions += 1;
@@ -124,7 +130,7 @@ pub fn dump_keys(
     let printed = if sstable.has(Component::Index) {
         IndexKeys::open(io, &sstable, options.read_mode)?.for_each(&mut print)
     } else {
-        keys_of_data(io, sstable, &mut print)
+        keys_of_data(io, sstable, observer, &mut print)
     };
     let flushed = json.flush(out);
     printed.and(flushed)?;
@@ -137,6 +143,7 @@ pub fn dump_keys(
 fn keys_of_data(
     io: &Io,
     sstable: InputSstable,
+    observer: &dyn Observer,
     print: &mut dyn FnMut(&[u8]) -> Result<bool>,
 ) -> Result<()> {
     let mut scan = Scan::start(io, sstable)?;
@@ -145,14 +152,15 @@ fn keys_of_data(
         if !print(cursor.key())? {
             break;
         }
-        skip_partition(cursor)?;
+        skip_partition(cursor, observer)?;
     }
     Ok(())
 }
 
 /// Moves to the end of the current partition.
-fn skip_partition<S: BlockSource>(cursor: &mut Cursor<S>) -> Result<()> {
+fn skip_partition<S: BlockSource>(cursor: &mut Cursor<S>, observer: &dyn Observer) -> Result<()> {
     loop {
+        check_cancelled(observer)?;
         cursor.next_unfiltered()?;
         if cursor.clustering().is_none() {
             return Ok(());

@@ -62,10 +62,15 @@ pub fn report(error: &anyhow::Error, writes: Writes, as_json: bool) -> ExitCode 
 /// Prints errors in the options, or the requested help, and chooses the exit code. Stdout gets the error as well if
 /// some option asks for JSON.
 pub fn of_usage(error: &clap::Error) -> ExitCode {
-    // Nobody may be listening.
-    let _ = error.print();
+    let printed = error.print();
     if !error.use_stderr() {
-        return ExitCode::SUCCESS;
+        return match printed {
+            Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
+                say(format_args!("compactor: write to stdout: {e}"));
+                ExitCode::FAILURE
+            }
+            _ => ExitCode::SUCCESS,
+        };
     }
     if asks_for_json(std::env::args_os()) {
         Failure::of_usage(USAGE, &error.to_string()).print();

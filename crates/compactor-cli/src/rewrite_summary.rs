@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use compactor::report::{TtlRemovedReport, lossy};
-use compactor::table::RewriteOutcome;
+use compactor::table::{Failure, RewriteOutcome};
 use serde::Serialize;
 
 use crate::error_report::{self, Writes};
@@ -29,6 +29,7 @@ struct Failed<'a> {
 pub struct Totals<'a> {
     sstables: usize,
     failed: Vec<Failed<'a>>,
+    interrupted: bool,
     input_bytes: u64,
     output_bytes: u64,
     rows: u64,
@@ -56,6 +57,7 @@ impl<'a> Totals<'a> {
         Totals {
             sstables,
             failed: failed.collect(),
+            interrupted: outcome.is_interrupted,
             input_bytes: reports.iter().map(|r| r.input_bytes).sum(),
             output_bytes: reports.iter().map(|r| r.output_bytes).sum(),
             rows: reports.iter().map(|r| r.rows_written).sum(),
@@ -95,21 +97,26 @@ impl<'a> Totals<'a> {
     }
 }
 
-/// Prints failures and an interruption on stderr. `done` is what was done to an SSTable, such as
-/// `upgraded`.
-pub fn say_failures(outcome: &RewriteOutcome, sstables: usize, done: &str) {
-    let writes = Writes::of_several(!outcome.reports.is_empty());
-    let mut failures = outcome.failures.iter().peekable();
+/// Prints failures on stderr, each remedy once; `any_written` says whether other SSTables were written.
+pub fn say_failures(failures: &[Failure], any_written: bool) {
+    let writes = Writes::of_several(any_written);
+    let mut failures = failures.iter().peekable();
     while let Some(failure) = failures.next() {
         say(format_args!("compactor: {}", failure.error));
         let next = failures.peek().map(|next| &next.error);
         error_report::say_remedy_before(&failure.error, next, writes);
     }
+}
+
+/// Prints failures and an interruption on stderr. `done` is what was done to an SSTable, such as
+/// `upgraded`.
+pub fn say_end(outcome: &RewriteOutcome, sstables: usize, done: &str) {
+    say_failures(&outcome.failures, !outcome.reports.is_empty());
     if outcome.is_interrupted {
+        let sstables = counted(sstables as u64, "SSTable");
         say(format_args!(
-            "compactor: interrupted; {} of {} were {done}",
+            "compactor: interrupted; {} of {sstables} {done}",
             outcome.reports.len(),
-            counted(sstables as u64, "SSTable"),
         ));
     }
 }

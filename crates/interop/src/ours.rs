@@ -253,7 +253,7 @@ pub fn dump(data: &Path, now_s: i64) -> Result<String> {
     }
     let io = Io::new(IoOptions::default())?;
     let mut text = Vec::new();
-    compactor::dump::dump(&io, data, &DumpOptions::new(now_s), &mut text)?;
+    compactor::dump::dump(&io, data, &DumpOptions::new(now_s), &NoObserver, &mut text)?;
     Ok(String::from_utf8(text)?)
 }
 

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::io::Write;
 
+use compactor_engine::merge::Observer;
 use compactor_engine::read::{BlockSource, Cursor, RowRef};
 use compactor_sstable::Error as FormatError;
 use compactor_sstable::data::cell::{Cell, Liveness};
@@ -19,6 +20,7 @@ use compactor_sstable::types::temporal::{date_string_of_micros, date_string_of_s
 
 use super::DumpOptions;
 use super::row_deletion::has_deletion;
+use crate::cancellation::check_cancelled;
 use crate::{Error, Result};
 
 /// Number of buffered bytes at which they are written.
@@ -71,6 +73,7 @@ impl<'a> PartitionJson<'a> {
     pub(super) fn write_partition<S: BlockSource>(
         &mut self,
         cursor: &mut Cursor<S>,
+        observer: &dyn Observer,
         out: &mut dyn Write,
     ) -> Result<bool> {
         let start = self.line.len();
@@ -98,6 +101,7 @@ impl<'a> PartitionJson<'a> {
                     .map_err(at_row)?;
         }
         loop {
+            check_cancelled(observer)?;
             cursor.next_unfiltered()?;
             let Some(clustering) = cursor.clustering() else {
                 break;

@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use anyhow::Context;
 use compactor::Table;
 use compactor::dump::{DumpOptions, dump, dump_keys};
 use compactor_io::{Io, IoOptions, ReadMode};
 
+use crate::interrupt::{self, Interrupted};
 use crate::numbers::moment;
 use crate::output::{say, say_notes};
 
@@ -75,6 +77,7 @@ pub struct Args {
 
 /// Runs the command.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let observer = Interrupted(interrupt::flag().context("install signal handlers")?);
     let sstables = sstables_of(&args.inputs)?;
     let options = DumpOptions {
         keys: args.keys,
@@ -92,7 +95,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let mut missing: Option<Vec<String>> = None;
     for data in &sstables {
         let print = if args.enumerate_keys { dump_keys } else { dump };
-        match print(&io, data, &options, &mut out) {
+        match print(&io, data, &options, &observer, &mut out) {
             Ok(summary) => {
                 let of_this = summary.missing_keys;
                 missing = Some(match missing {

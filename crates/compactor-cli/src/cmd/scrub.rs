@@ -15,9 +15,10 @@ use crate::exit_code;
 use crate::flags::{ByteSize, Format};
 use crate::interrupt;
 use crate::io_args::IoArgs;
-use crate::output::{print_of, say, say_notes};
+use crate::output::{print_of, say_notes};
 use crate::output_form::OutputFormArgs;
 use crate::progress::{Progress, ProgressMode};
+use crate::rewrite_summary;
 use crate::text_table::{count, counted};
 
 /// Salvage the readable partitions and rows of damaged SSTables into new ones.
@@ -138,9 +139,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             error: failure.error.to_string(),
         })
         .collect();
-    for failed in &failed {
-        say(format_args!("compactor: {}", failed.error));
-    }
+    rewrite_summary::say_failures(&outcome.failures, !reports.is_empty());
     let lossy = reports.iter().filter(|r| r.is_lossy()).count();
     let outputs = reports.iter().filter_map(|report| report.output.as_ref());
     let outputs: Vec<&Path> = outputs.map(|o| o.data_path.as_path()).collect();
@@ -156,7 +155,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             failed: &failed,
         })?,
     };
-    print_of(&results, &outputs)?;
+    if !results.is_empty() {
+        print_of(&results, &outputs)?;
+    }
     say_notes(&outcome.notes);
     Ok(match outcome.failures.first() {
         Some(first) => ExitCode::from(exit_code::of(&first.error)),

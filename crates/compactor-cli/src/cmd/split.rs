@@ -96,7 +96,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     progress.finish();
     let outcome = result?;
     let sstables = table.sstables().len();
-    rewrite_summary::say_failures(&outcome, sstables - skipped.len(), "split");
+    rewrite_summary::say_end(&outcome, sstables - skipped.len(), "split");
     let summary = Summary::new(&outcome, sstables, &skipped);
     let outputs = rewrite_summary::outputs(&outcome);
     print_of(&summary.show(&args)?, &outputs)?;
@@ -134,7 +134,7 @@ fn plan(args: &Args, planned: Vec<PlannedRewrite>, skipped: &[Unsplit]) -> anyho
     for planned in &plan.split {
         writeln!(
             text,
-            "would split {}: {} into about {}, version {}",
+            "would split {}: Data.db of {} into about {}, version {}",
             planned.data_path.display(),
             ByteSize(planned.bytes),
             counted(planned.expected_outputs, "SSTable"),

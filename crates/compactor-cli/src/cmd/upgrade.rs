@@ -97,7 +97,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     progress.finish();
     let outcome = result?;
     let sstables = table.sstables().len();
-    rewrite_summary::say_failures(&outcome, sstables, "upgraded");
+    rewrite_summary::say_end(&outcome, sstables, "upgraded");
     let summary = Summary::new(&outcome, sstables);
     let outputs = rewrite_summary::outputs(&outcome);
     print_of(&summary.show(args.format)?, &outputs)?;

@@ -85,9 +85,56 @@ fn an_upgrade_that_is_interrupted_says_once_how_far_it_came() {
         .collect();
     assert_eq!(told.len(), 1, "{stderr}");
     assert!(
-        told[0].contains("interrupted; 0 of 3 SSTables were upgraded"),
+        told[0].contains("interrupted; 0 of 3 SSTables upgraded"),
         "{stderr}"
     );
+}
+
+#[test]
+fn a_dump_that_is_interrupted_ends_with_130() {
+    let directory = disk_directory();
+    let (made, stderr) = shell(
+        &directory,
+        "COMPACTOR generate --output data --size 4MiB --shape wide",
+    );
+    assert!(made.status.success(), "{stderr}");
+    for options in ["", "--enumerate-keys", "--key none"] {
+        // The reader of a pipe keeps the dump at work: it takes a line and no more.
+        let script = format!(
+            "mkfifo pipe; COMPACTOR dump {options} $(yes data/generated/wide-* | head -n 50) > pipe & \
+             exec 3< pipe; sleep 0.3; kill -s TERM $!; cat <&3 > /dev/null & wait $!; wait %1; \
+             code=$?; rm pipe; exit $code"
+        );
+        let (output, stderr) = shell(&directory, &script);
+        assert_eq!(output.status.code(), Some(130), "{options}: {stderr}");
+        assert!(
+            stderr.contains("compactor: interrupted\n"),
+            "{options}: {stderr}"
+        );
+    }
+}
+
+#[test]
+fn an_output_directory_that_cannot_be_made_is_named_with_the_reason() {
+    let directory = disk_directory();
+    let (made, stderr) = shell(
+        &directory,
+        "COMPACTOR generate --output data --size 1MiB && ln -s nowhere link",
+    );
+    assert!(made.status.success(), "{stderr}");
+    for (output, reason) in [
+        ("/proc/out", "No such file or directory"),
+        ("link", "File exists"),
+        ("link/below", "File exists"),
+    ] {
+        let (merge, stderr) = shell(
+            &directory,
+            &format!("COMPACTOR merge data/generated/kv-* --flat --output {output}"),
+        );
+        assert_eq!(merge.status.code(), Some(1), "{output}: {stderr}");
+        let told = format!("create directory {output}: {reason}");
+        assert!(stderr.contains(&told), "{output}: {stderr}");
+    }
 }
 
 /// Of two programs that write into one directory the later one replaces nothing. The file appears
@@ -204,6 +251,7 @@ fn a_report_on_a_full_disk_tells_that_the_outputs_are_in_place() {
             format!("scrub {data} --output scrubbed"),
             "the 3 outputs are in place: scrubbed/oa-",
         ),
+        ("--help".to_owned(), "write to stdout: No space left"),
     ] {
         let script = format!("exec {COMPACTOR} {arguments} >/dev/full");
         let (output, stderr) = shell(&directory, &script);

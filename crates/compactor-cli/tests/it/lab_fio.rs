@@ -80,6 +80,22 @@ fn profiles_are_compared_with_an_experiment() {
 }
 
 #[test]
+fn a_directory_that_does_not_exist_is_wrong_usage() {
+    if !has_fio() {
+        return;
+    }
+    let temp = TempDir::new().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_compactor"))
+        .args(["lab", "fio", "--directory", "nowhere"])
+        .current_dir(temp.path())
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert!(stderr.contains("nowhere: No such file"), "{stderr}");
+}
+
+#[test]
 fn an_interrupt_leaves_nothing() {
     if !has_fio() {
         return;

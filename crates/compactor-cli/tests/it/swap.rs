@@ -399,6 +399,11 @@ fn a_directory_for_the_inputs_that_has_other_sstables_is_refused() {
     let snapshot = table.snapshot();
     let out = table.run(
         "swap",
+        &words_and("out --inputs-to ./out/ks/t", &["--into", into]),
+    );
+    assert_ends(&out, 2, "this is in the run's own output directory");
+    let out = table.run(
+        "swap",
         &words_and(
             "out --inputs-to new",
             &["--into", snapshot.to_str().unwrap()],

@@ -257,17 +257,22 @@ fn claim(
 ) -> Result<(RunDirectory, Option<Replacement>)> {
     // A failing run removes directories that it created, even while other runs are about to use them.
     const ATTEMPTS: usize = 100;
+    let mut not_made = None;
     for _ in 0..ATTEMPTS {
-        match fs::create_dir_all(directory) {
-            Err(e) if e.kind() == ErrorKind::NotFound => continue,
+        not_made = match fs::create_dir_all(directory) {
+            Ok(()) => None,
+            Err(e) if e.kind() == ErrorKind::NotFound => Some(e),
             // It existed, but not any more when it was looked up.
             Err(e)
                 if e.kind() == ErrorKind::AlreadyExists
                     && fs::symlink_metadata(directory).map_or(true, |found| found.is_dir()) =>
             {
-                continue;
+                Some(e)
             }
-            made => made.map_err(Error::file("create directory", directory))?,
+            Err(e) => return Err(Error::file("create directory", directory)(e)),
+        };
+        if not_made.is_some() {
+            continue;
         }
         match claim_existing(directory, existing, replaceable) {
             Ok(Some(claimed)) => return Ok(claimed),
@@ -276,10 +281,14 @@ fn claim(
             Err(error) => return Err(error),
         }
     }
-    Err(Error::InvalidInput(format!(
-        "{}: another process keeps removing it; choose another directory",
-        directory.display()
-    )))
+    Err(match not_made {
+        // A file system without directories such as /proc, or a link to nothing on the way.
+        Some(cause) => Error::file("create directory", directory)(cause),
+        None => Error::InvalidInput(format!(
+            "{}: another process keeps removing it; choose another directory",
+            directory.display()
+        )),
+    })
 }
 
 /// Returns `None` if the directory has been removed or exchanged meanwhile.

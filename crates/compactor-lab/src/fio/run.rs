@@ -46,8 +46,8 @@ pub fn version() -> Result<String> {
 pub fn run(options: &FioOptions, directory: &Path, watcher: &dyn Watcher) -> Result<FioOutcome> {
     let fio_version = version()?;
     // fio runs inside it, where a relative path would be another.
-    let directory =
-        fs::canonicalize(directory).map_err(Error::file("find directory", directory))?;
+    let directory = fs::canonicalize(directory)
+        .map_err(|e| Error::invalid(format!("{}: {e}", directory.display())))?;
     note(
         watcher,
         &format!("{fio_version} in {}", directory.display()),

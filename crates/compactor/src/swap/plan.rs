@@ -128,7 +128,7 @@ impl Plan {
                 components: source.components,
             })
             .collect();
-        let inputs_to = inputs_directory(&request.inputs_to, table, &inputs)?;
+        let inputs_to = inputs_directory(request, table, &inputs)?;
         let first = &record.inputs[0];
         let data = table.join(first.file_name());
         let owner = fs::metadata(&data).map_err(Error::file("look up", &data))?;
@@ -428,7 +428,8 @@ enum Found {
 }
 
 /// Returns the directory that receives the inputs, which must have no other SSTables.
-fn inputs_directory(named: &Path, table: &Path, inputs: &[OldSstable]) -> Result<PathBuf> {
+fn inputs_directory(request: &SwapRequest, table: &Path, inputs: &[OldSstable]) -> Result<PathBuf> {
+    let named = &request.inputs_to;
     let refuse = |why: &str| {
         Err(Error::invalid(format!(
             "--inputs-to {}: {why}; name a directory that is empty, or that does not exist",
@@ -442,6 +443,10 @@ fn inputs_directory(named: &Path, table: &Path, inputs: &[OldSstable]) -> Result
         .any(|part| part == std::path::Component::ParentDir)
     {
         return refuse("a path that goes back up from a directory that does not exist");
+    }
+    let output = request.output.canonicalize();
+    if directory.starts_with(output.map_err(Error::file("look up", &request.output))?) {
+        return refuse("this is in the run's own output directory");
     }
     if directory.starts_with(table) {
         return refuse("this is in the table's own directory, which the node reads");

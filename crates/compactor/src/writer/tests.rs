@@ -43,7 +43,7 @@ fn dumps(directory: &Path) -> Vec<serde_json::Value> {
         let mut out = Vec::new();
         let mut options = DumpOptions::new(0);
         options.raw_timestamps = true;
-        dump(&io, path, &options, &mut out).unwrap();
+        dump(&io, path, &options, &NoObserver, &mut out).unwrap();
         let lines = serde_json::Deserializer::from_slice(&out).into_iter();
         serde_json::Value::Array(lines.map(Result::unwrap).collect())
     };

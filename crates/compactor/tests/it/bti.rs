@@ -83,7 +83,7 @@ fn told(copy: &Copy) -> String {
 fn lines(data: &Path) -> String {
     let io = Io::new(options()).unwrap();
     let mut out = Vec::new();
-    dump(&io, data, &DumpOptions::new(0), &mut out).unwrap();
+    dump(&io, data, &DumpOptions::new(0), &NoObserver, &mut out).unwrap();
     // Positions differ with the header of partitions between versions.
     let text = String::from_utf8(out).unwrap();
     let parts = text.split("\"position\":");
@@ -95,7 +95,7 @@ fn lines(data: &Path) -> String {
 fn keys(data: &Path) -> String {
     let io = Io::new(options()).unwrap();
     let mut out = Vec::new();
-    dump_keys(&io, data, &DumpOptions::new(0), &mut out).unwrap();
+    dump_keys(&io, data, &DumpOptions::new(0), &NoObserver, &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 

@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
+use compactor::NoObserver;
 use compactor::dump::{DumpOptions, dump, dump_keys};
 use compactor_io::{Io, IoOptions, ReadMode};
 use serde_json::Value;
@@ -23,7 +24,8 @@ fn options(now_s: i64) -> DumpOptions {
 
 fn dumped(io: &Io, data: &Path, options: &DumpOptions) -> String {
     let mut out = Vec::new();
-    dump(io, data, options, &mut out).unwrap_or_else(|e| panic!("{}: {e}", data.display()));
+    dump(io, data, options, &NoObserver, &mut out)
+        .unwrap_or_else(|e| panic!("{}: {e}", data.display()));
     String::from_utf8(out).expect("UTF-8")
 }
 
@@ -198,7 +200,7 @@ fn keys_are_chosen_and_left_out() {
         ..options(0)
     };
     let mut out = Vec::new();
-    let summary = dump(&io, &data, &both, &mut out).expect("a dump");
+    let summary = dump(&io, &data, &both, &NoObserver, &mut out).expect("a dump");
     assert_eq!(
         (summary.partitions, summary.missing_keys),
         (1, keys(&["nowhere"]))
@@ -215,7 +217,7 @@ fn keys_are_chosen_and_left_out() {
 fn keys_alone_come_from_the_index() {
     let (io, data) = (io(), case("oa_composite_key"));
     let mut out = Vec::new();
-    let summary = dump_keys(&io, &data, &options(0), &mut out).expect("keys");
+    let summary = dump_keys(&io, &data, &options(0), &NoObserver, &mut out).expect("keys");
     assert_eq!(summary.partitions, 8);
     let lines = String::from_utf8(out).expect("UTF-8");
     let lines: Vec<Value> = lines
@@ -246,7 +248,7 @@ fn an_index_that_is_cut_off_is_damage() {
     fs::write(&index, &bytes[..bytes.len() - 1]).expect("Index.db");
     let data = directory.path().join("oa-1-big-Data.db");
     let mut out = Vec::new();
-    let error = dump_keys(&io, &data, &options(0), &mut out).expect_err("damage");
+    let error = dump_keys(&io, &data, &options(0), &NoObserver, &mut out).expect_err("damage");
     assert_eq!(error.kind(), compactor::ErrorKind::Corrupt, "{error}");
     assert!(error.to_string().contains("Index.db"), "{error}");
     assert_eq!(String::from_utf8(out).expect("UTF-8").lines().count(), 7);
@@ -328,7 +330,7 @@ fn damage_is_an_error_behind_what_is_readable() {
     bytes[middle] ^= 1;
     fs::write(&data, bytes).expect("Data.db");
     let mut out = Vec::new();
-    let error = dump(&io, &data, &options(0), &mut out).expect_err("damage");
+    let error = dump(&io, &data, &options(0), &NoObserver, &mut out).expect_err("damage");
     assert_eq!(error.kind(), compactor::ErrorKind::Corrupt, "{error}");
     assert!(error.to_string().contains("Data.db"), "{error}");
 }

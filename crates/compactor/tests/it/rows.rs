@@ -82,7 +82,7 @@ fn dumped(table: &Table) -> Vec<Vec<Summary>> {
     let mut out = Vec::new();
     let mut options = DumpOptions::new(NOW_S);
     options.raw_timestamps = true;
-    dump(&io, &table.sstables()[0], &options, &mut out).unwrap();
+    dump(&io, &table.sstables()[0], &options, &NoObserver, &mut out).unwrap();
     let partitions = serde_json::Deserializer::from_slice(&out).into_iter::<Json>();
     let mut rows = Vec::new();
     for partition in partitions.map(Result::unwrap) {

@@ -97,7 +97,7 @@ impl Ours {
         ours.attempt("dump", || {
             let io = Io::new(IoOptions::default())?;
             let options = compactor::dump::DumpOptions::new(0);
-            compactor::dump::dump(&io, data, &options, &mut Vec::new())
+            compactor::dump::dump(&io, data, &options, &NoObserver, &mut Vec::new())
         });
         ours.attempt("metadata", || {
             let io = Io::new(IoOptions::default())?;
