@@ -31,6 +31,8 @@ pub struct MergeRequest {
     pub others: Vec<PathBuf>,
     /// Data that these shadow and so remove from the merge; as in the schema when absent.
     pub provided: Option<TombstoneOption>,
+    /// Whether rows without live liveness have no data; as in the schema when absent.
+    pub strict_liveness: Option<bool>,
     /// The table's schema.cql.
     pub schema: Option<PathBuf>,
     /// LZ4 chunk length in KiB, or no compression; the inputs' choice when absent.
@@ -139,6 +141,9 @@ pub fn options(
             .unwrap_or_default();
         options.table = Some(table.clone());
     }
+    if let Some(strict_liveness) = request.strict_liveness {
+        options.strict_liveness = strict_liveness;
+    }
     if let Some(provided) = request.provided {
         options.overlapping_tombstones = provided;
     }
@@ -184,6 +189,9 @@ fn by_command(
     output_dir: &Path,
     request: &MergeRequest,
 ) -> Result<()> {
+    if request.strict_liveness == Some(true) {
+        bail!("the command takes strict liveness from a view's schema only");
+    }
     command.args(inputs).arg("--output").arg(output_dir);
     command.args([
         "--sstable-version",

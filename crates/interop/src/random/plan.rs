@@ -69,6 +69,10 @@ pub struct Plan {
     /// Data that these remove from the merge: the table's `provide_overlapping_tombstones`.
     #[serde(default = "none")]
     pub provided: String,
+    /// Rows without live liveness have no data: the table stands for a view whose key has a column outside the base
+    /// table's key.
+    #[serde(default)]
+    pub strict_liveness: bool,
 }
 
 fn none() -> String {

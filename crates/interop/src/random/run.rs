@@ -120,7 +120,9 @@ fn with_table(
 pub(crate) fn make_table(cassandra: &mut Cassandra, plan: &Plan) -> Result<Table> {
     cassandra.offline_tables += 1;
     let table = Table::new(KEYSPACE, &format!("t{}", cassandra.offline_tables));
-    let fields = json!({"schema": plan.schema, "provided": plan.provided});
+    let fields = json!({
+        "schema": plan.schema, "provided": plan.provided, "strict_liveness": plan.strict_liveness,
+    });
     cassandra.ask("offline_table", &table, fields)?;
     Ok(table)
 }
@@ -217,6 +219,7 @@ impl Merge<'_> {
             complete: self.others.is_empty(),
             others: self.others.clone(),
             provided: Some(self.plan.provided()?),
+            strict_liveness: Some(self.plan.strict_liveness),
             schema: self.plan.told_schema.then_some(schema),
             compression: None,
         })

@@ -210,6 +210,7 @@ pub(crate) fn request(case: &Case, output: Output) -> MergeRequest {
         complete: case.others.is_empty(),
         others: case.others.clone(),
         provided: None,
+        strict_liveness: None,
         schema: case.schema.clone(),
         compression: output.compression,
     }

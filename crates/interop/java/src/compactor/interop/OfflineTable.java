@@ -46,6 +46,8 @@ final class OfflineTable
                                            + " WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}");
         TableMetadata metadata = metadata(keyspace, name, TableId.generate(), request.get("schema"));
         metadata = metadata.unbuild().compaction(compaction(Operations.text(request, "provided"))).build();
+        if (request.get("strict_liveness").booleanValue())
+            metadata = new StrictTable(metadata);
         ColumnFamilyStore cfs = Release.open(Keyspace.open(keyspace), metadata);
         cfs.disableAutoCompaction();
         TABLES.put(name, cfs);
