@@ -44,7 +44,7 @@ pub use compactor_sstable::compression::codec::Codec;
 pub use compactor_sstable::compression::info::CompressionParams;
 pub use compactor_sstable::schema::Table as TableSchema;
 pub use compactor_sstable::types::Value;
-pub use compactor_sstable::{Component, Format, Version};
+pub use compactor_sstable::{Component, Corruption, Format, Version};
 pub use report::{CompressionReport, MergeReport};
 pub use request::MergeRequest;
 pub use table::{
