@@ -68,9 +68,9 @@ impl<'a> Totals<'a> {
         }
     }
 
-    /// True if nothing failed.
-    pub fn is_sound(&self) -> bool {
-        self.failed.is_empty()
+    /// True if nothing failed or was interrupted.
+    pub fn is_complete(&self) -> bool {
+        self.failed.is_empty() && !self.interrupted
     }
 
     /// Appends the last lines of a summary in text. `done` is what was done, such as `upgraded 2`.
@@ -113,12 +113,16 @@ pub fn say_failures(failures: &[Failure], any_written: bool) {
 pub fn say_end(outcome: &RewriteOutcome, sstables: usize, done: &str) {
     say_failures(&outcome.failures, !outcome.reports.is_empty());
     if outcome.is_interrupted {
-        let sstables = counted(sstables as u64, "SSTable");
-        say(format_args!(
-            "compactor: interrupted; {} of {sstables} {done}",
-            outcome.reports.len(),
-        ));
+        say_interrupted(outcome.reports.len(), sstables, done);
     }
+}
+
+/// Prints on stderr that only some of the SSTables were `done`.
+pub fn say_interrupted(some: usize, sstables: usize, done: &str) {
+    let sstables = counted(sstables as u64, "SSTable");
+    say(format_args!(
+        "compactor: interrupted; {some} of {sstables} {done}"
+    ));
 }
 
 /// `Data.db` of every output.

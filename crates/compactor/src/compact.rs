@@ -166,8 +166,8 @@ impl Compaction {
     ///
     /// # Errors
     /// A failure before the first merge, inputs that were replaced meanwhile, or a failure to publish: then there is
-    /// no output. Errors of merges are in the outcome: those that have ended count, and the others' SSTables stay as
-    /// they are. A damaged or unsupported SSTable is left out; anything else, or an interruption, ends it all after
+    /// no output. Errors of merges are in the outcome: those that have ended count, unless their outputs would replace
+    /// those of an earlier run, and the others' SSTables stay as they are. A damaged or unsupported SSTable is left out; anything else, or an interruption, ends it all after
     /// the merges under way.
     pub fn run(mut self, observer: &mut (dyn Observer + Send)) -> Result<Compacted> {
         let observer = &SharedObserver::new(observer);
@@ -184,10 +184,16 @@ impl Compaction {
         let mut jobs = self.table.next_round(self.max_compactions())?;
         let mut error = self.table.error.take();
         if jobs.is_empty() && self.table.copies().is_empty() {
+            let mut report = self.table.report(started.elapsed());
             if error.is_none() {
                 claim.commit()?;
+                if claim.replaces() {
+                    report.warnings.insert(format!(
+                        "the SSTables that an earlier run left in {} were removed: this run has no output",
+                        output.display()
+                    ));
+                }
             }
-            let report = self.table.report(started.elapsed());
             return Ok(Compacted { report, error });
         }
         let work = Staging::create(&claim)?;
@@ -218,10 +224,22 @@ impl Compaction {
         }
         self.at_open.recheck()?;
         let is_any = self.table.outputs().next().is_some();
-        if is_any || error.is_none() {
+        let is_complete = error.is_none() && !self.table.report.interrupted;
+        // An output in part is better than none, but not than a whole one.
+        let is_published = is_complete || is_any && !claim.replaces();
+        if is_published {
             self.publish(&claim, &output, first)?;
         }
         let mut report = self.table.report(started.elapsed());
+        if !is_published {
+            report.discard_outputs(&self.request.merges.inputs);
+        }
+        if !is_published && claim.replaces() {
+            report.warnings.insert(format!(
+                "the SSTables that an earlier run left in {} are still there, since not everything was compacted",
+                output.display()
+            ));
+        }
         report.warnings.extend(claim.note());
         Ok(Compacted { report, error })
     }

@@ -15,7 +15,7 @@ use crate::exit_code;
 use crate::flags::{ByteSize, Format};
 use crate::interrupt;
 use crate::io_args::IoArgs;
-use crate::output::{print_of, say_notes};
+use crate::output::{print_of, say, say_notes};
 use crate::output_form::OutputFormArgs;
 use crate::progress::{Progress, ProgressMode};
 use crate::rewrite_summary;
@@ -97,6 +97,9 @@ pub struct Args {
 #[derive(Serialize)]
 struct Document<'a> {
     dry_run: bool,
+    /// SSTables to scrub.
+    inputs: usize,
+    interrupted: bool,
     lossy: usize,
     sstables: &'a [ScrubReport],
     failed: &'a [Failed<'a>],
@@ -140,6 +143,14 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         })
         .collect();
     rewrite_summary::say_failures(&outcome.failures, !reports.is_empty());
+    let inputs = table.sstables().len();
+    let ended = reports.len() + failed.len();
+    if outcome.is_interrupted {
+        rewrite_summary::say_interrupted(reports.len(), inputs, "scrubbed");
+    } else if ended < inputs {
+        let others = counted((inputs - ended) as u64, "SSTable");
+        say(format_args!("compactor: {others} not begun"));
+    }
     let lossy = reports.iter().filter(|r| r.is_lossy()).count();
     let outputs = reports.iter().filter_map(|report| report.output.as_ref());
     let outputs: Vec<&Path> = outputs.map(|o| o.data_path.as_path()).collect();
@@ -150,6 +161,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             .collect(),
         Format::Json => serde_json::to_string_pretty(&Document {
             dry_run: args.dry_run,
+            inputs,
+            interrupted: outcome.is_interrupted,
             lossy,
             sstables: reports,
             failed: &failed,
@@ -160,6 +173,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     say_notes(&outcome.notes);
     Ok(match outcome.failures.first() {
+        _ if outcome.is_interrupted => ExitCode::from(exit_code::INTERRUPTED),
         Some(first) => ExitCode::from(exit_code::of(&first.error)),
         None if lossy > 0 => ExitCode::from(exit_code::CORRUPT),
         None => ExitCode::SUCCESS,

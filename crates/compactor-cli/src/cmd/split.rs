@@ -208,7 +208,7 @@ impl<'a> Summary<'a> {
         for skipped in self.skipped {
             writeln!(text, "{}", skipped_line(skipped, args.size))?;
         }
-        if self.split.is_empty() && self.totals.is_sound() {
+        if self.split.is_empty() && self.totals.is_complete() {
             writeln!(text, "no SSTable is larger than {}", args.size)?;
             return Ok(text);
         }

@@ -1,10 +1,12 @@
 //! Ends that nobody planned: signals, limits, readers that go away.
 
+use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
 use compactor_testkit::machine::{disk_directory, has_strace};
+use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::support::at_work::AtWork;
@@ -69,25 +71,32 @@ fn what_a_killed_demo_leaves_goes_with_the_next() {
 }
 
 #[test]
-fn an_upgrade_that_is_interrupted_says_once_how_far_it_came() {
+fn commands_on_each_sstable_say_once_how_far_they_came() {
     let directory = disk_directory();
     let (made, told) = shell(&directory, "COMPACTOR generate --output data --size 24MiB");
     assert!(made.status.success(), "{told}");
-    let (output, stderr) = shell(
-        &directory,
-        "COMPACTOR upgrade data/generated/kv-* --output new --sstable-version nb --concurrent 1 & \
-         while [ ! -d new ]; do sleep 0.01; done; kill -s TERM $!; wait $!",
-    );
-    assert_eq!(output.status.code(), Some(130), "{stderr}");
-    let told: Vec<&str> = stderr
-        .lines()
-        .filter(|l| l.contains("compactor:"))
-        .collect();
-    assert_eq!(told.len(), 1, "{stderr}");
-    assert!(
-        told[0].contains("interrupted; 0 of 3 SSTables upgraded"),
-        "{stderr}"
-    );
+    for (command, done) in [
+        ("upgrade --sstable-version nb --concurrent 1", "upgraded"),
+        ("split --size 1MiB", "split"),
+        ("scrub --threads 1", "scrubbed"),
+    ] {
+        let script = format!(
+            "COMPACTOR {command} data/generated/kv-* --output new --format json & \
+             while [ ! -d new ]; do sleep 0.01; done; kill -s TERM $!; wait $!"
+        );
+        let (output, stderr) = shell(&directory, &script);
+        assert_eq!(output.status.code(), Some(130), "{stderr}");
+        let told: Vec<&str> = stderr
+            .lines()
+            .filter(|l| l.contains("compactor:"))
+            .collect();
+        let expected = format!("compactor: interrupted; 0 of 3 SSTables {done}");
+        assert_eq!(told, [expected], "{stderr}");
+        let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(json["interrupted"], true, "{json}");
+        assert_eq!(json["failed"].as_array().unwrap().len(), 0, "{json}");
+        let _ = fs::remove_dir_all(directory.path().join("new"));
+    }
 }
 
 #[test]

@@ -8,8 +8,8 @@ use compactor_testkit::{Need, skip};
 use tempfile::TempDir;
 
 use crate::support::{
-    assert_done, assert_ends, assert_prints, compactor, copy_files, generated, json, text,
-    words_and,
+    assert_done, assert_ends, assert_prints, compactor, copy_files, flip_middle, generated, json,
+    text, words_and,
 };
 
 fn assert_refused(out: &Output, why: &str) {
@@ -106,8 +106,34 @@ fn an_output_of_nothing_replaces_too() {
         &["--output", one.parent().unwrap().to_str().unwrap()],
     );
     let nothing = [&nothing[..], &["--replace-output"]].concat();
-    assert_done(&compactor(here, &nothing));
+    let out = compactor(here, &nothing);
+    assert_prints(&out, "were removed: this run has no output");
     assert!(data_files_below(&here.join("out")).is_empty());
+}
+
+#[test]
+fn a_compaction_that_is_not_complete_replaces_nothing() {
+    let temp = TempDir::new().unwrap();
+    let here = temp.path();
+    let first = table(here, "day1", "1");
+    let first = first.to_str().unwrap();
+    assert_done(&compactor(here, &["merge", first, "--output", "out"]));
+    let before = files(&here.join("out"));
+    flip_middle(&data_files_below(Path::new(first))[0]);
+    let options =
+        "compact --strategy-option min_threshold=2 --strategy-option max_threshold=2 --output";
+    let compact = |output: &str, more: &[&str]| {
+        let arguments = words_and(options, &[&[output, first][..], more].concat());
+        compactor(here, &arguments)
+    };
+    let out = compact("out", &["--replace-output"]);
+    assert_eq!(out.status.code(), Some(3), "{}", text(&out.stderr));
+    assert_prints(&out, "are still there, since not everything was compacted");
+    assert_eq!(files(&here.join("out")), before);
+    // Elsewhere what was compacted is kept.
+    let out = compact("new", &[]);
+    assert_eq!(out.status.code(), Some(3), "{}", text(&out.stderr));
+    assert!(!data_files_below(&here.join("new")).is_empty());
 }
 
 #[test]

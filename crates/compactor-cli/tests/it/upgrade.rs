@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use crate::support::{
     assert_ends, assert_prints, compactor, data_files, flip_middle, generated, json, names_in,
-    rows, text, words, words_and,
+    rows, stderr, stdout, text, words, words_and,
 };
 
 /// Three SSTables of wide partitions.
@@ -52,6 +52,40 @@ fn each_sstable_keeps_its_rows_and_id() {
         let again = compactor(temp.path(), &arguments);
         assert_eq!(again.status.code(), Some(4), "{}", text(&again.stderr));
     }
+}
+
+#[test]
+fn nothing_of_a_table_with_transactions_expires() {
+    let temp = TempDir::new().unwrap();
+    let expired = words("--shape timeseries --size 1MiB --ttl 1h --now 1700000000");
+    let table = generated(temp.path(), &expired);
+    let schema = table.join("schema.cql");
+    let text = fs::read_to_string(&schema).unwrap();
+    let with = text.replace(" WITH ", " WITH transactional_mode = 'full' AND ");
+    assert_ne!(with, text);
+    let run = |arguments: &str| {
+        let out = compactor(
+            temp.path(),
+            &words_and(arguments, &[table.to_str().unwrap()]),
+        );
+        assert!(out.status.success(), "{}", stderr(&out));
+        stdout(&out).contains("has transactions (Accord)")
+    };
+    let before: Vec<String> = data_files(&table).iter().map(|data| rows(data)).collect();
+    let after = |directory: &str| -> Vec<String> {
+        let files = data_files(&temp.path().join(directory));
+        files.iter().map(|data| rows(data)).collect()
+    };
+    assert!(!run("upgrade --sstable-version pa --output expired"));
+    assert!(
+        after("expired") != before,
+        "what has expired becomes tombstones"
+    );
+    fs::write(&schema, with).unwrap();
+    assert!(run("upgrade --sstable-version pa --output kept"));
+    assert!(after("kept") == before);
+    assert!(run("split --size 64KiB --output split"));
+    assert!(after("split").concat() == before.concat());
 }
 
 #[test]

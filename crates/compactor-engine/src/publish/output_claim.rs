@@ -183,6 +183,11 @@ impl OutputClaim {
         Ok(())
     }
 
+    /// Whether SSTables that were in the directory are replaced.
+    pub fn replaces(&self) -> bool {
+        self.replacement.is_some()
+    }
+
     /// Message for the user: that the owner of files could not be set.
     pub fn note(&self) -> Option<String> {
         lock(&self.note).clone()

@@ -30,8 +30,6 @@ pub struct CollectorSettings {
     pub originating_host_id: Option<UuidBytes>,
     /// Commit log intervals whose data is in the output.
     pub commit_log_intervals: IntervalSet,
-    /// Fraction of the node's tokens spanned, if known.
-    pub token_space_coverage: Option<f64>,
 }
 
 impl CollectorSettings {
@@ -382,7 +380,8 @@ impl MetadataCollector {
             has_partition_level_deletions: self.has_partition_level_deletions,
             first_key: Some(finish.first_key),
             last_key: Some(finish.last_key),
-            token_space_coverage: settings.token_space_coverage.unwrap_or(f64::NAN),
+            // Of the tokens that the node owns, which no file has; the node takes the keys instead.
+            token_space_coverage: f64::NAN,
         };
         Statistics {
             validation: ValidationMetadata {

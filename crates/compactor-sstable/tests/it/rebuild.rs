@@ -284,7 +284,6 @@ fn settings(statistics: &Statistics) -> CollectorSettings {
         is_transient: stats.is_transient,
         originating_host_id: stats.originating_host_id,
         commit_log_intervals: stats.commit_log_intervals.clone(),
-        token_space_coverage: None,
     }
 }
 

@@ -65,6 +65,18 @@ pub struct CompactReport {
     pub warnings: BTreeSet<String>,
 }
 
+impl CompactReport {
+    /// Nothing is published: all `inputs` stay as they are.
+    pub(super) fn discard_outputs(&mut self, inputs: &[PathBuf]) {
+        self.outputs.clear();
+        self.replacements.clear();
+        self.gone.clear();
+        self.untouched = inputs.to_vec();
+        self.sstables_after = self.sstables_before;
+        self.output_bytes = 0;
+    }
+}
+
 /// A final SSTable.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]

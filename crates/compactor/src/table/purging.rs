@@ -62,14 +62,9 @@ impl Purging {
             refuse_unknown_purge_rules(schema)?;
             request.strict_liveness = schema.strict_liveness == Some(true);
         }
-        if let Some(schema) = schema.filter(|schema| schema.is_transactional()) {
-            // Transactions read as of a time in the past.
+        if let Some(note) = table.kept_for_transactions() {
             request.keeps_expired = true;
-            notes.push(format!(
-                "every tombstone and everything that has expired is kept, since table {} has transactions \
-                 (Accord)",
-                schema.name
-            ));
+            notes.push(note);
         } else if request.scope == Scope::Unknown && !self.keep_tombstones {
             notes.push(
                 "every tombstone is kept, since other SSTables of the table may need them: say \
@@ -207,6 +202,18 @@ impl Purging {
             ));
         }
         Ok(option)
+    }
+}
+
+impl Table {
+    /// The note that nothing expires, for the report, if the table has transactions: they read as of a time in the
+    /// past.
+    pub(super) fn kept_for_transactions(&self) -> Option<String> {
+        let schema = self.schema().filter(|schema| schema.is_transactional())?;
+        Some(format!(
+            "every tombstone and everything that has expired is kept, since table {} has transactions (Accord)",
+            schema.name
+        ))
     }
 }
 

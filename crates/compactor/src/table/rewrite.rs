@@ -126,10 +126,11 @@ impl<'t> Upgrade<'t> {
             requests.push(request);
         }
         let mut outcome = run(requests, resources, concurrent, self.verifies, observer)?;
-        if let Some(first) = outcome.reports.first_mut()
-            && self.strips_ttl
-        {
-            first.warnings.extend(strip_ttl::notes(self.table));
+        if let Some(first) = outcome.reports.first_mut() {
+            first.warnings.extend(self.table.kept_for_transactions());
+            if self.strips_ttl {
+                first.warnings.extend(strip_ttl::notes(self.table));
+            }
         }
         Ok(outcome)
     }
@@ -279,7 +280,11 @@ impl<'t> Split<'t> {
         let requests = self.requests(output.as_ref())?;
         // One after the other: the ids of an SSTable's outputs are consecutive, and are known to be free
         // once those of the one before are published.
-        run(requests, &self.resources, 1, self.verifies, observer)
+        let mut outcome = run(requests, &self.resources, 1, self.verifies, observer)?;
+        if let Some(first) = outcome.reports.first_mut() {
+            first.warnings.extend(self.table.kept_for_transactions());
+        }
+        Ok(outcome)
     }
 }
 
@@ -294,6 +299,7 @@ impl Table {
     ) -> Result<MergeRequest> {
         let mut request = MergeRequest::new(vec![path.to_owned()], output);
         request.table = self.schema().cloned();
+        request.keeps_expired = self.kept_for_transactions().is_some();
         form.apply(self, &mut request)?;
         resources.apply(&mut request);
         Ok(request)

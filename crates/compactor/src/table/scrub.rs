@@ -8,7 +8,7 @@ use super::output_directory::{self, ExistingOutput, OutputClaim};
 use super::rewrite::Failure;
 use super::verified::{OutputCheck, Verified};
 use super::{OutputForm, Resources, Table};
-use crate::{ErrorKind, Result};
+use crate::{Error, ErrorKind, Result};
 use compactor_check::scrub::{ScrubOptions, ScrubReport, scrub};
 
 /// A scrub to be configured, of each SSTable of a [`Table`]. See [`crate::scrub`].
@@ -130,17 +130,19 @@ impl<'t> Scrub<'t> {
         for path in &self.table.sstables {
             match scrub(&io, path, options, &mut observer) {
                 Ok(report) => outcome.reports.push(report),
+                Err(Error::Cancelled) => {
+                    outcome.is_interrupted = true;
+                    break;
+                }
                 Err(error) => {
-                    // The failure of one SSTable does not affect the others.
-                    let is_of_sstable = matches!(
-                        error.kind(),
-                        ErrorKind::Corrupt | ErrorKind::Unsupported | ErrorKind::Refused
-                    );
+                    // Those that would affect the others as well.
+                    let is_of_all =
+                        matches!(error.kind(), ErrorKind::NoSpace | ErrorKind::Internal);
                     outcome.failures.push(Failure {
                         data_path: path.clone(),
                         error,
                     });
-                    if !is_of_sstable {
+                    if is_of_all {
                         break;
                     }
                 }
@@ -160,6 +162,8 @@ pub struct ScrubOutcome {
     pub reports: Vec<ScrubReport>,
     /// Those of which nothing was written.
     pub failures: Vec<Failure>,
+    /// Cancelled before all SSTables were scrubbed or had failed.
+    pub is_interrupted: bool,
     /// Sentences on I/O modes that were not available.
     pub notes: Vec<String>,
 }
@@ -168,10 +172,11 @@ impl ScrubOutcome {
     /// The reports, if all SSTables were scrubbed. Rows may be lost nevertheless: see [`ScrubReport::is_lossy`].
     ///
     /// # Errors
-    /// The first failure. SSTables that were scrubbed before are in place.
+    /// The first failure, or cancellation. SSTables that were scrubbed before are in place.
     pub fn into_result(self) -> Result<Vec<ScrubReport>> {
         match self.failures.into_iter().next() {
             Some(failure) => Err(failure.error),
+            None if self.is_interrupted => Err(Error::Cancelled),
             None => Ok(self.reports),
         }
     }

@@ -103,7 +103,6 @@ fn finished_statistics_round_trip_in_every_version() {
                 position: 4,
             },
         ),
-        token_space_coverage: Some(0.5),
     });
     collector.update_cell(5, 60, 1000);
     collector.set_legacy_counter_shards();
