@@ -139,7 +139,7 @@ impl Compaction {
         self.table.error.as_ref()
     }
 
-    /// Uncompressed bytes that will be read, as far as they can be told before.
+    /// Estimate of the uncompressed bytes that will be read.
     pub fn expected_bytes(&self) -> u64 {
         self.plan()
             .iter()

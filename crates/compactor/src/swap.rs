@@ -129,15 +129,15 @@ pub fn plan_swap(request: &SwapRequest) -> Result<SwapReport> {
         let mut report = unfinished.note.report(&table, SwapState::Planned);
         let will = if unfinished.log.is_committed() {
             note_other_directory(&mut report, request);
-            "finish"
+            "finished"
         } else {
             report.notes.extend(left_behind(&unfinished, request));
             let named = &request.inputs_to;
             report.inputs_directory = std::path::absolute(named).unwrap_or_else(|_| named.clone());
-            "undo, and then repeat,"
+            "undone, and then repeated"
         };
         report.notes.push(format!(
-            "a swap was cut off here: running this without --dry-run will {will} it"
+            "an interrupted swap was found: without --dry-run it will be {will}"
         ));
         return Ok(report);
     }

@@ -185,8 +185,8 @@ impl Table {
         match there.find(is_new) {
             None => Ok(()),
             Some(new) => Err(Error::refused(format!(
-                "{} has appeared next to the inputs since they were found, and may hold rows that purged \
-                 tombstones shadow. Merge a snapshot (`nodetool snapshot`), or stop the node first",
+                "{} has appeared next to the inputs since they were found, and may hold rows that a purged \
+                 tombstone deletes. Merge a snapshot (`nodetool snapshot`), or stop the node first",
                 new.display()
             ))),
         }
@@ -228,8 +228,7 @@ impl Table {
             })
             .find(|(_, count)| *count > 0)?;
         Some(format!(
-            "--complete vouches for the snapshot only, but the \
-             directory of the table, {}, holds {} not in it: if the output is to join them, name them with --overlapping \
+            "--complete covers the snapshot only, but the table's directory {} has {} not in it: if the output is to join them, name them with --overlapping \
              instead",
             table.display(),
             match count {

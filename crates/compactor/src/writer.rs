@@ -165,7 +165,8 @@ impl SstableWriter {
     ///
     /// # Errors
     /// An unknown column, a value that is not of its type or has more than 256 MiB, an incomplete primary
-    /// key: the row is not added then, others may be. Or a failed write, after which nothing can be added.
+    /// key. In these cases the row is not added, and the writer stays usable. After a failed write every later
+    /// call fails.
     pub fn add_row<N: AsRef<str>>(
         &mut self,
         values: impl IntoIterator<Item = (N, Value)>,
@@ -173,8 +174,8 @@ impl SstableWriter {
         self.add_row_with(values, RowTimes::default())
     }
 
-    /// As [`SstableWriter::add_row`], as `INSERT ... USING TIMESTAMP ... AND TTL ...`. Of a column that is
-    /// set twice the value with the greater timestamp counts.
+    /// Adds a row as `INSERT ... USING TIMESTAMP ... AND TTL ...` does; see [`SstableWriter::add_row`]. If two
+    /// rows set the same column of one primary key, the value with the greater timestamp wins.
     ///
     /// # Errors
     /// As [`SstableWriter::add_row`], or a TTL of more than 20 years or with an expiration beyond what the
@@ -250,7 +251,7 @@ impl SstableWriter {
         })
     }
 
-    /// Rows that were being written are lost: the others alone are not what was added.
+    /// Refuses to go on after a failed write: its rows are lost, so the output would be incomplete.
     fn refuse_after_failure(&self) -> Result<()> {
         match self.has_failed {
             false => Ok(()),

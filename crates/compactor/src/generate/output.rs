@@ -143,7 +143,7 @@ impl RowBuffer {
 }
 
 impl<'a, O: PartitionSink> Output<'a, O> {
-    /// Writes to `writer`. The observer hears of the counts of earlier SSTables (`before`: bytes,
+    /// Writes to `writer`. The observer is notified of the counts of earlier SSTables (`before`: bytes,
     /// rows, partitions) and this one together.
     pub(super) fn new(
         writer: &'a mut PartitionWriter<O>,

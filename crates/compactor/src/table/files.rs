@@ -172,8 +172,7 @@ pub(super) fn list(directory: &Path, notes: &mut Vec<String>) -> Result<Vec<Path
     Ok(found.into_iter().map(|(_, path)| path).collect())
 }
 
-/// Uncompressed length of a `Data.db`, as far as it is to be had without opening the SSTable: for the
-/// total of a progress.
+/// Estimate of the uncompressed length of a `Data.db`, without opening the SSTable; for progress totals.
 pub fn roughly_uncompressed_bytes(data_path: &Path) -> u64 {
     let stored = fs::metadata(data_path).map_or(0, |metadata| metadata.len());
     let uncompressed = || {

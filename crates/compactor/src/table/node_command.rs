@@ -55,8 +55,8 @@ impl NextSteps {
 }
 
 impl NodeCommand {
-    /// Those for outputs that have been laid out so. An import and its verification are among them where the
-    /// table is known and the directory is one that a node imports from.
+    /// Returns the commands that bring outputs with this layout to a node. They include an import and its
+    /// verification if the table is known and a node imports from the directory.
     pub fn for_outputs(layout: &OutputLayout, levels: Levels) -> Vec<NodeCommand> {
         let mut commands = Vec::from_iter(NodeCommand::swap(layout));
         commands.extend(NodeCommand::import(layout, levels).into_iter().flatten());

@@ -1,5 +1,4 @@
-//! Version, format and compression of outputs: as asked for, else by the schema, else those of the newest
-//! input.
+//! Version, format and compression of outputs.
 
 use compactor_engine::job::OutputCompression;
 use compactor_sstable::compression::codec::Codec;
@@ -23,17 +22,17 @@ pub enum Compression {
     Codec(Codec),
 }
 
-/// Form of the outputs; `None` stands for that of the schema or of the newest input.
+/// Form of the outputs.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct OutputForm {
-    /// Version of the output.
+    /// Version of the output; `None` for that of the newest release that wrote any input, from `nb` on.
     pub version: Option<Version>,
     /// Format of the output; `None` for that of `version`, otherwise of the newest input.
     pub format: Option<Format>,
-    /// Compression of the output.
+    /// Compression of the output; `None` for that of the schema, otherwise of the newest input.
     pub compression: Option<Compression>,
-    /// Uncompressed bytes per chunk, a power of two.
+    /// Uncompressed bytes per chunk, a power of two; `None` for that of the schema, otherwise of the newest input.
     pub chunk_length: Option<u32>,
 }
 
@@ -49,7 +48,7 @@ impl OutputForm {
             && self.chunk_length.is_none()
         {
             return Err(Error::invalid(
-                "say what is to change: --sstable-version, --sstable-format, --compression, \
+                "nothing to change: give --sstable-version, --sstable-format, --compression, \
                  --chunk-length or --strip-ttl",
             ));
         }

@@ -1,8 +1,8 @@
 //! Where below the output directory outputs go: where `nodetool import` looks for them.
 //!
 //! Since 5.0 a node takes keyspace and table from the path of a file, and passes over one whose directory is
-//! not `.../<keyspace>/<table>`, without an error: of hidden directories, of files that are no SSTable's and of
-//! transactions that are complete it takes no notice.
+//! not `.../<keyspace>/<table>`, without an error. It ignores hidden directories, files that belong to no
+//! SSTable, and completed transactions.
 //!
 //! Source: `SSTableImporter.importNewSSTables`, `Descriptor.fromFileWithComponent` (4.1, 5.0, 6.0).
 
@@ -151,7 +151,7 @@ impl OutputLayout {
             return Ok(());
         }
         output_directory::check(&self.directory, table)?;
-        // What is above its table's directory is looked at by nobody, unless it is a directory of SSTables.
+        // A node never scans the parent of the table's directory, except if it holds SSTables itself.
         if let Some(there) = data_files(&self.top).into_iter().min() {
             return Err(Error::refused(format!(
                 "{} holds SSTables already ({}), and the output would go into {}: choose a directory without \

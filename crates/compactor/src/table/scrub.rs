@@ -155,9 +155,9 @@ impl<'t> Scrub<'t> {
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct ScrubOutcome {
-    /// Of those that were scrubbed.
+    /// Reports of the scrubbed SSTables.
     pub reports: Vec<ScrubReport>,
-    /// Those of which nothing was written.
+    /// SSTables that failed; nothing was written for them.
     pub failures: Vec<Failure>,
     /// Sentences on I/O modes that were not available.
     pub notes: Vec<String>,

@@ -305,7 +305,7 @@ impl RowBuffer {
         span.of(&self.bytes)
     }
 
-    /// Brings the rows in the order of an SSTable; those of one primary key by timestamp.
+    /// Sorts the rows as in an SSTable, and rows of one primary key by timestamp.
     pub(super) fn sort(&mut self, columns: &Columns) {
         let mut rows = std::mem::take(&mut self.rows);
         let (mut left, mut right) = (Vec::new(), Vec::new());
