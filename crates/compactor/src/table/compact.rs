@@ -79,8 +79,8 @@ impl<'t> Compact<'t> {
         self
     }
 
-    /// Version, format and compression of the outputs. Default: by the schema, else those of the newest
-    /// input.
+    /// Version, format and compression of the outputs, with the defaults of
+    /// [`Merge::form`](super::Merge::form).
     pub fn form(mut self, form: OutputForm) -> Compact<'t> {
         self.form = form;
         self
