@@ -80,7 +80,7 @@ pub struct SwapReport {
     /// The table's directory.
     #[serde(serialize_with = "lossy")]
     pub table_directory: PathBuf,
-    /// Where the inputs are.
+    /// Directory that the inputs are in.
     #[serde(serialize_with = "lossy")]
     pub inputs_directory: PathBuf,
     /// File names of the `Data.db` of the inputs, which are no longer in the table's directory.
@@ -310,7 +310,7 @@ fn run(plan: &Plan, reached: &mut dyn FnMut(Step) -> Result<()>) -> Result<Note>
     }
 }
 
-/// Everything up to the COMMIT, which is durable when this returns.
+/// Carries out the swap up to the COMMIT, which is durable when this returns.
 fn commit(
     plan: &Plan,
     taken: &mut Taken,

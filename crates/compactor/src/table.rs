@@ -58,7 +58,7 @@ pub use rows::{Column, Row, Rows};
 pub use scrub::{Scrub, ScrubOutcome};
 pub use strategy_choice::{Release, StrategyChoice};
 
-/// The SSTables of one table, and its schema as far as it is known.
+/// The SSTables of one table, and its schema if known.
 #[derive(Debug, Default)]
 pub struct Table {
     pub(crate) sstables: Vec<PathBuf>,
@@ -295,7 +295,7 @@ fn find_files(paths: &[PathBuf]) -> Result<(Table, Vec<PathBuf>)> {
     Ok((table, directories))
 }
 
-/// The directories, and those that files are really in that were named through a symbolic link.
+/// The directories, and the real directories of files that were named through a symbolic link.
 fn with_link_targets(directories: &[PathBuf], files: &[PathBuf]) -> Vec<PathBuf> {
     let mut known: BTreeSet<PathBuf> = directories
         .iter()

@@ -69,7 +69,7 @@ pub struct RowTimes {
 }
 
 impl RowTimes {
-    /// Written at this timestamp, microseconds since 1970.
+    /// Times with this timestamp, microseconds since 1970.
     pub fn at(timestamp_us: i64) -> RowTimes {
         RowTimes {
             timestamp_us: Some(timestamp_us),
@@ -77,7 +77,7 @@ impl RowTimes {
         }
     }
 
-    /// Expires after this many seconds; 0 for never.
+    /// Sets the TTL in seconds; 0 for none.
     #[must_use]
     pub fn with_ttl(self, ttl_s: u32) -> RowTimes {
         RowTimes {
@@ -86,7 +86,7 @@ impl RowTimes {
         }
     }
 
-    /// Written at this time, seconds since 1970, from which the TTL counts. Default: that of the writer.
+    /// Sets the time of the write, seconds since 1970, from which the TTL counts. Default: the writer's.
     #[must_use]
     pub fn written_s(self, written_s: i64) -> RowTimes {
         RowTimes {
@@ -130,7 +130,7 @@ pub struct WrittenTable {
     pub sstables: Vec<SstableReport>,
     /// Number of rows in them, static rows included.
     pub rows: u64,
-    /// How they get to a node.
+    /// Commands that bring them to a node.
     pub next_steps: NextSteps,
 }
 

@@ -102,7 +102,7 @@ struct Document<'a> {
     failed: &'a [Failed<'a>],
 }
 
-/// An SSTable of which nothing was written.
+/// An SSTable that failed, so that nothing was written for it.
 #[derive(Serialize)]
 struct Failed<'a> {
     #[serde(serialize_with = "lossy")]

@@ -4,7 +4,7 @@
 
 use crate::token::Token;
 
-/// Partitioner of a table, as far as its tokens are counted.
+/// Partitioners whose tokens can be counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Partitioner {
     /// `Murmur3Partitioner`.

@@ -24,11 +24,11 @@ pub struct CompactReport {
     pub passes: usize,
     /// SSTables that the table had.
     pub sstables_before: usize,
-    /// SSTables that it has if the outputs take the place of what they replace.
+    /// SSTables that it has after the outputs have replaced their inputs.
     pub sstables_after: usize,
     /// The final SSTables.
     pub outputs: Vec<CompactedSstable>,
-    /// Which of them replace which inputs.
+    /// Sets of inputs, each with the outputs that replace it.
     pub replacements: Vec<Replacement>,
     /// `Data.db` of inputs that were purged completely. Nothing replaces them.
     #[serde(serialize_with = "lossy")]

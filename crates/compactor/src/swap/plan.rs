@@ -52,7 +52,7 @@ pub(super) struct Plan {
     pub(super) inputs_to: PathBuf,
     pub(super) inputs: Vec<OldSstable>,
     pub(super) outputs: Vec<NewSstable>,
-    /// Of the files that are replaced.
+    /// Owner of the files that are replaced.
     pub(super) owner: Owner,
     /// Named in the name of the transaction log.
     pub(super) version: Version,

@@ -246,7 +246,7 @@ impl OpenedCompaction {
         &self.warnings
     }
 
-    /// Uncompressed bytes that will be read, as far as they are known.
+    /// Estimate of the uncompressed bytes that will be read.
     pub fn expected_bytes(&self) -> u64 {
         self.compaction.expected_bytes()
     }

@@ -17,7 +17,7 @@ pub(super) fn real_directory(path: impl AsRef<Path>) -> Option<PathBuf> {
     Some(path.as_ref().canonicalize().ok()?.parent()?.to_owned())
 }
 
-/// `Data.db` files of a directory in any order, and its other entries, as far as it can be read.
+/// `Data.db` files of a directory, in any order; entries that cannot be read are left out.
 pub fn data_files(directory: &Path) -> Vec<PathBuf> {
     let entries = compactor_io::read_dir(directory)
         .into_iter()

@@ -190,9 +190,9 @@ impl<'t> Merge<'t> {
 pub(super) struct Prepared {
     pub(super) request: MergeRequest,
     pub(super) layout: OutputLayout,
-    /// For the report.
+    /// Notes for the report.
     pub(super) notes: Vec<String>,
-    /// For the report, and worth knowing before the run.
+    /// Warnings for the report, also shown before the run.
     pub(super) warnings: Vec<String>,
 }
 

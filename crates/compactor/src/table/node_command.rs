@@ -14,13 +14,13 @@ pub struct NodeCommand {
     pub argv: Vec<String>,
 }
 
-/// How outputs get to a node.
+/// Commands that bring outputs to a node.
 #[derive(Clone, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct NextSteps {
-    /// Empty without outputs, or where the table is not known.
+    /// The commands; empty without outputs or if the table is not known.
     pub commands: Vec<NodeCommand>,
-    /// Why outputs cannot be imported from where they are.
+    /// Reason why outputs cannot be imported from their directory.
     #[serde(skip)]
     pub hint: Option<String>,
 }

@@ -101,7 +101,7 @@ impl OutputLayout {
         }
     }
 
-    /// Returns a warning if the directory of the inputs is named after another table than that of the schema.
+    /// Returns a warning if the directory of the inputs is named after a table other than the schema's.
     pub(super) fn other_table_than_schema(&self, table: &Table) -> Option<String> {
         let of_schema = TableName::of_schema(table.schema()?)?;
         let of_directory = self.table.as_ref().filter(|name| **name != of_schema)?;
@@ -112,7 +112,7 @@ impl OutputLayout {
         ))
     }
 
-    /// For outputs of these SSTables.
+    /// Layout of outputs of these SSTables.
     pub fn of(table: &Table, top: impl Into<PathBuf>, flat: bool) -> OutputLayout {
         OutputLayout {
             inputs_in: live_directory_of(&table.sstables),
@@ -120,7 +120,7 @@ impl OutputLayout {
         }
     }
 
-    /// Where the SSTables go.
+    /// Directory of the outputs.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
@@ -208,8 +208,8 @@ impl OutputLayout {
         Ok(())
     }
 
-    /// `Data.db` of what the run that wrote here before recorded as its outputs, as far as they are still of
-    /// the recorded length.
+    /// `Data.db` files that an earlier run recorded as its outputs here, and that still have the recorded
+    /// length.
     fn outputs_of_earlier_run(&self) -> Vec<PathBuf> {
         let Ok(Some(record)) = RunRecord::read(&self.directory) else {
             return Vec::new();

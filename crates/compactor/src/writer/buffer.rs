@@ -29,7 +29,7 @@ pub(super) struct Times {
     timestamp_us: i64,
     ttl_s: i32,
     expires_at_s: i64,
-    /// When the row was added: local deletion time of what it replaces.
+    /// Time when the row was added, seconds since 1970: local deletion time of collections that it replaces.
     now_s: i64,
 }
 
