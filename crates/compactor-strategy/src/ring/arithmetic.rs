@@ -4,7 +4,7 @@
 
 use crate::token::Token;
 
-/// Partitioners whose tokens can be counted.
+/// Partitioner of a table, by how its tokens are counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Partitioner {
     /// `Murmur3Partitioner`.
