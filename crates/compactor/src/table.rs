@@ -228,8 +228,8 @@ impl Table {
             })
             .find(|(_, count)| *count > 0)?;
         Some(format!(
-            "--complete covers the snapshot only, but the table's directory {} has {} not in it: if the output is to join them, name them with --overlapping \
-             instead",
+            "--complete covers the snapshot only, but the table's directory {} has {} not in it: if the output \
+             is to join them, name them with --overlapping instead",
             table.display(),
             match count {
                 1 => "1 SSTable that is".to_owned(),
