@@ -32,7 +32,8 @@ pub struct OutputForm {
     pub format: Option<Format>,
     /// Compression of the output; `None` for that of the schema, otherwise of the newest input.
     pub compression: Option<Compression>,
-    /// Uncompressed bytes per chunk, a power of two; `None` for that of the schema, otherwise of the newest input.
+    /// Uncompressed bytes per chunk, a power of two; `None` for that of the schema. Without that, it is the newest
+    /// input's if the compression is, and otherwise [`DEFAULT_CHUNK_LENGTH`].
     pub chunk_length: Option<u32>,
 }
 
