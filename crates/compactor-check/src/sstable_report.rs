@@ -9,6 +9,7 @@ use serde::Serialize;
 
 /// One SSTable.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct SstableReport {
     /// Its `Data.db`. In JSON, bytes that are not UTF-8 are replaced.
     #[serde(serialize_with = "lossy")]

@@ -31,7 +31,8 @@ pub struct OutputFormArgs {
     )]
     compression_level: Option<i32>,
 
-    /// Uncompressed bytes per chunk, a power of two such as 4KiB.
+    /// Uncompressed bytes per chunk, a power of two such as 4KiB. Default: schema.cql's, otherwise the newest
+    /// input's, or 16KiB with --compression.
     #[arg(
         long,
         help_heading = "Output",
@@ -62,7 +63,7 @@ impl OutputFormArgs {
                     Some(codec) => compactor::Compression::Codec(codec),
                     None => compactor::Compression::None,
                 });
-        form.chunk_length = self.chunk_length.map(chunk_length).transpose()?;
+        form.chunk_length = self.chunk_length.map(chunk_length);
         Ok(form)
     }
 }
@@ -107,14 +108,7 @@ pub fn codec(choice: Compression, level: Option<i32>) -> Option<Codec> {
     })
 }
 
-/// Checks a chunk length as Cassandra does: a power of two.
-pub fn chunk_length(size: ByteSize) -> anyhow::Result<u32> {
-    let valid = 1 << 10..=64 << 20;
-    match u32::try_from(size.0) {
-        Ok(bytes) if bytes.is_power_of_two() && valid.contains(&bytes) => Ok(bytes),
-        _ => Err(Error::invalid(format!(
-            "--chunk-length {size}: a power of two from 1KiB to 64MiB is needed, such as 16KiB"
-        ))
-        .into()),
-    }
+/// A chunk length; the library refuses the greatest number, and whatever else is none.
+pub fn chunk_length(size: ByteSize) -> u32 {
+    u32::try_from(size.0).unwrap_or(u32::MAX)
 }

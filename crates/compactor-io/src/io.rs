@@ -175,7 +175,8 @@ impl Io {
         Ok(Io::assemble(options, used, backend, threads))
     }
 
-    /// Creates an `Io` that uses the given backend for everything: for tests that inject faults.
+    /// Creates an `Io` that uses the given backend for everything: for tests that inject faults. Nothing ends a run whose
+    /// backend never answers.
     pub fn with_backend(options: IoOptions, backend: Arc<dyn IoBackend>) -> Io {
         let used = BackendUsed {
             kind: backend.kind(),

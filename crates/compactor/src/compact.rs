@@ -29,7 +29,7 @@ use compactor_io::Io;
 use compactor_sstable::Component;
 use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::sstable_id::SstableId;
-use compactor_strategy::CompactionParams;
+pub use compactor_strategy::CompactionParams;
 
 use crate::concurrent::{ConcurrentMerges, SharedObserver, files_of_each, merges_at_once};
 use crate::report::PageCache;
@@ -85,13 +85,28 @@ pub struct Compaction {
     output_check: OutputCheck,
 }
 
-/// Result of a compaction.
+/// Result of a compaction, also of one in which some merges failed: see [`Compacted::into_result`].
 #[derive(Debug)]
+#[must_use = "it may hold an error"]
 pub struct Compacted {
     /// Report, also of an interrupted or failed compaction: the SSTables in it are in place.
     pub report: CompactReport,
     /// First error.
     pub error: Option<Error>,
+}
+
+impl Compacted {
+    /// The report, if all compactions were done.
+    ///
+    /// # Errors
+    /// The first error, or cancellation. SSTables that were compacted before are in place.
+    pub fn into_result(self) -> Result<CompactReport> {
+        match self.error {
+            Some(error) => Err(error),
+            None if self.report.interrupted => Err(Error::Cancelled),
+            None => Ok(self.report),
+        }
+    }
 }
 
 impl Compaction {

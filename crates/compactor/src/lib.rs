@@ -40,8 +40,11 @@ pub use compactor_engine::merge::{MergeCounts, NoObserver, Observer};
 pub use compactor_engine::read::RateLimiter;
 pub use compactor_engine::{Error, ErrorKind, Result};
 pub use compactor_io::{BackendKind, Io, IoOptions, ReadMode, WriteMode};
+pub use compactor_sstable::compression::codec::Codec;
+pub use compactor_sstable::compression::info::CompressionParams;
+pub use compactor_sstable::schema::Table as TableSchema;
 pub use compactor_sstable::types::Value;
-pub use compactor_sstable::{Component, Format, Version};
+pub use compactor_sstable::{Component, Corruption, Format, Version};
 pub use report::{CompressionReport, MergeReport};
 pub use request::MergeRequest;
 pub use table::{

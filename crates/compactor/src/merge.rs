@@ -1,4 +1,8 @@
 //! Merges SSTables into one and reports what was read, written and purged.
+//!
+//! These functions purge as their request says. They know nothing of other SSTables of the table, of a node that has them
+//! open, nor of views and transactions: [`Table::merge`](crate::Table::merge) refuses what might lose data, and is the
+//! function to use. These are for benchmarks and tests, which merge SSTables of their own.
 
 use std::path::{Path, PathBuf};
 

@@ -93,6 +93,7 @@ pub struct MergeReport {
 
 /// Repair state. Data of different states is never mixed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct RepairReport {
     /// `unrepaired`, `repaired`, or `in pending repair` and the session; `transient, ` before it where
     /// a transient replica holds the data.
@@ -103,6 +104,7 @@ pub struct RepairReport {
 
 /// Compression of an SSTable.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct CompressionReport {
     /// Class name without its package, such as `LZ4Compressor`.
     pub compressor: String,
@@ -121,6 +123,7 @@ impl From<&CompressionParams> for CompressionReport {
 
 /// Counts of purged data.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
+#[non_exhaustive]
 pub struct PurgedReport {
     /// Partition deletions.
     pub partition_deletions: u64,
@@ -163,6 +166,7 @@ impl AddAssign for TtlRemovedReport {
 
 /// I/O modes.
 #[derive(Clone, Debug, Default, Serialize)]
+#[non_exhaustive]
 pub struct IoReport {
     /// Mode that inputs were read in.
     pub read_mode: String,
@@ -176,6 +180,7 @@ pub struct IoReport {
 
 /// Pages of files.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
+#[non_exhaustive]
 pub struct PageCacheReport {
     /// Length of a page in bytes.
     pub page_bytes: u64,
@@ -371,6 +376,7 @@ impl MergeReport {
 
 /// Seconds spent in phases that cannot be parallelized.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct SerialReport {
     /// Choosing split points, and opening inputs and outputs.
     pub planning_s: f64,

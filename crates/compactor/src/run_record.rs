@@ -56,6 +56,7 @@ pub struct RunRecord {
 
 /// An SSTable as it was before it was opened.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct RecordedInput {
     /// Its `Data.db` as given. Bytes that are not UTF-8 are replaced.
     pub data_path: String,
@@ -67,6 +68,7 @@ pub struct RecordedInput {
 
 /// Identity of a file, to distinguish it from another of the same name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct RecordedFile {
     /// Length in bytes.
     pub bytes: u64,
@@ -76,6 +78,7 @@ pub struct RecordedFile {
 
 /// An output.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct RecordedOutput {
     /// File name of its `Data.db`, in the record's directory.
     pub data_file: String,
@@ -87,6 +90,7 @@ pub struct RecordedOutput {
 
 /// A file of an output.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct OutputFile {
     /// Last part of its name, such as `Data.db`.
     pub component: String,

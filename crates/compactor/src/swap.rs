@@ -109,6 +109,7 @@ pub enum SwapState {
 
 /// An output of a swap.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct SwappedOutput {
     /// Its `Data.db` in the output's directory.
     #[serde(serialize_with = "lossy")]

@@ -5,6 +5,7 @@
 //! operations that might lose data before anything is written.
 
 mod compact;
+mod dry_run;
 mod files;
 mod live_directory;
 mod merge;
@@ -44,6 +45,7 @@ use schema_file::{choose_table, read_schema_alongside, refuse_two_schemas};
 pub(crate) use verified::{OutputCheck, Verified};
 
 pub use compact::{Compact, OpenedCompaction};
+pub use dry_run::DryRun;
 pub use files::{data_files, find_sstables, roughly_uncompressed_bytes};
 pub use merge::{Merge, Merged, OpenedMerge};
 pub use node_command::{Levels, NextSteps, NodeCommand};

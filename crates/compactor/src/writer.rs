@@ -97,7 +97,12 @@ impl RowTimes {
 }
 
 /// Writes SSTables of rows in any order.
+///
+/// Rows are sorted in memory, [`Resources::memory_bytes`] at a time, each of which becomes an SSTable. They are
+/// published by [`finish`](SstableWriter::finish), all or none: a writer that is dropped before writes nothing. Of the
+/// resources, those for reading have no effect.
 #[derive(Debug)]
+#[must_use = "rows are published by `finish`"]
 pub struct SstableWriter {
     columns: Columns,
     default_ttl_s: u32,

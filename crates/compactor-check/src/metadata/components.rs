@@ -20,6 +20,7 @@ const OFFSET_LEN: u64 = 8;
 
 /// One file of an SSTable.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct ComponentFile {
     /// Name without the SSTable's prefix, such as `Data.db`.
     pub name: String,
@@ -29,6 +30,7 @@ pub struct ComponentFile {
 
 /// How `Data.db` is compressed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct CompressionMetadata {
     /// Class name of the compressor.
     pub compressor: String,
@@ -75,6 +77,7 @@ impl CompressionMetadata {
 
 /// The Bloom filter over partition keys.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct BloomFilterMetadata {
     /// Length of `Filter.db`.
     pub file_bytes: u64,
@@ -86,6 +89,7 @@ pub struct BloomFilterMetadata {
 
 /// The sample of `Index.db` that nodes keep in memory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct IndexSummaryMetadata {
     /// Length of `Summary.db`.
     pub file_bytes: u64,

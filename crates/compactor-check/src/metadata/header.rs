@@ -5,6 +5,7 @@ use serde::Serialize;
 
 /// A type as a class name and in CQL.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct TypeName {
     /// Class with its parameters, as in the file.
     pub class: String,
@@ -14,6 +15,7 @@ pub struct TypeName {
 
 /// A static or regular column.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct ColumnMetadata {
     /// Its name.
     pub name: String,
@@ -24,6 +26,7 @@ pub struct ColumnMetadata {
 
 /// Base values of timestamps, local deletion times and TTLs in `Data.db` (`EncodingStats`).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct EncodingStatsMetadata {
     /// Microseconds since 1970, usually.
     pub min_timestamp: i64,
@@ -35,6 +38,7 @@ pub struct EncodingStatsMetadata {
 
 /// Types, columns and delta bases.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct HeaderMetadata {
     /// Delta bases.
     pub encoding_stats: EncodingStatsMetadata,

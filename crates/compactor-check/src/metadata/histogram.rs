@@ -5,6 +5,7 @@ use serde::Serialize;
 
 /// Percentiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Percentiles {
     /// Median.
     pub p50: i64,
@@ -32,6 +33,7 @@ impl Percentiles {
 
 /// A bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Bucket {
     /// Upper bound, inclusive; `None` for values above all buckets.
     pub up_to: Option<i64>,
@@ -41,6 +43,7 @@ pub struct Bucket {
 
 /// An `EstimatedHistogram`, each bucket of which is a fifth wider than the one before.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct HistogramSummary {
     /// Number of values.
     pub count: i64,
@@ -76,6 +79,7 @@ impl HistogramSummary {
 
 /// A point of the histogram of tombstones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct DropTime {
     /// Local deletion time, seconds since 1970; rounded up, to a minute where Cassandra has its
     /// defaults.
@@ -86,6 +90,7 @@ pub struct DropTime {
 
 /// Local deletion times of tombstones and expiring values.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct DropTimes {
     /// Total number.
     pub count: i64,

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 /// A partition key at an end of the SSTable.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct KeyOfRange {
     /// Its token; `None` for partitioners other than Murmur3Partitioner.
     pub token: Option<i64>,

@@ -14,6 +14,7 @@ use super::histogram::{DropTimes, HistogramSummary};
 
 /// Position in the commit log of the node that wrote the SSTable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct CommitLogPlace {
     /// Segment.
     pub segment_id: i64,
@@ -23,6 +24,7 @@ pub struct CommitLogPlace {
 
 /// Interval of that commit log whose writes are in the SSTable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct CommitLogInterval {
     /// Its start.
     pub start: CommitLogPlace,
@@ -32,6 +34,7 @@ pub struct CommitLogInterval {
 
 /// Bound of the clusterings in the SSTable.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct BoundMetadata {
     /// False if the clustering itself is not in the SSTable.
     pub is_inclusive: bool,
@@ -41,6 +44,7 @@ pub struct BoundMetadata {
 
 /// Clusterings from the smallest to the greatest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct CoveredClusterings {
     /// The smallest.
     pub start: BoundMetadata,

@@ -266,7 +266,7 @@ fn options(args: &Args, directory: PathBuf) -> anyhow::Result<BenchOptions> {
 }
 
 fn compression(args: &Args) -> anyhow::Result<Option<CompressionParams>> {
-    let length = args.chunk_length.map(chunk_length).transpose()?;
+    let length = args.chunk_length.map(chunk_length);
     match (codec(args.compression, None), length) {
         (None, Some(_)) => {
             Err(Error::invalid("--chunk-length needs a --compression other than none").into())

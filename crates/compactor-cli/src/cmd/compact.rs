@@ -152,22 +152,21 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         compact = compact.concurrent(compactions);
     }
     let output = &args.output.output;
-    let opened = match args.dry_run {
-        true => compact.plan(output)?,
-        false => compact.open(output)?,
-    };
-    say_warnings(opened.warnings());
     if args.dry_run {
-        for failed in opened.unreadable() {
+        let plan = compact.plan(output)?;
+        say_warnings(plan.warnings());
+        for failed in plan.unreadable() {
             say(format_args!("compactor: {}", failed.error));
         }
-        print(&summary::plan(&opened, args.format)?)?;
+        print(&summary::plan(&plan, args.format)?)?;
         // As the run would end.
-        return Ok(match opened.first_error() {
+        return Ok(match plan.first_error() {
             Some(error) => ExitCode::from(exit_code::of(error)),
             None => ExitCode::SUCCESS,
         });
     }
+    let opened = compact.open(output)?;
+    say_warnings(opened.warnings());
     let mut progress = Progress::new(
         args.progress,
         opened.expected_bytes(),

@@ -20,6 +20,7 @@ use crate::flags::{ByteSize, Format, refuse_uring_with_dontcache};
 use crate::interrupt;
 use crate::numbers::{GC_GRACE_SECONDS, THREADS, moment, within};
 use crate::output::print_of;
+use crate::output_form::chunk_length;
 use crate::progress::{Progress, ProgressMode};
 
 /// Uncompressed bytes of an SSTable that may be asked for.
@@ -484,9 +485,7 @@ fn refuse_options_of_other_shapes(args: &Args, shape: Shape) -> anyhow::Result<(
 }
 
 fn compression(args: &Args) -> anyhow::Result<Option<CompressionParams>> {
-    let length = args
-        .chunk_length
-        .map(|size| u32::try_from(size.0).unwrap_or(u32::MAX));
+    let length = args.chunk_length.map(chunk_length);
     match (args.compression, length) {
         (Compression::None, Some(_)) => {
             Err(Error::invalid("--chunk-length needs --compression lz4").into())

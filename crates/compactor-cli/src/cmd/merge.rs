@@ -200,16 +200,15 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         })
         .verify(args.verify);
     let output = &args.output.output;
-    let opened = match args.dry_run {
-        true => merge.plan(output)?,
-        false => merge.open(output)?,
-    };
+    if args.dry_run {
+        let plan = merge.plan(output)?;
+        say_warnings(plan.warnings());
+        return print(&summary::plan(&plan, args.format)?);
+    }
+    let opened = merge.open(output)?;
     // There may be tens of thousands of SSTables, and the jobs know them all.
     drop(table);
     say_warnings(opened.warnings());
-    if args.dry_run {
-        return print(&summary::plan(&opened, args.format)?);
-    }
     let total = opened.uncompressed_bytes();
     let mut progress = Progress::new(args.progress, total, interrupted);
     let result = opened.run(&mut progress);

@@ -55,6 +55,50 @@ fn each_sstable_keeps_its_rows_and_id() {
 }
 
 #[test]
+fn a_chunk_length_alone_keeps_the_compressor_and_its_options() {
+    let temp = TempDir::new().unwrap();
+    let table = generated(temp.path(), &WIDE);
+    let upgrade = |from: &str, to: &str, options: &str| {
+        let arguments = format!("upgrade {from} --output {to} {options}");
+        compactor(temp.path(), &words(&arguments))
+    };
+    let table = table.to_str().unwrap();
+    let level = "--compression zstd --compression-level 7";
+    assert!(upgrade(table, "zstd", level).status.success());
+    assert!(
+        upgrade(table, "plain", "--compression none")
+            .status
+            .success()
+    );
+    for (from, compressor) in [(table, "LZ4Compressor"), ("zstd", "ZstdCompressor")] {
+        let to = format!("{compressor}-4");
+        assert!(upgrade(from, &to, "--chunk-length 4KiB").status.success());
+        let compression = |directory: &str| {
+            let found = json(&compactor(
+                temp.path(),
+                &["metadata", "--format", "json", directory],
+            ));
+            found[0]["compression"].clone()
+        };
+        let (before, after) = (compression(from), compression(&to));
+        assert_eq!(after["compressor"], compressor, "{after}");
+        assert_eq!(after["options"], before["options"]);
+        assert_eq!(
+            (&before["chunk_length"], &after["chunk_length"]),
+            (&16384.into(), &4096.into())
+        );
+    }
+    let refused = upgrade("plain", "out", "--chunk-length 4KiB");
+    assert_ends(&refused, 2, "a chunk length needs a compressor");
+    let refused = upgrade("plain", "out", "--chunk-length 5000");
+    assert_ends(
+        &refused,
+        2,
+        "a chunk length of 5000 bytes: a power of two from 1KiB",
+    );
+}
+
+#[test]
 fn a_damaged_one_is_left_out_and_the_others_are_written() {
     let temp = TempDir::new().unwrap();
     let table = generated(temp.path(), &WIDE);

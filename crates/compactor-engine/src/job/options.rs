@@ -48,6 +48,8 @@ pub enum OutputCompression {
     /// Compression of the newest input.
     #[default]
     AsNewestInput,
+    /// Compressor and options of the newest input, with chunks of this many uncompressed bytes, a power of two.
+    AsNewestInputInChunks(u32),
     /// No compression.
     None,
     /// These parameters.

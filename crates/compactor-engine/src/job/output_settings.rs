@@ -44,6 +44,15 @@ pub fn decide_settings(
         OutputCompression::AsNewestInput => {
             newest.compression_info().map(|i| i.params.for_output())
         }
+        OutputCompression::AsNewestInputInChunks(chunk_len) => {
+            let info = newest.compression_info().ok_or_else(|| {
+                Error::InvalidInput(format!(
+                    "{} is not compressed, and so would be the output: a chunk length needs a compressor",
+                    newest.data_path().display()
+                ))
+            })?;
+            Some(info.params.for_output().with_chunk_len(*chunk_len))
+        }
     };
     let compression = compression.map(|params| params.for_version(version));
     Ok(SstableSettings {

@@ -34,11 +34,8 @@ use crate::input::sstable::InputSstable;
 use crate::job::budget::INTERMEDIATE_CHUNK_LEN;
 use crate::job::earlier_passes::{EarlierPasses, Intermediate, Progress};
 use crate::job::merge_job::MergeJob;
-use crate::job::options::{MergeOptions, OutputCompression, Scope};
-use crate::job::output_split::OutputSplit;
-use crate::job::overlapping::OverlappingSet;
+use crate::job::options::{MergeOptions, OutputCompression};
 use crate::job::pass::Pass;
-use crate::job::tombstone_option::TombstoneOption;
 use crate::merge::observer::Observer;
 use crate::publish::staging::Staging;
 
@@ -172,30 +169,38 @@ impl MergeJob {
         }
     }
 
+    /// Options of a pass that only reconciles: defaults purge nothing, and what the merge may drop is left to its last
+    /// pass.
     fn intermediate_options(&self, version: Version, earlier: &EarlierPasses) -> MergeOptions {
-        let output = &self.options.output_directory;
+        let merge = self.options.clone();
         let work = earlier.work.as_ref();
+        let directory = work.map_or(&*merge.output_directory, Staging::directory);
         MergeOptions {
-            output_directory: work.map_or(&**output, Staging::directory).to_owned(),
             claim: work.map(Staging::as_output_directory),
-            scope: Scope::Unknown,
-            overlapping: OverlappingSet::default(),
+            existing_output: merge.existing_output,
+            inputs_at_open: merge.inputs_at_open,
+            // Nothing has expired.
             now_s: i64::MIN,
-            gc_before_s: None,
-            only_purge_repaired: false,
-            strict_liveness: false,
-            overlapping_tombstones: TombstoneOption::None,
+            strip_ttl: merge.strip_ttl,
+            table: merge.table,
             version: Some(version),
             id: Some(self.settings.descriptor.id),
-            format: None,
-            split: OutputSplit::None,
-            level: None,
             compression: OutputCompression::Params(CompressionParams::new(
                 Codec::Lz4,
                 INTERMEDIATE_CHUNK_LEN,
             )),
             bloom_filter_fp_chance: Some(1.0),
-            ..self.options.clone()
+            min_index_interval: merge.min_index_interval,
+            column_index_size: merge.column_index_size,
+            read_mode: merge.read_mode,
+            write_mode: merge.write_mode,
+            threads: merge.threads,
+            memory_bytes: merge.memory_bytes,
+            open_files: merge.open_files,
+            readahead_bytes: merge.readahead_bytes,
+            rate_limiter: merge.rate_limiter,
+            range_bytes: merge.range_bytes,
+            ..MergeOptions::new(Vec::new(), directory)
         }
     }
 }

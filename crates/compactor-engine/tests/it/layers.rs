@@ -38,6 +38,15 @@ fn code(text: &str) -> String {
 }
 
 fn imports_of(file: &str, code: &str, sources: &Sources) -> BTreeSet<String> {
+    for group in ["crate::{", "super::{"] {
+        for after in code.split(group).skip(1) {
+            let inside = after.split('}').next().unwrap_or_default();
+            assert!(
+                !inside.contains("::"),
+                "{file}.rs: one import for each file, not {group}{inside}"
+            );
+        }
+    }
     let is_of_path = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
     let paths = code.split(|c| !is_of_path(c));
     // Without `pub(super)`.

@@ -79,6 +79,17 @@ impl CompressionParams {
         params
     }
 
+    /// Returns the parameters with another chunk length, and the same `min_compress_ratio`.
+    #[must_use]
+    pub fn with_chunk_len(mut self, chunk_len: u32) -> CompressionParams {
+        if self.max_compressed_len != NO_MAX_COMPRESSED_LEN {
+            let ratio = f64::from(self.chunk_len) / f64::from(self.max_compressed_len);
+            self.max_compressed_len = Self::max_compressed_len_for_ratio(chunk_len, ratio);
+        }
+        self.chunk_len = chunk_len;
+        self
+    }
+
     /// Returns the maximum compressed length if it exceeds the chunk length, which no writer produces.
     /// Cassandra opens the file nevertheless: only `CompressionParams.validate` checks it, and only that of a
     /// table.

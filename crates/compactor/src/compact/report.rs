@@ -67,6 +67,7 @@ pub struct CompactReport {
 
 /// A final SSTable.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct CompactedSstable {
     /// The SSTable.
     #[serde(flatten)]
@@ -79,6 +80,7 @@ pub struct CompactedSstable {
 
 /// Outputs that replace inputs together.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Replacement {
     /// `Data.db` of the outputs: one, unless the strategy splits them.
     #[serde(serialize_with = "lossy")]
@@ -90,6 +92,7 @@ pub struct Replacement {
 
 /// SSTables that were not merged.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct FailedCompaction {
     /// `Data.db` of the SSTables, which are left out from then on.
     #[serde(serialize_with = "lossy")]
@@ -103,6 +106,7 @@ pub struct FailedCompaction {
 
 /// Planned compaction.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct PlannedCompaction {
     /// Its number, from 1.
     pub number: usize,

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use compactor_strategy::CompactionParams;
 
+use super::dry_run::DryRun;
 use super::merge::Prepared;
 use super::node_command::{Levels, NextSteps};
 use super::output_directory::ExistingOutput;
@@ -11,6 +12,7 @@ use super::output_layout::OutputLayout;
 use super::purging::PROVIDE;
 use super::strategy_choice::StrategyChoice;
 use super::{OutputForm, Purging, Resources, Table, strategy_warning};
+use compactor_engine::job::{Scope, TombstoneOption};
 use compactor_engine::merge::Observer;
 
 use crate::compact::{
@@ -21,7 +23,7 @@ use crate::{Error, Result};
 use compactor_check::input_check::InputCheck;
 
 /// A compaction to be configured, of all SSTables of a [`Table`]. Purges nothing unless
-/// [`purging`](Compact::purging) specifies what else the table has.
+/// [`complete`](Compact::complete) or [`purging`](Compact::purging) specifies what else the table has.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Compact<'t> {
@@ -73,7 +75,14 @@ impl<'t> Compact<'t> {
         self
     }
 
-    /// Sets the purge options.
+    /// The SSTables are all that the table has on this node, so tombstones older than `gc_grace_seconds`
+    /// may be purged.
+    pub fn complete(mut self) -> Compact<'t> {
+        self.purging.scope = Scope::Complete;
+        self
+    }
+
+    /// Sets all purge options, in place of what [`complete`](Compact::complete) has set.
     pub fn purging(mut self, purging: Purging) -> Compact<'t> {
         self.purging = purging;
         self
@@ -125,12 +134,12 @@ impl<'t> Compact<'t> {
         self.open_with(output.as_ref(), false)
     }
 
-    /// As [`Compact::open`], but the output directory is only checked, not created: for a dry run.
+    /// As [`Compact::open`], but the output directory is only checked, not created.
     ///
     /// # Errors
     /// As [`Compact::open`].
-    pub fn plan(self, output: impl AsRef<Path>) -> Result<OpenedCompaction> {
-        self.open_with(output.as_ref(), true)
+    pub fn plan(self, output: impl AsRef<Path>) -> Result<DryRun<OpenedCompaction>> {
+        self.open_with(output.as_ref(), true).map(DryRun)
     }
 
     fn open_with(self, output: &Path, is_dry: bool) -> Result<OpenedCompaction> {
@@ -147,6 +156,13 @@ impl<'t> Compact<'t> {
             &self.form,
             &self.resources,
         )?;
+        let provided = self.purging.overlapping_tombstones;
+        if provided.is_some_and(|option| option != TombstoneOption::None) {
+            return Err(Error::invalid(format!(
+                "{PROVIDE} is not possible in a compaction by a strategy: two concurrent compactions might each rely \
+                 on the other for a deletion, and neither would keep it; merge instead"
+            )));
+        }
         let schema = request.table.as_ref();
         let provides = schema.and_then(|schema| schema.compaction_option(PROVIDE));
         if let Some(option) = provides.filter(|option| !option.eq_ignore_ascii_case("none")) {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use compactor_engine::job::{MergeJob, OutputSplit, Scope};
 use compactor_engine::merge::Observer;
 
+use super::dry_run::DryRun;
 use super::node_command::{Levels, NextSteps};
 use super::output_directory::ExistingOutput;
 use super::output_layout::OutputLayout;
@@ -68,7 +69,8 @@ impl<'t> Merge<'t> {
         self
     }
 
-    /// Sets all purge options.
+    /// Sets all purge options, in place of those that [`complete`](Merge::complete) and
+    /// [`overlapping`](Merge::overlapping) have set.
     pub fn purging(mut self, purging: Purging) -> Merge<'t> {
         self.purging = purging;
         self
@@ -135,12 +137,12 @@ impl<'t> Merge<'t> {
         self.open_with(output.as_ref(), false)
     }
 
-    /// As [`Merge::open`], but the output directory is only checked, not created: for a dry run.
+    /// As [`Merge::open`], but the output directory is only checked, not created.
     ///
     /// # Errors
     /// As [`Merge::open`].
-    pub fn plan(self, output: impl AsRef<Path>) -> Result<OpenedMerge> {
-        self.open_with(output.as_ref(), true)
+    pub fn plan(self, output: impl AsRef<Path>) -> Result<DryRun<OpenedMerge>> {
+        self.open_with(output.as_ref(), true).map(DryRun)
     }
 
     fn open_with(self, output: &Path, is_dry: bool) -> Result<OpenedMerge> {

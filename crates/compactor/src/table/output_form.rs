@@ -1,5 +1,7 @@
 //! Version, format and compression of outputs.
 
+use std::ops::RangeInclusive;
+
 use compactor_engine::job::OutputCompression;
 use compactor_sstable::compression::codec::Codec;
 use compactor_sstable::compression::info::CompressionParams;
@@ -12,6 +14,9 @@ use crate::{Error, Result};
 
 /// Cassandra's default since 4.0, bytes.
 pub const DEFAULT_CHUNK_LENGTH: u32 = 16 << 10;
+
+/// Valid chunk lengths, bytes.
+const CHUNK_LENGTHS: RangeInclusive<u32> = 1 << 10..=64 << 20;
 
 /// How an output is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,8 +37,8 @@ pub struct OutputForm {
     pub format: Option<Format>,
     /// Compression of the output; `None` for that of the schema, otherwise of the newest input.
     pub compression: Option<Compression>,
-    /// Uncompressed bytes per chunk, a power of two; `None` for that of the schema. Without that, it is the newest
-    /// input's if the compression is, and otherwise [`DEFAULT_CHUNK_LENGTH`].
+    /// Uncompressed bytes per chunk, a power of two from 1 KiB to 64 MiB; `None` for that of the schema. Without that,
+    /// it is the newest input's if the compression is, and otherwise [`DEFAULT_CHUNK_LENGTH`].
     pub chunk_length: Option<u32>,
 }
 
@@ -69,6 +74,13 @@ impl OutputForm {
                 "SSTable version {version} is one of format {}, not {}; choose one of them",
                 version.format().name(),
                 format.name()
+            )));
+        }
+        if let Some(length) = self.chunk_length
+            && !(length.is_power_of_two() && CHUNK_LENGTHS.contains(&length))
+        {
+            return Err(Error::invalid(format!(
+                "a chunk length of {length} bytes: a power of two from 1KiB to 64MiB is needed, such as 16KiB"
             )));
         }
         request.version = self.version;
@@ -124,10 +136,10 @@ impl OutputForm {
                 }
                 Ok(OutputCompression::Params(params))
             }
-            (None, None) if self.chunk_length.is_some() => {
-                Ok(OutputCompression::Params(self.params(Codec::Lz4, None)))
-            }
-            (None, None) => Ok(OutputCompression::AsNewestInput),
+            (None, None) => Ok(match self.chunk_length {
+                Some(chunk_len) => OutputCompression::AsNewestInputInChunks(chunk_len),
+                None => OutputCompression::AsNewestInput,
+            }),
         }
     }
 

@@ -300,8 +300,9 @@ impl Table {
     }
 }
 
-/// Results of rewriting each SSTable on its own.
+/// Results of rewriting each SSTable on its own, also where some failed: see [`RewriteOutcome::into_result`].
 #[derive(Debug, Default)]
+#[must_use = "it may hold failures"]
 #[non_exhaustive]
 pub struct RewriteOutcome {
     /// Reports of the rewritten SSTables.
@@ -312,6 +313,20 @@ pub struct RewriteOutcome {
     pub is_interrupted: bool,
     /// Seconds from the first read to the last sync.
     pub elapsed_s: f64,
+}
+
+impl RewriteOutcome {
+    /// The reports, if all SSTables were rewritten.
+    ///
+    /// # Errors
+    /// The first failure, or cancellation. SSTables that were rewritten before are in place.
+    pub fn into_result(self) -> Result<Vec<MergeReport>> {
+        match self.failures.into_iter().next() {
+            Some(failure) => Err(failure.error),
+            None if self.is_interrupted => Err(Error::Cancelled),
+            None => Ok(self.reports),
+        }
+    }
 }
 
 /// An SSTable that failed, so that nothing was written for it.

@@ -1,9 +1,11 @@
 //! Rows of a table, merged, with values as Rust types.
 
+use std::iter::FusedIterator;
 use std::sync::Arc;
 
 use compactor_engine::job::{MergeJob, MergedRows, Scope};
-use compactor_engine::read::RowRef;
+use compactor_engine::read::{RowRef, hex};
+use compactor_sstable::Error as FormatError;
 use compactor_sstable::data::cell::{Cell, NO_TTL};
 use compactor_sstable::data::clustering::ValueSpan;
 use compactor_sstable::data::counter;
@@ -14,8 +16,8 @@ use compactor_sstable::types::{CqlType, MarshalError, Value};
 
 use super::purging::unix_now_s;
 use super::{Resources, Table};
+use crate::Result;
 use crate::request::MergeRequest;
-use crate::{Error, Result};
 
 /// Reads the rows of a [`Table`] as a query of its SSTables would return them: merged, without what is
 /// deleted or has expired.
@@ -150,7 +152,24 @@ impl Iterator for Rows {
     }
 }
 
+impl FusedIterator for Rows {}
+
 impl Rows {
+    /// Names of all columns: those of the partition key, the clustering, static and regular ones.
+    pub fn column_names(&self) -> impl Iterator<Item = &str> {
+        let columns = &self.columns;
+        let keys = columns.key_names.iter().flatten().map(String::as_str);
+        let header = &columns.header;
+        let statics = 0..header.static_columns.len();
+        let regulars = 0..header.regular_columns.len();
+        let indexes = statics
+            .map(|n| (true, n))
+            .chain(regulars.map(|n| (false, n)));
+        keys.chain(
+            indexes.filter_map(|(is_static, n)| Some(columns.header_column(is_static, n)?.0)),
+        )
+    }
+
     fn read(&mut self) -> Result<Option<Row>> {
         loop {
             let cursor = self.rows.cursor();
@@ -158,7 +177,9 @@ impl Rows {
                 if !cursor.next_partition()? {
                     return Ok(None);
                 }
-                self.key = Some(self.columns.key_values(cursor.key())?);
+                let key = self.columns.key_values(cursor.key());
+                let located = |e: FormatError| e.with_partition(|| hex(cursor.key()));
+                self.key = Some(key.map_err(located)?);
                 self.static_is_next = true;
                 continue;
             };
@@ -174,8 +195,9 @@ impl Rows {
                 }
             };
             let Some(row) = row else { continue };
-            let read = self.columns.row(&row, self.now_s, &mut self.spans)?;
-            if let Some((clustering, cells)) = read {
+            let read = self.columns.row(&row, self.now_s, &mut self.spans);
+            let located = |e: FormatError| e.with_partition(|| hex(cursor.key()));
+            if let Some((clustering, cells)) = read.map_err(located)? {
                 return Ok(Some(Row {
                     columns: Arc::clone(&self.columns),
                     key: Arc::clone(key),
@@ -193,7 +215,7 @@ type Clustering = Vec<Option<Value>>;
 type Cells = Vec<(usize, Column)>;
 
 impl RowColumns {
-    fn key_values(&self, key: &[u8]) -> Result<Arc<[Value]>> {
+    fn key_values(&self, key: &[u8]) -> Result<Arc<[Value]>, FormatError> {
         let values = self.header.key_type.cql_type.key_values(key);
         let values = values.map_err(|e| invalid("partition key", &e))?;
         values
@@ -208,7 +230,7 @@ impl RowColumns {
         row: &RowRef<'_>,
         now_s: i64,
         spans: &mut Vec<ValueSpan>,
-    ) -> Result<Option<(Clustering, Cells)>> {
+    ) -> Result<Option<(Clustering, Cells)>, FormatError> {
         let content = row.read()?;
         let mut cells = Vec::new();
         for found in content.columns() {
@@ -336,11 +358,10 @@ fn complex(cql_type: &CqlType, cells: &[&Cell], bytes: &[u8]) -> Result<Value, M
     })
 }
 
+/// A stored value that is not of its type. Which SSTable it is from is not known: rows are merged.
 #[cold]
-fn invalid(what: &str, why: &MarshalError) -> Error {
-    let structure = "value";
-    compactor_sstable::Error::corrupt(structure, 0, format!("a value of {what}"), why.to_string())
-        .into()
+fn invalid(what: &str, why: &MarshalError) -> FormatError {
+    FormatError::corrupt("value", 0, format!("a value of {what}"), why.to_string())
 }
 
 impl Row {
@@ -367,7 +388,8 @@ impl Row {
         })
     }
 
-    /// Value of a column or of a part of the primary key; `None` if it is not set.
+    /// Value of a column or of a part of the primary key; `None` if it is not set, or if the table has no such
+    /// column ([`Rows::column_names`] lists them).
     pub fn get(&self, name: &str) -> Option<&Value> {
         let [partition_key, clustering] = &self.columns.key_names;
         let place = |names: &[String]| names.iter().position(|own| own == name);
@@ -385,7 +407,7 @@ impl Row {
     /// prints them. It is text, since numbers may have more digits than those of most JSON libraries.
     ///
     /// # Errors
-    /// A value that has no JSON.
+    /// A value that JSON does not have: a number of more than 64 KiB.
     pub fn to_json(&self) -> Result<String> {
         let header = &self.columns.header;
         let [key_names, clustering_names] = &self.columns.key_names;
@@ -405,7 +427,7 @@ impl Row {
             }
             object.push_str(&serde_json::Value::from(name).to_string());
             object.push_str(": ");
-            write_json(value, cql_type, &mut object)
+            write_json(name, value, cql_type, &mut object)
         };
         for ((name, cql_type), value) in key {
             add(name, cql_type, value)?;
@@ -425,7 +447,7 @@ impl Row {
     }
 }
 
-fn write_json(value: &Value, cql_type: &CqlType, out: &mut String) -> Result<()> {
+fn write_json(name: &str, value: &Value, cql_type: &CqlType, out: &mut String) -> Result<()> {
     if let (CqlType::CounterColumn, Value::BigInt(total)) = (cql_type, value) {
         out.push_str(&total.to_string());
         return Ok(());
@@ -434,7 +456,7 @@ fn write_json(value: &Value, cql_type: &CqlType, out: &mut String) -> Result<()>
     value
         .write(cql_type, &mut bytes)
         .and_then(|()| cql_type.to_json(&bytes, out))
-        .map_err(|e| invalid("JSON", &e))
+        .map_err(|e| FormatError::unsupported(format!("column {name} as JSON: {e}")).into())
 }
 
 #[cfg(test)]
@@ -517,12 +539,31 @@ mod tests {
             ("f", f64::NAN.into()),
         ];
         writer.add_row(row).unwrap();
+        let long = [
+            ("a \"key", Value::from("long")),
+            ("n", Value::VarInt(vec![0x11; 70_000])),
+        ];
+        writer.add_row(long).unwrap();
         writer.finish().unwrap();
         let path = temp.path().join("schema.cql");
         std::fs::write(&path, schema).unwrap();
         let table = Table::open(temp.path()).unwrap();
         let mut rows = table.rows(&Resources::default()).unwrap();
-        let json = rows.next().unwrap().unwrap().to_json().unwrap();
+        assert!(rows.column_names().eq(["a \"key", "d", "f", "n"]));
+        let rows: Vec<Row> = rows.by_ref().collect::<Result<_>>().unwrap();
+        let is_long = |row: &&Row| row.get("d").is_none();
+        let json = rows
+            .iter()
+            .find(|row| !is_long(row))
+            .unwrap()
+            .to_json()
+            .unwrap();
+        let refused = rows.iter().find(is_long).unwrap().to_json().unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Unsupported);
+        assert!(
+            refused.to_string().contains("column n as JSON"),
+            "{refused}"
+        );
         let expected = r#"{"a \"key": "\"", "d": 5.281877500950955839569596689E-373, "f": null, "n": 5281877500950955839569596689}"#;
         assert_eq!(json, expected);
     }

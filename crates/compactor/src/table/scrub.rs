@@ -151,8 +151,9 @@ impl<'t> Scrub<'t> {
     }
 }
 
-/// Results of scrubbing each SSTable of a table.
+/// Results of scrubbing each SSTable of a table, also where some failed: see [`ScrubOutcome::into_result`].
 #[derive(Debug, Default)]
+#[must_use = "it may hold failures"]
 #[non_exhaustive]
 pub struct ScrubOutcome {
     /// Reports of the scrubbed SSTables.
@@ -161,4 +162,17 @@ pub struct ScrubOutcome {
     pub failures: Vec<Failure>,
     /// Sentences on I/O modes that were not available.
     pub notes: Vec<String>,
+}
+
+impl ScrubOutcome {
+    /// The reports, if all SSTables were scrubbed. Rows may be lost nevertheless: see [`ScrubReport::is_lossy`].
+    ///
+    /// # Errors
+    /// The first failure. SSTables that were scrubbed before are in place.
+    pub fn into_result(self) -> Result<Vec<ScrubReport>> {
+        match self.failures.into_iter().next() {
+            Some(failure) => Err(failure.error),
+            None => Ok(self.reports),
+        }
+    }
 }

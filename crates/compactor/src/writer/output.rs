@@ -73,6 +73,9 @@ impl OutputSettings {
                 OutputCompression::AsNewestInput => {
                     Some(CompressionParams::new(Codec::Lz4, DEFAULT_CHUNK_LENGTH))
                 }
+                OutputCompression::AsNewestInputInChunks(chunk_len) => {
+                    Some(CompressionParams::new(Codec::Lz4, chunk_len))
+                }
             },
             bloom_filter_fp_chance: request.bloom_filter_fp_chance.unwrap_or(default_fp_chance),
             min_index_interval: request.min_index_interval,
