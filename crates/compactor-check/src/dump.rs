@@ -64,7 +64,7 @@ impl DumpOptions {
 pub struct DumpSummary {
     /// Lines.
     pub partitions: u64,
-    /// Those of [`DumpOptions::keys`] that the SSTable does not hold.
+    /// Keys of [`DumpOptions::keys`] that are not in the SSTable.
     pub missing_keys: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Checks of Apache Cassandra SSTables, and what can be told and salvaged of damaged ones.
+//! Verifies, inspects, dumps and salvages Apache Cassandra SSTables.
 //!
 //! - [`mod@verify`]: every checksum, every byte parsed, and every component against the others;
 //! - [`mod@scrub`]: salvages the rows of a damaged SSTable into a new one;

@@ -47,7 +47,7 @@ pub struct MetadataOptions {
 }
 
 impl MetadataOptions {
-    /// Without grace, as `sstablemetadata` has it, as of `now_s`.
+    /// Options at `now_s` with a grace period of 0, the default of `sstablemetadata`.
     pub fn new(now_s: i64) -> MetadataOptions {
         MetadataOptions {
             gc_grace_s: 0,
@@ -73,9 +73,9 @@ pub struct SstableMetadata {
     pub id: String,
     /// Keyspace, where the directory is named as a table's is.
     pub keyspace: Option<String>,
-    /// Table, likewise.
+    /// Table, where the directory is named as a table's is.
     pub table: Option<String>,
-    /// Secondary index whose hidden table this belongs to, likewise.
+    /// Secondary index whose hidden table this belongs to, from the directory's name.
     pub index: Option<String>,
     /// Class name of the partitioner.
     pub partitioner: String,
@@ -86,7 +86,7 @@ pub struct SstableMetadata {
     pub stats: StatsSummary,
     /// Key with the smallest token; `None` before `oa` without a `Summary.db`.
     pub first: Option<KeyOfRange>,
-    /// Key with the greatest token, likewise.
+    /// Key with the greatest token; `None` before `oa` without a `Summary.db`.
     pub last: Option<KeyOfRange>,
     /// Estimated number of distinct partition keys; `None` where the writer left it out.
     pub estimated_cardinality: Option<i64>,

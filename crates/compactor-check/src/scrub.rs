@@ -113,7 +113,7 @@ pub struct ScrubReport {
     pub partitions_good: u64,
     /// Partitions that were partly lost.
     pub partitions_cut: u64,
-    /// Partitions lost, as far as the index lists them.
+    /// Lost partitions that the index lists.
     pub partitions_lost: u64,
     /// Number of partitions that were out of order and have been reordered.
     pub partitions_out_of_order: u64,

@@ -23,7 +23,7 @@ pub struct SstableReport {
 }
 
 impl SstableReport {
-    /// Of an input that was opened.
+    /// Report of an opened input.
     pub fn of_input(input: &InputSstable) -> SstableReport {
         SstableReport {
             data_path: input.data_path(),
@@ -33,7 +33,7 @@ impl SstableReport {
         }
     }
 
-    /// Of an output that was published.
+    /// Report of a published output.
     pub fn of_output(output: &WrittenSstable) -> SstableReport {
         SstableReport {
             data_path: output.descriptor.path(Component::Data),
@@ -44,8 +44,8 @@ impl SstableReport {
     }
 }
 
-/// For `serialize_with`: the path of a file, with bytes that are not UTF-8 replaced. A report must not fail for
-/// the name of a file.
+/// Serializes the path of a file (`serialize_with`), with bytes that are not UTF-8 replaced, so that no file
+/// name can make a report fail.
 ///
 /// # Errors
 /// Those of the serializer.

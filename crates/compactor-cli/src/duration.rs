@@ -52,7 +52,7 @@ impl FromStr for Seconds {
 }
 
 impl fmt::Display for Seconds {
-    /// In the longest unit that it is a whole number of.
+    /// Formats the duration as a whole number of the longest unit possible.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let fits = |seconds: u64| self.0 >= seconds && self.0.is_multiple_of(seconds);
         match UNITS.iter().find(|(_, seconds)| fits(*seconds)) {

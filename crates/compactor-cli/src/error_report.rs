@@ -17,18 +17,18 @@ use crate::output::say;
 /// Kind of output of a command; selects the advice on what an error left behind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Writes {
-    /// It only reads.
+    /// The command only reads.
     Nothing,
-    /// SSTables made of its inputs, and not larger than these.
+    /// SSTables made from the inputs, and no larger than these.
     Rewritten,
     /// As `Rewritten`, but some outputs were published before a later one failed.
     InParts,
-    /// SSTables made of nothing.
+    /// SSTables that are generated, without inputs.
     Generated,
 }
 
 impl Writes {
-    /// Of a command that publishes one output after the other: whether `any` was.
+    /// Kind of output of a command that publishes one output after the other; `any` if one was published.
     pub fn of_several(any: bool) -> Writes {
         if any {
             Writes::InParts

@@ -4,14 +4,14 @@
 //! |---|---|
 //! | 0 | done |
 //! | 1 | failed: I/O, a full disk, a bug |
-//! | 2 | wrong usage: options or paths that make no sense, something that is not supported |
+//! | 2 | wrong usage: invalid options or paths, something that is not supported |
 //! | 3 | an input is damaged |
 //! | 4 | refused, since it might lose data |
 //! | 130 | interrupted |
 
 use compactor::ErrorKind;
 
-/// Options or paths make no sense.
+/// Options or paths are invalid.
 pub const USAGE: u8 = 2;
 /// An input is damaged.
 pub const CORRUPT: u8 = 3;

@@ -1,4 +1,4 @@
-//! A failure as JSON, for callers who asked for JSON and read stdout.
+//! Failures as JSON on stdout, with `--format json`.
 
 use compactor::ErrorKind;
 use compactor_sstable::Corruption;
@@ -12,17 +12,17 @@ struct Document<'a> {
     error: &'a Failure<'a>,
 }
 
-/// Why there is no result.
+/// Reason why there is no result.
 #[derive(Debug, Serialize)]
 pub struct Failure<'a> {
     /// See [`crate::exit_code`].
     exit_code: u8,
     kind: &'static str,
-    /// As on stderr.
+    /// Error message, the same as on stderr.
     message: String,
-    /// Likewise: which of two contradicting files is faulty, and the remedy.
+    /// Advice, the same as on stderr: which of two contradicting files is faulty, and the remedy.
     advice: Vec<String>,
-    /// The file that it is about, if it is about one. Bytes that are not UTF-8 are replaced.
+    /// The file that the error concerns, if any. Bytes that are not UTF-8 are replaced.
     #[serde(skip_serializing_if = "Option::is_none")]
     path: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -33,10 +33,10 @@ pub struct Failure<'a> {
 #[derive(Debug, Serialize)]
 struct Damage<'a> {
     structure: &'a str,
-    /// In the file, bytes.
+    /// Offset in the file, bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     offset: Option<u64>,
-    /// In the uncompressed content of `Data.db`, bytes.
+    /// Position in the uncompressed content of `Data.db`, bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     position: Option<u64>,
     expected: &'a str,
@@ -46,7 +46,7 @@ struct Damage<'a> {
 }
 
 impl<'a> Failure<'a> {
-    /// Describes a failure; `ours` is what it comes from, unless that is a library of others.
+    /// Describes a failure. `ours` is the error of this project that caused it, if any.
     pub fn new(
         exit_code: u8,
         message: String,

@@ -1,8 +1,8 @@
-//! Signals. Ctrl-C: the first asks the job to stop and clean up, the second ends the process at once.
-//! A terminal that is closed sends SIGHUP, often twice: it asks, and no more.
+//! Signals. The first Ctrl-C asks the job to stop and clean up, the second ends the process at once. A closed
+//! terminal sends SIGHUP, often twice: it only asks the job to stop.
 //!
-//! A job that is asked and does not end, because it waits for something that does not happen, is ended
-//! here. What it was writing is in a hidden directory, which the next run removes.
+//! If a job does not stop in time, because it waits for something that never happens, this module ends the
+//! process. Its unfinished output is in a hidden directory, which the next run removes.
 
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,14 +19,15 @@ use crate::output::say;
 
 /// Polling interval for signals.
 const LOOK: Duration = Duration::from_millis(50);
-/// How long a job may take to end, in [`LOOK`]s: counted, so that it has longer on a machine that is busy.
+/// Time that a job may take to stop, as a number of [`LOOK`]s: on a busy machine, where each takes longer, it
+/// has more time.
 const LOOKS: u32 = 16;
-/// Likewise, for what has much to do after it was asked: experiments, demonstrations and benchmarks end processes and
-/// remove files, a compaction of a table publishes what is complete.
+/// The same for jobs that take longer to stop: experiments, demonstrations and benchmarks end processes and remove
+/// files, and a compaction of a table publishes the outputs that are complete.
 const LOOKS_OF_LONG_END: u32 = 600;
 
-/// A flag that SIGINT and SIGTERM set, and SIGHUP unless `nohup` has it ignored. A second later the
-/// process is ended if it has not done so by itself.
+/// Returns a flag that is set by SIGINT and SIGTERM, and by SIGHUP unless `nohup` made the process ignore it.
+/// If the process has not ended a second later, it is ended.
 ///
 /// # Errors
 /// If the system refuses the handler.

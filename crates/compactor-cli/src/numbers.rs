@@ -15,11 +15,10 @@ use compactor_sstable::data::deletion_time::MAX_DELETION_TIME;
 
 use crate::flags::{ByteRate, ByteSize};
 
-/// Threads that may be asked for. Beyond some per processor they only take memory, and the system
-/// soon refuses more.
+/// Range of `--threads`. More than a few per processor only take memory, and the system soon refuses them.
 pub const THREADS: RangeInclusive<usize> = 1..=1024;
 
-/// Outputs that may be asked for.
+/// Range of `--outputs`.
 pub const OUTPUTS: RangeInclusive<usize> = 1..=256;
 
 /// SSTables that may be rewritten at a time.
@@ -28,7 +27,7 @@ pub const CONCURRENT: RangeInclusive<usize> = 1..=256;
 /// Compactions after which `compact` may stop.
 pub const MAX_COMPACTIONS: RangeInclusive<usize> = 1..=1_000_000;
 
-/// Bytes of `--memory` that may be asked for: below, an input has no room for a block.
+/// Range of `--memory`: with less, an input has no room for a block.
 pub const MEMORY: RangeInclusive<ByteSize> = ByteSize(1 << 20)..=ByteSize(1 << 40);
 
 /// Default of `--memory`.
@@ -44,7 +43,7 @@ pub fn besides_program(memory: ByteSize) -> usize {
     memory - PROGRAM_BYTES.min(memory / 2)
 }
 
-/// Bytes of `--readahead` that may be asked for.
+/// Range of `--readahead`.
 pub const READAHEAD: RangeInclusive<ByteSize> = ByteSize(4 << 10)..=ByteSize(1 << 30);
 
 /// Range of `--throughput` in bytes per second. Below it, less than a block would be processed per second.

@@ -39,7 +39,7 @@ pub fn print_of(text: &str, outputs: &[&Path]) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// A line on stderr. Nobody may be listening, and no work fails for that.
+/// Prints a line on stderr. Errors are ignored: no work fails because stderr is closed.
 pub fn say(line: std::fmt::Arguments<'_>) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }

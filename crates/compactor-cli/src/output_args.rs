@@ -21,8 +21,8 @@ pub struct OutputArgs {
     #[arg(long, help_heading = "Output")]
     pub flat: bool,
 
-    /// Replace the SSTables that the output directory holds already: they go in one step when the new ones
-    /// are complete, all of them or none, even if the run is killed. Other files there stay.
+    /// Replace the SSTables that the output directory holds already: they are exchanged in one step once the new
+    /// ones are complete, all of them or none, even if the run is killed. Other files there stay.
     #[arg(long, help_heading = "Output")]
     replace_output: bool,
 }

@@ -50,7 +50,7 @@ enum Style {
 }
 
 impl Progress {
-    /// For a merge of `total_bytes` of uncompressed input.
+    /// Progress of a merge of `total_bytes` of uncompressed input.
     pub fn new(mode: ProgressMode, total_bytes: u64, interrupted: Arc<AtomicBool>) -> Progress {
         let style = match mode {
             ProgressMode::Auto if std::io::stderr().is_terminal() => {

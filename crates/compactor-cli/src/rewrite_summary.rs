@@ -16,7 +16,7 @@ use crate::output::say;
 use crate::text_table::counted;
 use crate::ttl_removed;
 
-/// An SSTable of which nothing was written.
+/// An SSTable that failed, so that nothing was written for it.
 #[derive(Debug, Serialize)]
 struct Failed<'a> {
     #[serde(serialize_with = "lossy")]
@@ -40,7 +40,7 @@ pub struct Totals<'a> {
 }
 
 impl<'a> Totals<'a> {
-    /// Of a run over `sstables` SSTables.
+    /// Totals of a run over `sstables` SSTables.
     pub fn new(outcome: &'a RewriteOutcome, sstables: usize) -> Totals<'a> {
         let reports = &outcome.reports;
         let notes = reports

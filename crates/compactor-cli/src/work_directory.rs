@@ -15,12 +15,12 @@ pub struct WorkDirectory {
     pub file_system: Option<String>,
     /// Whether direct I/O works there.
     pub direct: bool,
-    /// Why not, if it does not; and what other directories lacked.
+    /// Reasons why direct I/O does not work there, or why other directories were not chosen.
     pub notes: Vec<String>,
 }
 
 impl WorkDirectory {
-    /// Without a disk below it.
+    /// Whether its file system is in memory.
     pub fn is_in_memory(&self) -> bool {
         matches!(
             self.file_system.as_deref(),

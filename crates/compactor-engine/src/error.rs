@@ -9,7 +9,8 @@ use compactor_sstable::{Component, Corruption, Error as FormatError};
 /// Result of a job.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Reason why a job stopped. In any case inputs are unchanged and no output is visible.
+/// Reason why a job stopped. After a failed merge the inputs are unchanged and no output is visible; other
+/// operations document what they leave.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -59,13 +60,13 @@ pub enum ErrorKind {
     Corrupt,
     /// Something valid that this release does not handle.
     Unsupported,
-    /// The request makes no sense as it is.
+    /// The request is invalid or contradictory.
     InvalidInput,
     /// The request might lose data or state.
     Refused,
     /// Reading or writing failed.
     Io,
-    /// The disk or quota is full.
+    /// The disk or quota is full, or a file would exceed a size limit (`ulimit -f`).
     NoSpace,
     /// The observer asked to stop.
     Cancelled,
@@ -102,12 +103,12 @@ impl Error {
         self.is_system_error(std::io::ErrorKind::FileTooLarge)
     }
 
-    /// Whether an output was not put in place since there is a file of its name.
+    /// Whether an output was not put in place because a file of its name exists.
     pub fn is_already_there(&self) -> bool {
         matches!(self, Error::Io(_)) && self.is_system_error(std::io::ErrorKind::AlreadyExists)
     }
 
-    /// Whether a file could not be opened or looked up since it does not exist.
+    /// Whether a file could not be opened or looked up because it does not exist.
     pub(crate) fn is_not_found(&self) -> bool {
         self.is_system_error(std::io::ErrorKind::NotFound)
     }
@@ -120,7 +121,7 @@ impl Error {
         }
     }
 
-    /// The file that it is about, if it is about one.
+    /// The file that the error concerns, if any.
     pub fn path(&self) -> Option<&Path> {
         match self {
             Error::Format(FormatError::Corrupt(c)) => c.path.as_deref(),
@@ -139,7 +140,7 @@ impl Error {
         }
     }
 
-    /// A request that makes no sense.
+    /// An invalid or contradictory request.
     pub fn invalid(message: impl Into<String>) -> Error {
         Error::InvalidInput(message.into())
     }

@@ -5,7 +5,7 @@ const LINE: usize = 64;
 /// Maximum bytes prefetched: more would evict the first ones.
 const MAX_LEN: usize = 2 << 10;
 
-/// Prefetches the cache lines of `len` bytes at `at`, as far as they exist: at least two lines, at most 2
+/// Prefetches the cache lines of `len` bytes at `at` that are in `bytes`: at least two lines, at most 2
 /// KiB. Pays off if the position of the next data is known in advance and too far from the last access for
 /// the hardware prefetcher: after a row of hundreds of bytes that another core has just decompressed.
 #[inline(always)]

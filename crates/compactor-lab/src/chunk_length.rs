@@ -55,7 +55,7 @@ const SHARE_OF_SLOWEST: f64 = 0.5;
 /// [`End::Interrupted`](crate::outcome::End::Interrupted).
 ///
 /// # Errors
-/// Options that make no sense, no room, a failed read or write, or cancellation before the first run's
+/// Invalid options, no disk space, a failed read or write, or cancellation before the first run's
 /// end.
 pub fn compare(options: &ChunkLengthOptions, watcher: &dyn Watcher) -> Result<ChunkLengthOutcome> {
     options.check()?;

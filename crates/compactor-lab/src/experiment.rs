@@ -2,7 +2,7 @@
 
 use crate::figure::Figure;
 
-/// How reports of a kind of experiment are introduced, and what they are about.
+/// Titles, introduction and headline figure of a kind of experiment.
 #[derive(Debug)]
 pub(crate) struct Experiment {
     /// Title of a page.

@@ -40,7 +40,7 @@ pub use outcome::{ArmRun, FanOutOutcome, Figures, FlushRecord, Formula, LevelFig
 /// the strategies that were complete are returned, with [`End::Interrupted`](crate::outcome::End::Interrupted).
 ///
 /// # Errors
-/// Options that make no sense, no room, a failed read or write, or cancellation before the first strategy's end.
+/// Invalid options, no disk space, a failed read or write, or cancellation before the first strategy's end.
 pub fn compare(options: &FanOutOptions, watcher: &dyn Watcher) -> Result<FanOutOutcome> {
     options.check()?;
     let session = Session::begin(&options.directory, "lab", None, watcher)?;

@@ -60,7 +60,7 @@ impl Foreground {
         Ok(())
     }
 
-    /// See [`PointReader::expect_random`]; of those that reads go to now.
+    /// Calls [`PointReader::expect_random`] of the current SSTables.
     pub(crate) fn expect_random(&self) {
         self.readers().iter().for_each(PointReader::expect_random);
     }

@@ -24,8 +24,8 @@ pub(crate) fn map(path: &Path) -> Result<MappedFile> {
     Ok(unsafe { MappedFile::open(path) }?)
 }
 
-/// Lets the kernel read only the pages that are touched, and none around them. Without effect where the
-/// system refuses.
+/// Makes the kernel read only the pages that are touched, without readahead. Has no effect if the system
+/// refuses.
 pub(crate) fn expect_random(file: &MappedFile) {
     // SAFETY: the range is that of a mapping that lives as long as `file`, and this advice leaves what is
     // in it alone.

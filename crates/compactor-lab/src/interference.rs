@@ -35,7 +35,7 @@ const IDLE: Duration = Duration::from_secs(20);
 /// [`End::Interrupted`](crate::outcome::End::Interrupted).
 ///
 /// # Errors
-/// Options that make no sense, no room, a failed read, or cancellation before the first run.
+/// Invalid options, no disk space, a failed read, or cancellation before the first run.
 pub fn interference(options: &InterferenceOptions, watcher: &dyn Watcher) -> Result<Outcome> {
     options.check()?;
     let limit = options.memory_limit_bytes;

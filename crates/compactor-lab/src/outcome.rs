@@ -78,7 +78,7 @@ pub struct OutcomeHeader {
 pub enum End {
     /// All runs took place.
     Complete,
-    /// It was stopped; what is there was measured before that.
+    /// The experiment was stopped; the results were measured before that.
     Interrupted,
 }
 

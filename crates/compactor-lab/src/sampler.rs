@@ -41,7 +41,7 @@ pub(crate) struct Progress {
     is_over: AtomicBool,
     /// Uncompressed bytes that the compaction has read.
     pub(crate) compaction_read_bytes: AtomicU64,
-    /// Processor time of the sampler's thread, and what was the harness's in others.
+    /// Processor time of the sampler's thread, and of the harness in other threads.
     pub(crate) harness: CpuMeter,
 }
 

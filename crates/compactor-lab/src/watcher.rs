@@ -25,7 +25,7 @@ pub trait Watcher: Sync {
 #[serde(tag = "event", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Event<'a> {
-    /// A sentence on what was found, or will be done.
+    /// A note on a finding or on the next step.
     Note {
         /// The sentence.
         text: &'a str,
@@ -69,7 +69,7 @@ pub struct Plan {
     pub arm: String,
     /// Repeat, warm-ups included.
     pub repeat: u32,
-    /// Whether it is only to warm up.
+    /// Whether the run is a warm-up.
     pub warm_up: bool,
     /// Position among all runs, from 0.
     pub order: u32,

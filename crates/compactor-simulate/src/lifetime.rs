@@ -16,7 +16,7 @@ pub(crate) struct Lifetime {
 }
 
 impl Lifetime {
-    /// Of a merge that begins now.
+    /// Lifetime of a merge that begins now.
     pub(crate) fn at(now_us: i64, workload: &Workload) -> Lifetime {
         let before = |seconds: u64| now_us.saturating_sub((seconds as f64 * US) as i64);
         Lifetime {

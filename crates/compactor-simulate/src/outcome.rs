@@ -10,7 +10,7 @@ use serde::Serialize;
 pub struct Outcome {
     /// Class of the strategy, without its package.
     pub strategy: String,
-    /// Time that was simulated, seconds: less than asked for if it ended early.
+    /// Simulated time, seconds; less than requested if the simulation ended early.
     pub duration_s: f64,
     /// End of the simulation.
     pub end: End,
@@ -93,7 +93,7 @@ pub struct Level {
 }
 
 impl Level {
-    /// A level among all from L0 on, which are added as far as they are missing.
+    /// Returns a level; levels from L0 to it are added if missing.
     pub(crate) fn among(levels: &mut Vec<Level>, level: u32) -> &mut Level {
         for level in levels.len() as u32..=level {
             levels.push(Level {

@@ -13,7 +13,7 @@ pub(crate) struct Popularity {
 }
 
 impl Popularity {
-    /// For this number of rows.
+    /// Popularity of this number of rows.
     pub(crate) fn new(distribution: Distribution, rows: f64) -> Popularity {
         let classes = match distribution {
             Distribution::Zipf { exponent } if exponent > 0.0 && rows > 2.0 => {

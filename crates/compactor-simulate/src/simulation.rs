@@ -58,7 +58,7 @@ struct Simulation<'a> {
     random: Random,
     meter: Meter,
     samples: Vec<Sample>,
-    /// Of the last sample: time, bytes written and read.
+    /// Time, bytes written and bytes read of the last sample.
     sampled: (f64, f64, f64),
     start_us: i64,
     /// Time since the start, seconds.

@@ -91,7 +91,7 @@ impl Live {
         !sstable.is_suspect && !self.is_compacting(sstable.id)
     }
 
-    /// Those of some SSTables that are neither suspect nor being compacted.
+    /// Returns the given SSTables that are neither suspect nor being compacted.
     pub(crate) fn available<'a>(
         &self,
         sstables: impl IntoIterator<Item = &'a Arc<Sstable>>,

@@ -1,4 +1,4 @@
-//! Releases of Cassandra, as far as their strategies differ.
+//! Releases of Cassandra whose strategies differ.
 
 /// A release of Cassandra.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

@@ -61,7 +61,7 @@ pub struct Sstable {
     pub repair: RepairState,
     /// Index of its data directory.
     pub directory: usize,
-    /// Whether it is damaged, so that nothing is made of it (`isMarkedSuspect`).
+    /// Whether it is damaged, and so not compacted (`isMarkedSuspect`).
     pub is_suspect: bool,
     /// Time when its `Data.db` was last written, milliseconds since 1970.
     pub created_ms: i64,

@@ -224,7 +224,7 @@ pub enum Reason {
     Major,
 }
 
-/// Why a strategy selects nothing.
+/// Reason why a strategy selects nothing.
 #[derive(Clone, Copy, Debug, PartialEq, strum::Display)]
 #[non_exhaustive]
 pub enum Idle {

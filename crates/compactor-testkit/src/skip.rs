@@ -133,7 +133,7 @@ fn add(need: Need, kind: Kind, reason: &str) {
     record(kind, reason);
 }
 
-/// How much of a test is skipped.
+/// Part of a test that is skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     Whole,

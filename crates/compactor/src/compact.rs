@@ -48,9 +48,9 @@ use table::TableState;
 /// Selection of the SSTables to compact together.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Plan {
-    /// Those that a strategy selects, until it selects none.
+    /// SSTables that a strategy selects, until it selects none.
     Strategy(CompactionParams),
-    /// All of a repair state, once (`getMaximalTasks`).
+    /// All SSTables of a repair state, once (`getMaximalTasks`).
     Major,
 }
 
@@ -65,13 +65,13 @@ pub struct CompactRequest {
     pub plan: Plan,
     /// Limit on the number of compactions; `None` for no limit.
     pub max_compactions: Option<usize>,
-    /// Merges that run at once, at most; no more than there are threads for.
+    /// Maximum number of concurrent merges; limited by the number of threads.
     pub concurrent: usize,
     /// Checks of the inputs during the merges.
     pub check: InputCheck,
     /// Reads each output back, and verifies it, before it is published.
     pub verify_outputs: bool,
-    /// Leaves a record of what was read and written, which [`swap`](crate::swap) needs.
+    /// Writes a record of the inputs and outputs, which [`swap`](crate::swap) needs.
     pub recorder: Option<Recorder>,
 }
 
@@ -154,7 +154,7 @@ impl Compaction {
         self.table.error.as_ref()
     }
 
-    /// Uncompressed bytes that will be read, as far as they can be told before.
+    /// Estimate of the uncompressed bytes that will be read.
     pub fn expected_bytes(&self) -> u64 {
         self.plan()
             .iter()

@@ -49,9 +49,8 @@ impl<'a> SharedObserver<'a> {
     }
 }
 
-/// How many of `jobs` merges run at once if up to `asked` may: at least one, and no more than there are
-/// threads, since more would share processors and all be slower for it, or than these bytes of memory and
-/// descriptors are enough for.
+/// Number of `jobs` merges that run concurrently if up to `asked` may: at least one, and at most the number
+/// of threads (more would only share processors) and the number that memory and descriptors suffice for.
 pub(crate) fn merges_at_once(
     asked: usize,
     threads: usize,
@@ -80,7 +79,7 @@ pub(crate) fn files_of_each(open_files: u64, concurrent: usize) -> u64 {
 /// Merges that run at once over one I/O layer.
 pub(crate) struct ConcurrentMerges<'a, 'o> {
     pub(crate) io: &'a Io,
-    /// How many run at a time.
+    /// Maximum number of concurrent merges.
     pub(crate) concurrent: usize,
     pub(crate) input_check: InputCheck,
     pub(crate) output_check: &'a OutputCheck,

@@ -74,9 +74,9 @@ use wide::Wide;
 
 /// Microseconds of a second.
 const SECOND_US: i64 = 1_000_000;
-/// 2025-01-01T00:00:00Z: what `kv` and `wide` are written at if nothing else is asked for.
+/// Default first timestamp of `kv` and `wide`: 2025-01-01T00:00:00Z.
 pub const DEFAULT_FIRST_TIMESTAMP_US: i64 = 1_735_689_600 * SECOND_US;
-/// Between the first timestamp of one SSTable and that of the next: a later SSTable is always newer.
+/// Interval between the first timestamps of consecutive SSTables: a later SSTable is always newer.
 const SSTABLE_INTERVAL_US: i64 = 2 * 3600 * SECOND_US;
 /// False positive chance of the Bloom filters: Cassandra's default.
 const BLOOM_FILTER_FP_CHANCE: f64 = 0.01;
@@ -272,12 +272,12 @@ impl GenerateOptions {
     }
 }
 
-/// Writes the SSTables and their `schema.cql`. The observer hears of uncompressed bytes, rows and
+/// Writes the SSTables and their `schema.cql`. The observer is notified of the uncompressed bytes, rows and
 /// partitions written.
 ///
 /// # Errors
-/// Options that make no sense, a table that is there already, a failed write, or cancellation.
-/// Nothing that was made stays then.
+/// Invalid options, a table that exists already, a failed write, or cancellation. Files that were written are
+/// removed then.
 pub fn generate(
     io: IoOptions,
     options: GenerateOptions,

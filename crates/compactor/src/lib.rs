@@ -13,8 +13,8 @@
 //! ```
 //!
 //! [`Table`] finds the SSTables of a table and merges, compacts, upgrades, splits and scrubs them.
-//! [`Table::rows`] reads merged rows; [`verify`], [`dump`] and [`metadata`] inspect it; [`generate`]
-//! writes tables of synthetic data.
+//! [`Table::rows`] reads merged rows; [`verify`], [`dump`] and [`metadata`] inspect one SSTable each;
+//! [`generate`] writes tables of synthetic data.
 #![forbid(unsafe_code)]
 
 pub mod compact;

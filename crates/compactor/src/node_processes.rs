@@ -14,23 +14,23 @@ use crate::{Error, Result};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Users {
-    /// Those with an SSTable of the directory open or mapped, this process left out.
+    /// Processes with an SSTable of the directory open or mapped, except for this one.
     pub processes: Vec<User>,
-    /// Processes that look like a Cassandra node by their command line, and whose files may not be looked
-    /// at.
+    /// Processes that look like a Cassandra node by their command line, and whose open files this user may not
+    /// inspect.
     pub hidden_nodes: Vec<User>,
-    /// Other processes whose files may not be looked at.
+    /// Number of other processes whose open files this user may not inspect.
     pub hidden: usize,
 }
 
 /// A process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct User {
-    /// Its number.
+    /// Process id.
     pub pid: u32,
     /// Its name, such as `java`.
     pub name: String,
-    /// A file of the directory that it has open; none where that may not be looked at.
+    /// A file of the directory that it has open; `None` if its open files may not be inspected.
     pub file: Option<PathBuf>,
 }
 
@@ -41,9 +41,9 @@ impl std::fmt::Display for User {
 }
 
 impl Users {
-    /// Looks through `/proc`. Files are taken for the directory's by the directory that they were opened
-    /// in, as the process itself sees it: a process that reads a snapshot, a hard link to the same file, is none.
-    /// Processes of other machines and containers are not seen.
+    /// Finds the processes in `/proc` that use a directory. A file belongs to it if it was opened in it, as the
+    /// process itself sees it: a process that reads a snapshot, a hard link to the same file, is not a user.
+    /// Processes of other machines and containers are not found.
     ///
     /// # Errors
     /// A directory that cannot be looked up, or a `/proc` that cannot be listed.
@@ -105,8 +105,8 @@ fn name_of(process: &Path) -> Option<String> {
     Some(name.trim_end().to_owned())
 }
 
-/// True of another run of this program, which only reads what is there. One that is about to end has files open for a
-/// moment longer than it has a program: its name has to do then.
+/// Whether the process is another run of this program, which only reads these files. A process that is about to end
+/// has its files open for a moment longer than its program: it is then identified by its name.
 fn is_this_program(process: &Path) -> bool {
     let program = |process: &Path| {
         let metadata = fs::metadata(process.join("exe")).ok()?;

@@ -15,8 +15,8 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Asks the kernel. The time is that of the process's clock, which `/proc` rounds to hundredths of
-    /// a second; memory is 0 where there is no `/proc`.
+    /// Returns the current usage. CPU time comes from the process clock; `/proc` has it only in hundredths of
+    /// a second. Memory is 0 without `/proc`.
     pub fn now() -> Usage {
         // Unlike the function for clocks that never fail, this one does not panic in a sandbox.
         let cpu = clock_gettime_dynamic(DynamicClockId::Known(ClockId::ProcessCPUTime));

@@ -29,12 +29,12 @@ pub(crate) enum PageCache {
 pub struct MergeReport {
     /// SSTables that were merged, newest first.
     pub inputs: Vec<SstableReport>,
-    /// SSTables that were dropped unread, since all that they hold is past its grace.
+    /// SSTables that were dropped unread, because everything in them is older than `gc_grace_seconds`.
     pub fully_expired: Vec<SstableReport>,
     /// Repair state of the inputs, and so of the output.
     pub repair: RepairReport,
-    /// The outputs in the order of their partitions: none if nothing was left to write, and one unless
-    /// a greatest size was asked for.
+    /// The outputs in the order of their partitions: none if nothing was left to write, and one unless the
+    /// output is split ([`OutputSplit`](crate::OutputSplit)).
     pub outputs: Vec<SstableReport>,
     /// Version of the outputs.
     pub output_version: String,
@@ -139,7 +139,7 @@ pub struct PurgedReport {
     pub expired: u64,
     /// All of them.
     pub total: u64,
-    /// Cells, and deletions of collections, that went with their dropped column; not in `total`.
+    /// Cells and deletions of collections that were removed with their dropped column; not in `total`.
     pub of_dropped_columns: u64,
     /// Cells, row livenesses and deletions that overlapping SSTables shadow; not in `total`.
     pub shadowed: u64,
@@ -174,7 +174,7 @@ pub struct IoReport {
     pub write_mode: Option<String>,
     /// Backend.
     pub backend: String,
-    /// Where something else was used than asked for, and why.
+    /// Requested modes or backends that were replaced by others, with the reasons.
     pub fallbacks: Vec<String>,
 }
 
@@ -186,20 +186,20 @@ pub struct PageCacheReport {
     pub page_bytes: u64,
     /// Pages of the inputs, all components.
     pub input_pages: u64,
-    /// Of these, resident before the merge; `None` where the kernel does not tell: it does so only to
-    /// the owner of a file and to those who may write to it.
+    /// Pages of the inputs resident before the merge; `None` if the kernel does not report it: only the file's
+    /// owner and users with write access may query it.
     pub input_pages_resident_before: Option<u64>,
-    /// Of these, resident after it, likewise.
+    /// Pages of the inputs resident after the merge; `None` as above.
     pub input_pages_resident: Option<u64>,
     /// Pages of the outputs, all components.
     pub output_pages: u64,
-    /// Of these, resident after the merge, likewise.
+    /// Pages of the outputs resident after the merge; `None` as above.
     pub output_pages_resident: Option<u64>,
 }
 
 impl PageCacheReport {
-    /// Pages of inputs and output that are resident after the merge; `None` where the kernel does not
-    /// tell.
+    /// Pages of inputs and outputs that are resident after the merge; `None` if the kernel does not report
+    /// them.
     pub fn pages_resident(&self) -> Option<u64> {
         Some(self.input_pages_resident? + self.output_pages_resident?)
     }

@@ -176,7 +176,7 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// For a run of `command` that is asked for `request` and has not begun.
+    /// Creates the recorder of a run of `command` with `request`, before it begins.
     ///
     /// # Errors
     /// An SSTable that is named as overlapping cannot be looked up.

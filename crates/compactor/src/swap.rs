@@ -80,7 +80,7 @@ pub struct SwapReport {
     /// The table's directory.
     #[serde(serialize_with = "lossy")]
     pub table_directory: PathBuf,
-    /// Where the inputs are.
+    /// Directory that the inputs are in.
     #[serde(serialize_with = "lossy")]
     pub inputs_directory: PathBuf,
     /// File names of the `Data.db` of the inputs, which are no longer in the table's directory.
@@ -130,15 +130,15 @@ pub fn plan_swap(request: &SwapRequest) -> Result<SwapReport> {
         let mut report = unfinished.note.report(&table, SwapState::Planned);
         let will = if unfinished.log.is_committed() {
             note_other_directory(&mut report, request);
-            "finish"
+            "finished"
         } else {
             report.notes.extend(left_behind(&unfinished, request));
             let named = &request.inputs_to;
             report.inputs_directory = std::path::absolute(named).unwrap_or_else(|_| named.clone());
-            "undo, and then repeat,"
+            "undone, and then repeated"
         };
         report.notes.push(format!(
-            "a swap was cut off here: running this without --dry-run will {will} it"
+            "an interrupted swap was found: without --dry-run it will be {will}"
         ));
         return Ok(report);
     }
@@ -311,7 +311,7 @@ fn run(plan: &Plan, reached: &mut dyn FnMut(Step) -> Result<()>) -> Result<Note>
     }
 }
 
-/// Everything up to the COMMIT, which is durable when this returns.
+/// Carries out the swap up to the COMMIT, which is durable when this returns.
 fn commit(
     plan: &Plan,
     taken: &mut Taken,

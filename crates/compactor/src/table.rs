@@ -60,7 +60,7 @@ pub use rows::{Column, Row, Rows};
 pub use scrub::{Scrub, ScrubOutcome};
 pub use strategy_choice::{Release, StrategyChoice};
 
-/// The SSTables of one table, and its schema as far as it is known.
+/// The SSTables of one table, and its schema if known.
 #[derive(Debug, Default)]
 pub struct Table {
     pub(crate) sstables: Vec<PathBuf>,
@@ -187,8 +187,8 @@ impl Table {
         match there.find(is_new) {
             None => Ok(()),
             Some(new) => Err(Error::refused(format!(
-                "{} has appeared next to the inputs since they were found, and may hold rows that purged \
-                 tombstones shadow. Merge a snapshot (`nodetool snapshot`), or stop the node first",
+                "{} has appeared next to the inputs since they were found, and may hold rows that a purged \
+                 tombstone deletes. Merge a snapshot (`nodetool snapshot`), or stop the node first",
                 new.display()
             ))),
         }
@@ -230,9 +230,8 @@ impl Table {
             })
             .find(|(_, count)| *count > 0)?;
         Some(format!(
-            "--complete vouches for the snapshot only, but the \
-             directory of the table, {}, holds {} not in it: if the output is to join them, name them with --overlapping \
-             instead",
+            "--complete covers the snapshot only, but the table's directory {} has {} not in it: if the output \
+             is to join them, name them with --overlapping instead",
             table.display(),
             match count {
                 1 => "1 SSTable that is".to_owned(),
@@ -298,7 +297,7 @@ fn find_files(paths: &[PathBuf]) -> Result<(Table, Vec<PathBuf>)> {
     Ok((table, directories))
 }
 
-/// The directories, and those that files are really in that were named through a symbolic link.
+/// The directories, and the real directories of files that were named through a symbolic link.
 fn with_link_targets(directories: &[PathBuf], files: &[PathBuf]) -> Vec<PathBuf> {
     let mut known: BTreeSet<PathBuf> = directories
         .iter()

@@ -69,7 +69,7 @@ pub struct RowTimes {
 }
 
 impl RowTimes {
-    /// Written at this timestamp, microseconds since 1970.
+    /// Times with this timestamp, microseconds since 1970.
     pub fn at(timestamp_us: i64) -> RowTimes {
         RowTimes {
             timestamp_us: Some(timestamp_us),
@@ -77,7 +77,7 @@ impl RowTimes {
         }
     }
 
-    /// Expires after this many seconds; 0 for never.
+    /// Sets the TTL in seconds; 0 for none.
     #[must_use]
     pub fn with_ttl(self, ttl_s: u32) -> RowTimes {
         RowTimes {
@@ -86,7 +86,7 @@ impl RowTimes {
         }
     }
 
-    /// Written at this time, seconds since 1970, from which the TTL counts. Default: that of the writer.
+    /// Sets the time of the write, seconds since 1970, from which the TTL counts. Default: the writer's.
     #[must_use]
     pub fn written_s(self, written_s: i64) -> RowTimes {
         RowTimes {
@@ -135,7 +135,7 @@ pub struct WrittenTable {
     pub sstables: Vec<SstableReport>,
     /// Number of rows in them, static rows included.
     pub rows: u64,
-    /// How they get to a node.
+    /// Commands that bring them to a node.
     pub next_steps: NextSteps,
 }
 
@@ -170,7 +170,8 @@ impl SstableWriter {
     ///
     /// # Errors
     /// An unknown column, a value that is not of its type or has more than 256 MiB, an incomplete primary
-    /// key: the row is not added then, others may be. Or a failed write, after which nothing can be added.
+    /// key. In these cases the row is not added, and the writer stays usable. After a failed write every later
+    /// call fails.
     pub fn add_row<N: AsRef<str>>(
         &mut self,
         values: impl IntoIterator<Item = (N, Value)>,
@@ -178,8 +179,8 @@ impl SstableWriter {
         self.add_row_with(values, RowTimes::default())
     }
 
-    /// As [`SstableWriter::add_row`], as `INSERT ... USING TIMESTAMP ... AND TTL ...`. Of a column that is
-    /// set twice the value with the greater timestamp counts.
+    /// Adds a row as `INSERT ... USING TIMESTAMP ... AND TTL ...` does; see [`SstableWriter::add_row`]. If two
+    /// rows set the same column of one primary key, the value with the greater timestamp wins.
     ///
     /// # Errors
     /// As [`SstableWriter::add_row`], or a TTL of more than 20 years or with an expiration beyond what the
@@ -255,7 +256,7 @@ impl SstableWriter {
         })
     }
 
-    /// Rows that were being written are lost: the others alone are not what was added.
+    /// Refuses to go on after a failed write: its rows are lost, so the output would be incomplete.
     fn refuse_after_failure(&self) -> Result<()> {
         match self.has_failed {
             false => Ok(()),

@@ -45,7 +45,7 @@ impl Release {
         toolchain::prepare(&self.version(), self.sources()).map(drop)
     }
 
-    /// Where the Java sources are that the other release does not compile.
+    /// Directory of Java sources that the other release does not compile.
     fn sources(self) -> &'static str {
         match self {
             Self::Five => "release-5",
@@ -142,18 +142,18 @@ impl fmt::Display for Mode {
 /// its heap of 1 GiB is full after about 900.
 const MOST_OFFLINE_TABLES: u64 = 500;
 
-/// How a server is started.
+/// Options for starting a server.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// `column_index_size` in KiB; Cassandra's own default (64 for BIG, 16 for BTI) when absent.
     pub column_index_kib: Option<u32>,
-    /// Who judges, if not the release that the mode is of.
+    /// Release that judges, if not that of the mode.
     pub release: Option<Release>,
     /// Heap, collector and the like.
     pub jvm: Vec<String>,
     /// A request that takes longer fails and kills the server.
     pub timeout: Duration,
-    /// Where the server's own directories are made.
+    /// Parent of the server's own directories.
     pub home_parent: PathBuf,
     /// Partitioner, by the name of its class in `org.apache.cassandra.dht`.
     pub partitioner: String,
@@ -230,7 +230,7 @@ pub struct CompactRequest<'a> {
     pub inputs: &'a [PathBuf],
     /// SSTables that the table also has but that are not merged: they hold back purging.
     pub others: &'a [PathBuf],
-    /// Where outputs go, counted from 1; `None` forgets them.
+    /// Directory of outputs, counted from 1; `None` discards them.
     pub output: Option<&'a Path>,
     /// The clock.
     pub now_s: i64,

@@ -319,7 +319,7 @@ fn mask_ratio(statistics: &mut [u8]) -> Result<()> {
     Ok(())
 }
 
-/// Where two files first differ.
+/// Describes the first difference of two files.
 fn bytes(name: &str, expected: &[u8], found: &[u8]) -> Option<String> {
     if expected == found {
         return None;

@@ -8,7 +8,7 @@ use compactor::{MergeReport, NoObserver, TombstoneOption};
 
 use crate::ours::{self, MergeRequest};
 
-/// How the two merges compare.
+/// Comparison of the two merges.
 #[derive(Debug, Default)]
 pub struct Compared {
     /// Failures, a line each: then there is nothing to compare, or something unintended.

@@ -1,11 +1,12 @@
-//! Where files live that nobody keeps.
+//! Directories for temporary files.
 
 use std::path::{Path, PathBuf};
 
 /// Space that servers and their files take, with room to spare.
 const ENOUGH_BYTES: u64 = 4 << 30;
 
-/// In memory where there is enough of it, so that nothing waits for a disk; the system's temporary directory otherwise.
+/// Returns a directory in memory if there is enough of it, so that nothing waits for a disk; otherwise the system's
+/// temporary directory.
 #[must_use]
 pub fn scratch() -> PathBuf {
     let memory = Path::new("/dev/shm");

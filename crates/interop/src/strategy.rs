@@ -87,7 +87,7 @@ pub fn start(
     serde_json::from_value(reply).context("levels in the reply")
 }
 
-/// Why each set of options is refused; `None` if it is not (`CompactionParams.validate`).
+/// Returns the reason why each set of options is refused; `None` if it is not (`CompactionParams.validate`).
 pub fn refusals(
     cassandra: &mut Cassandra,
     class: &str,

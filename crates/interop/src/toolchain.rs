@@ -40,7 +40,7 @@ impl Toolchain {
     }
 }
 
-/// Why the tools cannot be used on this machine, or `None` when they can.
+/// Reason why the tools cannot be used on this machine, if any.
 pub(crate) fn missing() -> Option<String> {
     for (name, flag) in [
         (java_command("java"), "-version"),

@@ -260,7 +260,8 @@ impl<'a> PartitionJson<'a> {
         self.line.push_str(&position.to_string());
     }
 
-    /// Nothing for a bound without values, which starts before or ends after all rows.
+    /// Appends the clustering; nothing for a bound without values, which starts before or ends after all
+    /// rows.
     fn push_clustering(&mut self, clustering: Prefix<'_>) {
         if clustering.is_empty() {
             return;
@@ -427,10 +428,10 @@ impl<'a> PartitionJson<'a> {
 /// Context of a cell.
 struct CellPlace<'a> {
     is_static: bool,
-    /// Of the column, in the header.
+    /// Index of the column in the header.
     index: usize,
     column: &'a ColumnLayout,
-    /// Of the row: cells only show times that differ from it.
+    /// Liveness of the row: cells show only times that differ from it.
     liveness: Liveness,
 }
 

@@ -17,7 +17,7 @@ use crate::verify::indexed_partitions::{IndexReader, IndexedInput};
 use crate::verify::sidecar_components;
 use crate::verify::statistics_consistency::{self, StatisticsConsistency};
 
-/// The inputs of a job, as far as the check of their components needs them.
+/// Inputs of a job whose components are checked.
 pub(super) struct InputsToCheck {
     /// Inputs of the BIG format, whose components are checked without the data.
     inputs: Vec<InputToCheck>,
@@ -36,7 +36,7 @@ enum InputToCheck {
         data_path: PathBuf,
         data_len: u64,
         totals: StatisticsConsistency,
-        /// As an overlapping SSTable of other merges, one of which may have checked it.
+        /// The same SSTable in its role as an overlapping one: another merge may have checked it already.
         outside: Option<Arc<OverlappingSstable>>,
     },
     /// It is not merged, and other merges may have checked it. There may be many thousands.
@@ -52,7 +52,7 @@ impl InputToCheck {
     }
 }
 
-/// An input whose other components were looked at.
+/// An input whose sidecar components were checked.
 pub(super) struct CheckedInput {
     pub(super) data_path: PathBuf,
     pub(super) totals: StatisticsConsistency,

@@ -26,7 +26,7 @@ pub(super) struct Current {
 #[derive(Debug, Default)]
 pub(super) struct Last {
     pub(super) name: Name,
-    /// Of a marker: its position, unless it was synthesized, and the deletion that it closes.
+    /// Position of a marker, unless it was synthesized, and the deletion that it closes; `None` for a row.
     pub(super) marker: Option<(Option<u64>, DeletionTime)>,
 }
 

@@ -28,14 +28,14 @@ pub(super) struct IndexWalk<'a> {
 pub(super) struct Beyond {
     /// Key, token and position of the first of them.
     pub(super) listed: Vec<(Vec<u8>, i64, u64)>,
-    /// Number of those after them.
+    /// Number of the entries after these.
     pub(super) unlisted: u64,
 }
 
 /// A block of a partition at which reading can continue.
 #[derive(Debug)]
 pub(super) struct BlockStart {
-    /// Where it begins in the data.
+    /// Its start in the data.
     pub(super) position: u64,
     /// Deletion of its partition.
     pub(super) partition_deletion: DeletionTime,

@@ -72,7 +72,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Keeps a marker as far as it matches the open deletion.
+    /// Keeps the part of a marker that matches the open deletion.
     pub(super) fn keep_marker(
         &mut self,
         range: Range<u64>,

@@ -94,7 +94,7 @@ pub(super) struct Stop {
     pub(super) is_key_unreadable: bool,
 }
 
-/// How a partition, or the stretch with it, ended.
+/// Reason why a partition, or the stretch that contains it, ended.
 enum Flow {
     Next,
     End,

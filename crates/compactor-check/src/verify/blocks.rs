@@ -22,7 +22,7 @@ use super::short_hex;
 pub(super) struct BlocksCheck<'a> {
     findings: &'a Findings,
     layout: &'a Layout,
-    /// Of two names that are compared.
+    /// Values of the two names that are being compared.
     spans: [Vec<ValueSpan>; 2],
 }
 

@@ -337,13 +337,13 @@ impl TrieCheck<'_> {
 /// Facts of an input's sidecar components, and the damage that does not stop a merge.
 type CheckedTries = (SidecarFacts, Vec<Finding>);
 
-/// When the files of the inputs that are read are read into memory.
+/// Time at which files of inputs that are merged are read into memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Opening {
     /// All at the start, when the merge uses the same tries to find where it can be split.
     AtOnce,
-    /// Those of an input with its first partition, and until no input is being read any more: of thousands of inputs
-    /// a pass reads some.
+    /// Files of an input at its first partition, kept until no input is being read: a pass reads only some of
+    /// thousands of inputs.
     WithFirstPartition,
 }
 

@@ -25,7 +25,7 @@ use super::statistics_consistency::{self, Mismatch, RowsSeen, StatisticsConsiste
 
 /// Share by which an estimate of the number of keys may differ from their number.
 const CARDINALITY_TOLERANCE: f64 = 0.05;
-/// Number of wrong counts, of four, from which the statistics are taken for those of other data.
+/// Number of wrong counts, of four, from which the statistics are assumed to belong to other data.
 const FOREIGN_COUNTS: usize = 3;
 
 /// Check of the statistics against the content.
@@ -74,8 +74,8 @@ impl StatisticsCheck<'_> {
         }
     }
 
-    /// Everything that is counted or measured. If not all of the content was read, what was must be
-    /// covered all the same.
+    /// Checks the statistics against the content. If only part of it was read, counts are not checked, and
+    /// the extremes must include that part.
     pub(super) fn content(&self, content: Content) {
         let is_complete = content.is_complete;
         let partitions = content.partitions;

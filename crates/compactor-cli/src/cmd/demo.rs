@@ -63,7 +63,7 @@ pub struct Args {
     pub format: Format,
 }
 
-/// Everything that was found out.
+/// Results of the demonstration.
 #[derive(Debug, Serialize)]
 struct Demo {
     place: WorkDirectory,

@@ -54,7 +54,7 @@ pub struct Args {
     #[arg(required = true, value_name = "TABLE_DIR|SNAPSHOT_DIR|Data.db")]
     inputs: Vec<PathBuf>,
 
-    /// Directory of the outputs; made if missing. Not one that holds SSTables.
+    /// Directory of the outputs; created if missing; refused if it contains SSTables.
     #[arg(long, value_name = "DIR", required_unless_present = "dry_run")]
     output: Option<PathBuf>,
 
@@ -105,7 +105,7 @@ struct Document<'a> {
     failed: &'a [Failed<'a>],
 }
 
-/// An SSTable of which nothing was written.
+/// An SSTable that failed, so that nothing was written for it.
 #[derive(Serialize)]
 struct Failed<'a> {
     #[serde(serialize_with = "lossy")]

@@ -33,8 +33,8 @@ use sweep::Sweep;
 /// remain after updates, deletions, expiry and purging. A month takes seconds, a year a minute or more, and nothing
 /// is written.
 ///
-/// The node is taken to own the whole ring with one data directory; partitions are spread over all tokens. Results are
-/// for one node: --ingest is what it stores, replicas included.
+/// The node is assumed to own the whole ring with one data directory, and partitions are spread over all tokens.
+/// Results are for one node: --ingest is the rate at which it stores data, replicas included.
 ///
 /// `compactor guide strategies` explains the figures, and how to choose a strategy with them.
 #[derive(Debug, clap::Args)]

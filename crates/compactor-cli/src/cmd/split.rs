@@ -43,7 +43,7 @@ pub struct Args {
     #[arg(required = true, value_name = "TABLE_DIR|SNAPSHOT_DIR|Data.db")]
     inputs: Vec<PathBuf>,
 
-    /// Directory of the outputs; made if missing. Not one that holds SSTables.
+    /// Directory of the outputs; created if missing; refused if it contains SSTables.
     #[arg(long, value_name = "DIR")]
     output: PathBuf,
 

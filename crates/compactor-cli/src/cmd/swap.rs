@@ -47,7 +47,7 @@ pub struct Args {
     #[arg(long, value_name = "TABLE_DIR")]
     into: PathBuf,
 
-    /// Directory that the inputs are moved to; made if missing. It must have no other SSTables. On the
+    /// Directory that the inputs are moved to; created if missing. It must have no other SSTables. On the
     /// table's file system no bytes are copied.
     #[arg(long, value_name = "DIR")]
     inputs_to: PathBuf,

@@ -23,10 +23,10 @@ use crate::text_table::{count, counted};
 ///
 /// Checksums of chunks and of whole files; order of tokens, keys and clusterings; every row and value;
 /// index, promoted index, summary and filter against the data; statistics against the content. Values
-/// are validated against their types, which neither a merge nor `sstableverify -e` does. Damage does not
-/// stop the check where it can go on after it. Files are only read.
+/// are validated against their types, which neither a merge nor `sstableverify -e` does. After damage,
+/// checking continues where possible. Files are only read.
 ///
-/// Exit code 3 if anything is damaged, 0 if not; notes are oddities that lose nothing. `merge` and the
+/// Exit code 3 if anything is damaged, 0 if not; notes are deviations that lose no data. `merge` and the
 /// like refuse damage, except in what they write anew, such as filters and summaries. An SSTable that
 /// cannot be read at all does not keep the others from being checked: the exit code is then 3 if any
 /// is damaged, otherwise that of the worst failure.

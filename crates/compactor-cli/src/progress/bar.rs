@@ -16,7 +16,7 @@ pub struct Bar {
 }
 
 impl Bar {
-    /// On stderr, for a total number of bytes.
+    /// A bar on stderr for a total number of bytes.
     pub fn on_stderr(total_bytes: u64) -> Bar {
         let target = ProgressDrawTarget::stderr_with_hz(DRAWS_PER_S);
         let term = Term::stderr();

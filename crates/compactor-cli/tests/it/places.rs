@@ -1,4 +1,4 @@
-//! Where inputs lie and outputs go, when links give files more names than one.
+//! Directories of inputs and outputs, when links give files several names.
 
 use std::ffi::OsStr;
 use std::fs;

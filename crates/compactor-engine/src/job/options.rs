@@ -28,7 +28,7 @@ pub enum Scope {
     Complete,
     /// Exactly these, each given by its `Data.db`.
     Overlapping(Vec<PathBuf>),
-    /// Those of [`MergeOptions::overlapping`] that are not inputs.
+    /// SSTables of [`MergeOptions::overlapping`] that are not inputs.
     RestOfSet,
 }
 

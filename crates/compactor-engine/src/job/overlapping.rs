@@ -75,8 +75,8 @@ struct Opened {
 
 #[derive(Debug, Default)]
 struct Sstables {
-    /// By the path of `Data.db`. Not as a `PathBuf`, which is compared by its components. `None` if it has not been
-    /// opened.
+    /// SSTables by the path of `Data.db`; `None` if not opened yet. The key is not a `PathBuf`, whose comparison
+    /// by components is slower.
     by_path: BTreeMap<OsString, Option<Arc<OverlappingSstable>>>,
     /// Headers with different columns: a few, of tens of thousands of SSTables.
     headers: Vec<Arc<SerializationHeader>>,

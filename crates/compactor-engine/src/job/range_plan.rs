@@ -22,7 +22,7 @@ const SAMPLES_PER_OUTPUT: u64 = 64;
 /// An output whose first partition is known.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PlannedOutput {
-    /// Expected partitions; `None` for as many as the one before.
+    /// Expected partitions; `None` for the number of the previous output.
     pub(crate) expected_keys: Option<u64>,
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct PlannedOutput {
 pub(crate) struct RangePlan {
     /// Split points: each is between two ranges.
     splits: Vec<Position>,
-    /// Those of them at which another output begins.
+    /// Split points at which another output begins.
     output_splits: Vec<Position>,
     /// Expected partitions of each output, if they differ.
     pub(crate) output_keys: Vec<u64>,

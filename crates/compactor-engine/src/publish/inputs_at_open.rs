@@ -179,8 +179,8 @@ impl InputsAtOpen {
                 let is_new = before.as_ref().is_some_and(|names| !names.contains(&name));
                 if is_new && is_data(&entry.path()) {
                     return Err(replaced(format!(
-                        "{} has appeared next to the inputs, and may hold rows that purged tombstones \
-                         shadow",
+                        "{} has appeared next to the inputs, and may hold rows that a purged tombstone \
+                         deletes",
                         entry.path().display()
                     )));
                 }

@@ -27,7 +27,7 @@ pub struct PurgeCounts {
     /// Cells whose TTL was removed, in the inputs: versions of one cell count separately. Not included in
     /// [`total`](PurgeCounts::total).
     pub stripped_cells: u64,
-    /// Row livenesses whose TTL was removed, counted likewise.
+    /// Row livenesses whose TTL was removed, counted like cells.
     pub stripped_rows: u64,
 }
 

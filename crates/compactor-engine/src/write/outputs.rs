@@ -80,7 +80,7 @@ impl Outputs {
     }
 
     /// Completes the current output and begins the next. `expected_keys` is its expected number of partitions; `None`
-    /// for as many as the one before.
+    /// for that of the previous output.
     ///
     /// # Errors
     /// A failed write or sync, or no id is left.

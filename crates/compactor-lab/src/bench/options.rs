@@ -79,7 +79,7 @@ impl BenchOptions {
         }
     }
 
-    /// Refuses what makes no sense.
+    /// Refuses invalid options.
     ///
     /// # Errors
     /// No arm, no modes or number of compactors for arms that need some, or nothing to repeat.

@@ -72,7 +72,7 @@ pub struct BenchRun {
     /// Seconds from opening the inputs to the last sync; of the codec: what the whole input would take,
     /// by its sample.
     pub wall_s: f64,
-    /// Processor seconds, likewise.
+    /// Processor seconds of the same work.
     pub cpu_s: f64,
     /// Largest resident set of the process, bytes; none of the codec, which holds its sample.
     pub peak_rss_bytes: Option<u64>,
@@ -83,7 +83,7 @@ pub struct BenchRun {
 }
 
 impl ArmOutcome {
-    /// Whether it did what it claims, and did not fail.
+    /// Whether it did not fail and every run did what the arm claims.
     pub fn is_sound(&self) -> bool {
         self.failure.is_none() && self.runs.iter().all(|run| run.attempt.warnings.is_empty())
     }

@@ -59,7 +59,7 @@ pub struct Request {
 #[serde(transparent)]
 pub struct Compression(#[serde(with = "CompressionForm")] pub CompressionParams);
 
-/// How a message has [`CompressionParams`].
+/// [`CompressionParams`] in a message.
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "CompressionParams")]
 struct CompressionForm {
@@ -100,7 +100,7 @@ pub struct Done {
     pub peak_rss_bytes: u64,
     /// Modes that were really used.
     pub io: Option<IoPair>,
-    /// Deviations from what the arm claims, sentences.
+    /// Deviations from the arm's description, as sentences.
     pub otherwise: Vec<String>,
     /// Times of [`Work::Codec`].
     pub codec: Option<CodecTimes>,

@@ -33,7 +33,7 @@ const STREAM: u64 = 0x6265_6e63;
 /// [`End::Interrupted`](crate::outcome::End::Interrupted).
 ///
 /// # Errors
-/// Options that make no sense, no room, a merge that fails, a command that does not introduce itself,
+/// Invalid options, no disk space, a merge that fails, a command that does not introduce itself,
 /// or cancellation before the first run that counts.
 pub fn run(options: &BenchOptions, program: &Path, watcher: &dyn Watcher) -> Result<BenchOutcome> {
     options.check()?;
@@ -315,7 +315,7 @@ fn needed_bytes(options: &BenchOptions) -> u64 {
     }
 }
 
-/// Generates them below `directory`, or takes what was given.
+/// Generates the inputs below `directory`, or returns the given ones.
 ///
 /// # Errors
 /// A failed write, damage in what was given, or cancellation.

@@ -134,7 +134,7 @@ impl Reading {
 /// Compactions of the source during the reads, one after the other.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct BackgroundRecord {
-    /// Number of those that were completed; the last was stopped.
+    /// Number of completed compactions; the last one was stopped.
     pub completed: u32,
     /// Uncompressed bytes that were read.
     pub read_bytes: u64,

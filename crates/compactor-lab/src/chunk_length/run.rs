@@ -24,10 +24,11 @@ use crate::table::Table;
 use crate::validity::keeps_schedule;
 use crate::watcher::{Plan, wait};
 
-/// Longest that is read before a measurement, so that the threads have begun and the queue is what it is.
+/// Maximum time of reads before a measurement, so that all threads have started and the queue is in a steady
+/// state.
 pub(super) const SETTLE: Duration = Duration::from_millis(300);
 
-/// How long is read before a measurement: no longer than it takes itself.
+/// Time of reads before a measurement: at most its own length.
 pub(super) fn settle(measure: Duration) -> Duration {
     SETTLE.min(measure)
 }

@@ -25,7 +25,7 @@ const MAX_FLUSHES: u64 = 100_000;
 
 /// A file system in memory, on most systems.
 const IN_MEMORY: &str = "/dev/shm";
-/// Free room and free memory, as a multiple of what is needed: others need some as well.
+/// Required free space and memory, as a multiple of the need: other programs use some too.
 const SPARE: u64 = 2;
 
 /// A directory in memory, if there is one with room to spare. Thousands of small SSTables are written, each with the
@@ -47,9 +47,10 @@ pub struct FanOutOptions {
     pub arms: Vec<FanOutArm>,
     /// Size of an SSTable, MiB.
     pub sstable_mib: u32,
-    /// Stored bytes of a flushed SSTable, about.
+    /// Approximate stored bytes of a flushed SSTable.
     pub flush_bytes: u64,
-    /// Stored bytes of the rows that are inserted in a time to live, about: those that exist at a time.
+    /// Approximate stored bytes of the rows that are inserted within a time to live, which is the size of the
+    /// live data.
     pub dataset_bytes: u64,
     /// Time to live of rows, seconds of the virtual clock.
     pub ttl_s: u32,

@@ -84,7 +84,7 @@ pub struct ArmRun {
     pub purged: u64,
     /// SSTables of the final table, each of which was verified.
     pub verified_sstables: u64,
-    /// Those of them that are damaged: none are expected.
+    /// Damaged SSTables among these; expected to be 0.
     pub damaged_sstables: u64,
 }
 

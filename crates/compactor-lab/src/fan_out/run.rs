@@ -108,7 +108,7 @@ impl Run<'_> {
         number > half && (number - half).is_multiple_of((half / LOOK_UPS).max(1))
     }
 
-    /// Draws rows of those that were flushed and have not expired.
+    /// Draws rows that were flushed and have not expired.
     fn live_rows(
         &self,
         flushed: u64,

@@ -139,7 +139,7 @@ fn blocks(outcome: &FanOutOutcome, comparison: &Comparison) -> Vec<Block> {
     blocks
 }
 
-/// By how much the simulator is off.
+/// Error of the simulator.
 fn headline(outcome: &FanOutOutcome) -> String {
     let runs = outcome.runs.iter();
     let sound = runs.filter(|run| run.attempt.invalid.is_empty());

@@ -344,7 +344,7 @@ impl<'a> PartitionIndex<'a> {
     }
 }
 
-/// Partitions near a token, as far as they can be determined without whole keys.
+/// Partitions near a token. Without whole keys they are not always known exactly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TokenNeighbors {
     /// Partition that is either the last one before the token or the first one at or after it.

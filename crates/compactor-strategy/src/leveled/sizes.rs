@@ -28,7 +28,7 @@ impl LevelSizes {
         }
     }
 
-    /// As few levels as these, of which the last has no limit.
+    /// Limits the number of levels; the last has no size limit.
     pub(crate) fn up_to(self, top: usize) -> LevelSizes {
         LevelSizes {
             top: top.clamp(1, TOP_LEVEL),

@@ -17,7 +17,7 @@ fn load(sstables: Vec<Sstable>) -> CompactionStrategyManager {
     CompactionStrategyManager::load(params, Node::default(), TieBreak::First, sstables, 0)
 }
 
-/// As many SSTables of a repair state, with ids from `first` on.
+/// `count` SSTables of a repair state, with ids from `first` on.
 fn several(first: u64, count: u64, repair: RepairState) -> Vec<Sstable> {
     (first..first + count)
         .map(|id| sstable(id, repair))

@@ -4,7 +4,7 @@
 
 use crate::token::Token;
 
-/// Partitioner of a table, as far as its tokens are counted.
+/// Partitioner of a table, by how its tokens are counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Partitioner {
     /// `Murmur3Partitioner`.

@@ -8,7 +8,7 @@ use super::scaling::Scaling;
 /// Smallest size of a flushed SSTable, bytes.
 const MIN_FLUSH_BYTES: u64 = 1 << 20;
 
-/// Upper bounds of levels, computed as far as they were needed.
+/// Upper bounds of levels, computed when needed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct LevelBounds {
     max: Vec<f64>,

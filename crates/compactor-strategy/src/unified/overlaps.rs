@@ -15,9 +15,9 @@ use crate::token::Position;
 pub enum Inclusion {
     /// None.
     None,
-    /// Those in sets with one of the overlapping SSTables.
+    /// SSTables in a set with one of the overlapping SSTables.
     Single,
-    /// Those, their neighbours, and so on.
+    /// These SSTables, their neighbours, and so on.
     Transitive,
 }
 

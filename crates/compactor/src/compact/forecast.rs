@@ -17,7 +17,7 @@ use crate::table::plan::repair_text;
 
 /// State of a table while its compactions are forecast.
 pub(super) struct Forecast {
-    /// Of the current SSTables.
+    /// Planner with the current SSTables.
     pub(super) planner: CompactionStrategyManager,
     /// `Data.db` of an SSTable of the table, and its uncompressed bytes.
     pub(super) known: BTreeMap<SstableId, (PathBuf, u64)>,

@@ -48,8 +48,8 @@ pub struct ReplayedSstable {
 }
 
 impl Replay {
-    /// Begins with the SSTables of the request, mostly none. Its `gc_before_s` is taken as an age before its `now_s`,
-    /// which it keeps as time goes on. Merges run one after the other, whatever `concurrent` is.
+    /// Starts with the SSTables of the request, usually none. The distance between its `now_s` and `gc_before_s`
+    /// stays constant as the clock advances. Merges run one after the other, whatever `concurrent` is.
     ///
     /// # Errors
     /// As [`Compaction::open`], a limit of compactions or a recorder, which a replay does not have, or an output

@@ -20,15 +20,15 @@ pub struct CompactReport {
     pub compactions: usize,
     /// Tasks that changed the level of an SSTable, and no data.
     pub level_changes: usize,
-    /// Most passes that a merge needed: one, unless it had more inputs than memory or descriptors allow.
+    /// Maximum number of passes of any merge: one, unless it had more inputs than memory or descriptors allow.
     pub passes: usize,
     /// SSTables that the table had.
     pub sstables_before: usize,
-    /// SSTables that it has if the outputs take the place of what they replace.
+    /// SSTables that it has after the outputs have replaced their inputs.
     pub sstables_after: usize,
     /// The final SSTables.
     pub outputs: Vec<CompactedSstable>,
-    /// Which of them replace which inputs.
+    /// Sets of inputs, each with the outputs that replace it.
     pub replacements: Vec<Replacement>,
     /// `Data.db` of inputs that were purged completely. Nothing replaces them.
     #[serde(serialize_with = "lossy")]
@@ -36,11 +36,11 @@ pub struct CompactReport {
     /// `Data.db` of inputs that stay as they are.
     #[serde(serialize_with = "lossy")]
     pub untouched: Vec<PathBuf>,
-    /// Failed merges.
+    /// Merges that failed, and SSTables that could not be read at all.
     pub failed: Vec<FailedCompaction>,
-    /// It was cancelled before there was nothing left to do.
+    /// The run was cancelled before all compactions were done.
     pub interrupted: bool,
-    /// Bytes of all components that merges read; what was merged several times counts as often.
+    /// Bytes of all components that merges read; data that was merged several times is counted each time.
     pub bytes_read: u64,
     /// Bytes of all components that merges wrote, final or not.
     pub bytes_written: u64,
@@ -54,7 +54,7 @@ pub struct CompactReport {
     pub partitions_read: u64,
     /// Rows that merges read.
     pub rows_read: u64,
-    /// Deletions and expired values that were left out.
+    /// Number of tombstones and expired cells purged.
     pub purged: u64,
     /// Cells and rows that lost their TTL; absent unless TTLs were to be removed.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -106,12 +106,12 @@ pub struct Replacement {
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct FailedCompaction {
-    /// `Data.db` of those that are left out from then on.
+    /// `Data.db` of the SSTables, which are left out from then on.
     #[serde(serialize_with = "lossy")]
     pub inputs: Vec<PathBuf>,
     /// Why.
     pub error: String,
-    /// The overlapping SSTable that cannot be read, if that is the reason: it is unknown then what may be purged.
+    /// The overlapping SSTable that cannot be read, if that is the reason: without it, what may be purged is unknown.
     #[serde(serialize_with = "lossy_or_none")]
     pub unreadable_overlapping: Option<PathBuf>,
 }

@@ -43,7 +43,7 @@ struct Live {
     is_level_changed: bool,
     /// It may have data with a TTL.
     may_have_ttl: bool,
-    /// It is damaged, or cannot be read by this release: nothing is made of it.
+    /// The SSTable is damaged, or cannot be read by this release: it is not compacted.
     is_suspect: bool,
 }
 
@@ -59,16 +59,16 @@ pub(super) struct TableState {
     next_id: u64,
     /// Cells and rows lose their TTL.
     strips_ttl: bool,
-    /// The SSTables as merges of others see them, and those that the table has besides.
+    /// All SSTables of the table, inputs or not, as overlapping SSTables of the merges.
     pub(super) set: OverlappingSet,
-    /// Whether merges depend on the others.
+    /// Whether merges may purge, and so depend on the other SSTables.
     may_purge: bool,
     replacements: Replacements,
-    /// Outputs that were merged on, to be removed.
+    /// Outputs that a later merge has consumed, to be removed.
     consumed: Vec<PathBuf>,
-    /// That of the first SSTable that could not be opened.
+    /// Error of the first SSTable that could not be opened.
     pub(super) error: Option<Error>,
-    /// Of the merges so far; it does not name the SSTables.
+    /// Report of the merges so far, without names of SSTables.
     pub(super) report: CompactReport,
 }
 
@@ -303,7 +303,7 @@ impl TableState {
         }
     }
 
-    /// A job is done: its SSTables are gone, and its outputs are there.
+    /// Replaces the SSTables of a completed job by its outputs.
     ///
     /// # Errors
     /// An output that cannot be read.
@@ -359,8 +359,8 @@ impl TableState {
         Ok(())
     }
 
-    /// A job failed: the SSTable that it failed for is not tried again, or none of them if it cannot be
-    /// told which it was. `known`: the SSTables around the table.
+    /// Excludes the SSTable that made a job fail from further jobs, or all of the job's if the cause is
+    /// unknown. `known` are the outside SSTables.
     pub(super) fn set_aside(&mut self, job: &Job, error: &Error, known: &[PathBuf]) {
         if let (Some(planner), Some(task)) = (&mut self.planner, &job.task) {
             planner.abort(task);

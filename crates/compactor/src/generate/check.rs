@@ -1,4 +1,4 @@
-//! Options that make no sense are refused before anything is written.
+//! Validation of options, before anything is written.
 
 use compactor_engine::input::WRITABLE;
 

@@ -52,11 +52,11 @@ pub(super) struct Collections<'o> {
     options: &'o GenerateOptions,
     values: Values,
     own_lists: ListTimes,
-    /// Of the SSTable before.
+    /// List times of the previous SSTable.
     earlier_lists: Option<ListTimes>,
 }
 
-/// When an SSTable's elements of lists were added.
+/// Times at which an SSTable's list elements were added.
 #[derive(Clone, Copy, Debug)]
 struct ListTimes {
     sstable: u32,

@@ -1,4 +1,4 @@
-//! How long a partition is: some are written and discarded.
+//! Average length of a partition, measured by writing some and discarding them.
 
 use std::sync::Arc;
 

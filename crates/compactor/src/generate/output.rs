@@ -40,7 +40,7 @@ pub(super) struct RowBuffer {
 struct PendingColumn {
     index: u32,
     is_complex: bool,
-    /// Of a complex column.
+    /// Deletion of a complex column.
     deletion: DeletionTime,
     first_cell: usize,
 }
@@ -55,7 +55,7 @@ struct PendingCell {
 }
 
 impl PendingCell {
-    /// As it is written in a row of this liveness.
+    /// Returns the cell as it is written in a row with this liveness.
     fn written(&self, liveness: &Liveness) -> Cell {
         let (timestamp, local_deletion_time, ttl) = match self.times {
             CellTimes::OfRow => (
@@ -143,7 +143,7 @@ impl RowBuffer {
 }
 
 impl<'a, O: PartitionSink> Output<'a, O> {
-    /// Writes to `writer`. The observer hears of the counts of earlier SSTables (`before`: bytes,
+    /// Writes to `writer`. The observer is notified of the counts of earlier SSTables (`before`: bytes,
     /// rows, partitions) and this one together.
     pub(super) fn new(
         writer: &'a mut PartitionWriter<O>,

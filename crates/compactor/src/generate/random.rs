@@ -8,7 +8,7 @@ pub(super) struct Random(u64);
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Random {
-    /// Numbers for one thing, told apart from all others by `parts`.
+    /// A stream of numbers for one purpose, which `parts` identify.
     pub(super) fn of(seed: u64, parts: &[u64]) -> Random {
         let state = parts.iter().fold(mix(seed ^ STEP), |state, part| {
             mix(state.wrapping_add(STEP) ^ part.wrapping_mul(STEP))

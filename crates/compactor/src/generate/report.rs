@@ -45,7 +45,7 @@ pub struct GenerateReport {
     pub compression_ratio: f64,
     /// Mode that files were written in.
     pub write_mode: String,
-    /// Where another mode was used than asked for, and why.
+    /// Requested modes that were replaced by others, with the reasons.
     pub fallbacks: Vec<String>,
     /// Seconds from start to the last sync.
     pub elapsed_s: f64,

@@ -6,7 +6,7 @@ use super::output::{CellTimes, RowBuffer};
 use super::random::Random;
 use super::sequence::{Statement, deletion_at};
 
-/// How many there are.
+/// Number of tags.
 const TAGS: u32 = 16;
 
 /// Adds a collection, each of whose elements is a tag and what `put_value` appends. INSERT leaves a quarter of all,

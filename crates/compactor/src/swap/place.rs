@@ -48,13 +48,13 @@ impl Owner {
 /// Mode of placing files.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Placement {
-    /// Unchanged; an existing file is kept if it is the same file or a copy.
+    /// The owner stays; an existing file is kept if it is the same file or a copy.
     Keeping,
-    /// With this owner; the file must not exist.
+    /// The file gets this owner; it must not exist.
     As(Owner),
 }
 
-/// Places files, each durable but for its name.
+/// Places files. Contents are durable, names are not until their directory is synced.
 pub(super) struct Placing<'a> {
     io: &'a Io,
     placement: Placement,

@@ -52,7 +52,7 @@ pub(super) struct Plan {
     pub(super) inputs_to: PathBuf,
     pub(super) inputs: Vec<OldSstable>,
     pub(super) outputs: Vec<NewSstable>,
-    /// Of the files that are replaced.
+    /// Owner of the files that are replaced.
     pub(super) owner: Owner,
     /// Named in the name of the transaction log.
     pub(super) version: Version,
@@ -405,8 +405,8 @@ impl<'a> TableFiles<'a> {
             .collect();
         match unknown[..] {
             [first, ..] if record.may_have_purged => Err(Error::refused(format!(
-                "{} has SSTables that the run did not see ({}), such as {first}: they may hold rows that \
-                 only the tombstones shadow that the run purged. Import the outputs alongside the inputs \
+                "{} has SSTables that the run did not see ({}), such as {first}: they may hold rows \
+                 that only tombstones purged by the run delete. Import the outputs alongside the inputs \
                  with `nodetool import` on the running node; or merge what is there now, with the node \
                  stopped, and swap that",
                 self.table.display(),

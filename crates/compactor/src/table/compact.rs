@@ -88,8 +88,8 @@ impl<'t> Compact<'t> {
         self
     }
 
-    /// Version, format and compression of the outputs. Default: by the schema, else those of the newest
-    /// input.
+    /// Version, format and compression of the outputs, with the defaults of
+    /// [`Merge::form`](super::Merge::form).
     pub fn form(mut self, form: OutputForm) -> Compact<'t> {
         self.form = form;
         self
@@ -262,7 +262,7 @@ impl OpenedCompaction {
         &self.warnings
     }
 
-    /// Uncompressed bytes that will be read, as far as they are known.
+    /// Estimate of the uncompressed bytes that will be read.
     pub fn expected_bytes(&self) -> u64 {
         self.compaction.expected_bytes()
     }

@@ -17,7 +17,7 @@ pub(super) fn real_directory(path: impl AsRef<Path>) -> Option<PathBuf> {
     Some(path.as_ref().canonicalize().ok()?.parent()?.to_owned())
 }
 
-/// `Data.db` files of a directory in any order, and its other entries, as far as it can be read.
+/// `Data.db` files of a directory, in any order; entries that cannot be read are left out.
 pub fn data_files(directory: &Path) -> Vec<PathBuf> {
     let entries = compactor_io::read_dir(directory)
         .into_iter()
@@ -172,8 +172,7 @@ pub(super) fn list(directory: &Path, notes: &mut Vec<String>) -> Result<Vec<Path
     Ok(found.into_iter().map(|(_, path)| path).collect())
 }
 
-/// Uncompressed length of a `Data.db`, as far as it is to be had without opening the SSTable: for the
-/// total of a progress.
+/// Estimate of the uncompressed length of a `Data.db`, without opening the SSTable; for progress totals.
 pub fn roughly_uncompressed_bytes(data_path: &Path) -> u64 {
     let stored = fs::metadata(data_path).map_or(0, |metadata| metadata.len());
     let uncompressed = || {

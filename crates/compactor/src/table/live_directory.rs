@@ -1,12 +1,13 @@
-//! Whether a running node works in the inputs' directory, whose memtables no SSTable shows.
+//! Detection of a running node that uses the inputs' directory: its memtables have data that is in no
+//! SSTable.
 //!
-//! A purge is correct only if nothing older than a purged tombstone is anywhere but in the SSTables that
-//! were looked at. A node asks its memtables as well when it compacts. They cannot be asked from here, so
-//! they have to be empty at the moment that the inputs are from: `nodetool snapshot` flushes them first, and
-//! so does `nodetool drain`. What is written after that moment is newer than the tombstones, or reaches this
-//! node late: by a hint, by repair, or with a timestamp of the past. To be shadowed by a purged tombstone it
-//! has to be late by more than `gc_grace_seconds`, within which hints end and repair has to run, less the
-//! time between snapshot and merge: the same risk that a node's own compaction takes when it purges.
+//! A purge is correct only if all data that is older than a purged tombstone is in the SSTables that were
+//! read. A node also checks its memtables when it compacts. They cannot be read from here, so they must have
+//! been empty at the time of the inputs: `nodetool snapshot` flushes them first, and so does `nodetool
+//! drain`. Data that is written later is newer than the tombstones, or reaches this node late: by a hint, by
+//! repair, or with a timestamp in the past. To be shadowed by a purged tombstone it must be late by more than
+//! `gc_grace_seconds`, within which hints end and repair has to run, less the time between snapshot and
+//! merge: the same risk that a node's own compaction takes when it purges.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -21,7 +22,7 @@ const WAY_OUT: &str = "Merge a snapshot (`nodetool snapshot` flushes first), sto
                        `nodetool drain`, or leave out --complete and --overlapping, which keeps every tombstone";
 
 /// Refuses to purge in the directory of a table that a running process has open, or may have open: a node
-/// whose files this user may not look at. Snapshots and backups are nobody's live directory.
+/// whose open files this user may not inspect. Snapshots and backups are not live directories.
 ///
 /// # Errors
 /// A refusal that names what to merge instead.

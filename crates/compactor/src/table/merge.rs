@@ -62,8 +62,8 @@ impl<'t> Merge<'t> {
         self
     }
 
-    /// The table has exactly these SSTables besides, `Data.db` files or directories: tombstones that may
-    /// shadow their data are kept, others may be purged.
+    /// Names all other SSTables of the table, as `Data.db` files or directories: tombstones that may shadow
+    /// their data are kept, others may be purged.
     pub fn overlapping(mut self, paths: Vec<PathBuf>) -> Merge<'t> {
         self.purging.scope = Scope::Overlapping(paths);
         self
@@ -76,8 +76,8 @@ impl<'t> Merge<'t> {
         self
     }
 
-    /// Version, format and compression of the outputs. Default: by the schema, else those of the newest
-    /// input.
+    /// Version, format and compression of the outputs. Default: the version of the newest release that wrote
+    /// any input, the format of the newest input, and the compression of the schema, or else of the newest input.
     pub fn form(mut self, form: OutputForm) -> Merge<'t> {
         self.form = form;
         self
@@ -102,7 +102,7 @@ impl<'t> Merge<'t> {
         self
     }
 
-    /// Where one output ends and the next begins. Default: there is one output of each repair state.
+    /// Sets how the output is split into several. Default: one output of each repair state.
     pub fn split(mut self, split: OutputSplit) -> Merge<'t> {
         self.split = split;
         self
@@ -192,9 +192,9 @@ impl<'t> Merge<'t> {
 pub(super) struct Prepared {
     pub(super) request: MergeRequest,
     pub(super) layout: OutputLayout,
-    /// For the report.
+    /// Notes for the report.
     pub(super) notes: Vec<String>,
-    /// For the report, and worth knowing before the run.
+    /// Warnings for the report, also shown before the run.
     pub(super) warnings: Vec<String>,
 }
 
@@ -309,13 +309,13 @@ impl OpenedMerge {
     }
 }
 
-/// Report of a merge: what it read, purged and wrote.
+/// Result of a merge: a report for each repair state, and the commands that bring the outputs to a node.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Merged {
     /// One for each repair state of the inputs, mostly one.
     pub reports: Vec<MergeReport>,
-    /// How the outputs get to a node.
+    /// Commands that bring the outputs to a node.
     pub next_steps: NextSteps,
 }
 
@@ -330,7 +330,8 @@ impl Merged {
         self.reports.iter().map(|r| r.partitions_written).sum()
     }
 
-    /// Number of tombstones, expired cells and shadowed cells that were purged.
+    /// Number of tombstones and expired cells purged. Data that overlapping SSTables shadow is counted in
+    /// [`PurgedReport::shadowed`](crate::report::PurgedReport::shadowed).
     pub fn purged(&self) -> u64 {
         self.reports.iter().map(|r| r.purged.total).sum()
     }

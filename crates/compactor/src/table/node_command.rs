@@ -14,13 +14,13 @@ pub struct NodeCommand {
     pub argv: Vec<String>,
 }
 
-/// How outputs get to a node.
+/// Commands that bring outputs to a node.
 #[derive(Clone, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct NextSteps {
-    /// Empty without outputs, or where the table is not known.
+    /// The commands; empty without outputs or if the table is not known.
     pub commands: Vec<NodeCommand>,
-    /// Why outputs cannot be imported from where they are.
+    /// Reason why outputs cannot be imported from their directory.
     #[serde(skip)]
     pub hint: Option<String>,
 }
@@ -55,8 +55,8 @@ impl NextSteps {
 }
 
 impl NodeCommand {
-    /// Those for outputs that have been laid out so. An import and its verification are among them where the
-    /// table is known and the directory is one that a node imports from.
+    /// Returns the commands that bring outputs with this layout to a node. They include an import and its
+    /// verification if the table is known and a node imports from the directory.
     pub fn for_outputs(layout: &OutputLayout, levels: Levels) -> Vec<NodeCommand> {
         let mut commands = Vec::from_iter(NodeCommand::swap(layout));
         commands.extend(NodeCommand::import(layout, levels).into_iter().flatten());

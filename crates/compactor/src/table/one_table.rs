@@ -46,8 +46,8 @@ pub(super) fn refuse_two_tables(sstables: &[PathBuf]) -> Result<()> {
     Ok(())
 }
 
-/// Why these may be of two tables although nothing contradicts it: they are in several directories,
-/// some of which do not name their table.
+/// Returns a doubt if SSTables that agree may still belong to two tables: they are in several directories,
+/// not all of which name their table.
 pub(super) fn doubt_one_table(sstables: &[PathBuf]) -> Option<String> {
     let directories: BTreeSet<PathBuf> = sstables.iter().filter_map(real_directory).collect();
     let is_named = |d: &PathBuf| TableDirectory::parse(d).is_some_and(|t| t.table_id.is_some());

@@ -1,5 +1,4 @@
-//! Version, format and compression of outputs: as asked for, else by the schema, else those of the newest
-//! input.
+//! Version, format and compression of outputs.
 
 use std::ops::RangeInclusive;
 
@@ -16,7 +15,7 @@ use crate::{Error, Result};
 /// Cassandra's default since 4.0, bytes.
 pub const DEFAULT_CHUNK_LENGTH: u32 = 16 << 10;
 
-/// Chunk lengths that may be asked for, bytes.
+/// Valid chunk lengths, bytes.
 const CHUNK_LENGTHS: RangeInclusive<u32> = 1 << 10..=64 << 20;
 
 /// How an output is compressed.
@@ -28,17 +27,18 @@ pub enum Compression {
     Codec(Codec),
 }
 
-/// Form of the outputs; `None` stands for that of the schema or of the newest input.
+/// Form of the outputs.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct OutputForm {
-    /// Version of the output.
+    /// Version of the output; `None` for that of the newest release that wrote any input, from `nb` on.
     pub version: Option<Version>,
     /// Format of the output; `None` for that of `version`, otherwise of the newest input.
     pub format: Option<Format>,
-    /// Compression of the output.
+    /// Compression of the output; `None` for that of the schema, otherwise of the newest input.
     pub compression: Option<Compression>,
-    /// Uncompressed bytes per chunk, a power of two from 1 KiB to 64 MiB.
+    /// Uncompressed bytes per chunk, a power of two from 1 KiB to 64 MiB; `None` for that of the schema. Without that,
+    /// it is the newest input's if the compression is, and otherwise [`DEFAULT_CHUNK_LENGTH`].
     pub chunk_length: Option<u32>,
 }
 
@@ -54,7 +54,7 @@ impl OutputForm {
             && self.chunk_length.is_none()
         {
             return Err(Error::invalid(
-                "say what is to change: --sstable-version, --sstable-format, --compression, \
+                "nothing to change: give --sstable-version, --sstable-format, --compression, \
                  --chunk-length or --strip-ttl",
             ));
         }

@@ -1,8 +1,8 @@
 //! Where below the output directory outputs go: where `nodetool import` looks for them.
 //!
 //! Since 5.0 a node takes keyspace and table from the path of a file, and passes over one whose directory is
-//! not `.../<keyspace>/<table>`, without an error: of hidden directories, of files that are no SSTable's and of
-//! transactions that are complete it takes no notice.
+//! not `.../<keyspace>/<table>`, without an error. It ignores hidden directories, files that belong to no
+//! SSTable, and completed transactions.
 //!
 //! Source: `SSTableImporter.importNewSSTables`, `Descriptor.fromFileWithComponent` (4.1, 5.0, 6.0).
 
@@ -101,7 +101,7 @@ impl OutputLayout {
         }
     }
 
-    /// Returns a warning if the directory of the inputs is named after another table than that of the schema.
+    /// Returns a warning if the directory of the inputs is named after a table other than the schema's.
     pub(super) fn other_table_than_schema(&self, table: &Table) -> Option<String> {
         let of_schema = TableName::of_schema(table.schema()?)?;
         let of_directory = self.table.as_ref().filter(|name| **name != of_schema)?;
@@ -112,7 +112,7 @@ impl OutputLayout {
         ))
     }
 
-    /// For outputs of these SSTables.
+    /// Layout of outputs of these SSTables.
     pub fn of(table: &Table, top: impl Into<PathBuf>, flat: bool) -> OutputLayout {
         OutputLayout {
             inputs_in: live_directory_of(&table.sstables),
@@ -120,7 +120,7 @@ impl OutputLayout {
         }
     }
 
-    /// Where the SSTables go.
+    /// Directory of the outputs.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
@@ -151,7 +151,7 @@ impl OutputLayout {
             return Ok(());
         }
         output_directory::check(&self.directory, table)?;
-        // What is above its table's directory is looked at by nobody, unless it is a directory of SSTables.
+        // A node never scans the parent of the table's directory, except if it holds SSTables itself.
         if let Some(there) = data_files(&self.top).into_iter().min() {
             return Err(Error::refused(format!(
                 "{} holds SSTables already ({}), and the output would go into {}: choose a directory without \
@@ -208,8 +208,8 @@ impl OutputLayout {
         Ok(())
     }
 
-    /// `Data.db` of what the run that wrote here before recorded as its outputs, as far as they are still of
-    /// the recorded length.
+    /// `Data.db` files that an earlier run recorded as its outputs here, and that still have the recorded
+    /// length.
     fn outputs_of_earlier_run(&self) -> Vec<PathBuf> {
         let Ok(Some(record)) = RunRecord::read(&self.directory) else {
             return Vec::new();

@@ -59,8 +59,8 @@ impl<'t> Planning<'t> {
         self
     }
 
-    /// Plans at a time in milliseconds since 1970, by the metadata of each SSTable. A damaged SSTable is left out,
-    /// as a node leaves out one that it has marked suspect, and named.
+    /// Plans at `now_ms`, milliseconds since 1970, from the metadata of each SSTable. Damaged SSTables are listed in
+    /// `unreadable` and not planned, like suspect ones on a node.
     ///
     /// # Errors
     /// Unknown strategies and options, a partitioner that the strategy is not supported with, or a failed read.

@@ -207,7 +207,7 @@ impl<'t> Split<'t> {
     /// SSTables that are not larger than the size, and will be left where they are.
     ///
     /// # Errors
-    /// A file that cannot be looked at.
+    /// A failed `stat` of a `Data.db`.
     pub fn unsplit(&self) -> Result<Vec<Unsplit>> {
         Ok(self.by_size()?.1)
     }
@@ -311,9 +311,9 @@ impl Table {
 #[must_use = "it may hold failures"]
 #[non_exhaustive]
 pub struct RewriteOutcome {
-    /// Of those that were rewritten.
+    /// Reports of the rewritten SSTables.
     pub reports: Vec<MergeReport>,
-    /// Those of which nothing was written.
+    /// SSTables that failed; nothing was written for them.
     pub failures: Vec<Failure>,
     /// Cancelled before all SSTables were rewritten or had failed.
     pub is_interrupted: bool,
@@ -335,7 +335,7 @@ impl RewriteOutcome {
     }
 }
 
-/// An SSTable of which nothing was written.
+/// An SSTable that failed, so that nothing was written for it.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Failure {
@@ -401,7 +401,7 @@ impl Split<'_> {
     /// Uncompressed bytes of the SSTables that will be split, roughly.
     ///
     /// # Errors
-    /// A file that cannot be looked at.
+    /// A failed `stat` of a `Data.db`.
     pub fn expected_bytes(&self) -> Result<u64> {
         let (large, _) = self.by_size()?;
         Ok(large.into_iter().map(roughly_uncompressed_bytes).sum())

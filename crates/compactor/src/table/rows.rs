@@ -37,7 +37,7 @@ pub struct Rows {
 /// Names and types of all columns.
 #[derive(Debug)]
 struct RowColumns {
-    /// Of the partition key and the clustering.
+    /// Names of the partition key columns and of the clustering columns.
     key_names: [Vec<String>; 2],
     header: SerializationHeader,
     /// Rows of a materialized view exist only as long as their liveness, if its key has a column from outside the
@@ -52,7 +52,7 @@ pub struct Row {
     key: Arc<[Value]>,
     clustering: Vec<Option<Value>>,
     is_static: bool,
-    /// By the index of a column in the header.
+    /// Columns that are set, each with its index in the header.
     cells: Vec<(usize, Column)>,
 }
 

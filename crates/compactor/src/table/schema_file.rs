@@ -113,7 +113,8 @@ fn named_after(directory: &Path) -> Option<TableDirectory> {
     named.table_id.is_some().then_some(named)
 }
 
-/// The table of a schema by the name of a directory; without one, the first if the others are its views.
+/// Selects the table of a schema by the name of a directory; without a name, the first table if the others
+/// are its views.
 ///
 /// # Errors
 /// None or several; a table that the schema does not describe. A view before its base table if no name tells them apart:

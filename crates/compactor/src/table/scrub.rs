@@ -158,9 +158,9 @@ impl<'t> Scrub<'t> {
 #[must_use = "it may hold failures"]
 #[non_exhaustive]
 pub struct ScrubOutcome {
-    /// Of those that were scrubbed.
+    /// Reports of the scrubbed SSTables.
     pub reports: Vec<ScrubReport>,
-    /// Those of which nothing was written.
+    /// SSTables that failed; nothing was written for them.
     pub failures: Vec<Failure>,
     /// Cancelled before all SSTables were scrubbed or had failed.
     pub is_interrupted: bool,

@@ -29,7 +29,7 @@ pub(super) struct Times {
     timestamp_us: i64,
     ttl_s: i32,
     expires_at_s: i64,
-    /// When the row was added: local deletion time of what it replaces.
+    /// Time when the row was added, seconds since 1970: local deletion time of collections that it replaces.
     now_s: i64,
 }
 
@@ -305,7 +305,7 @@ impl RowBuffer {
         span.of(&self.bytes)
     }
 
-    /// Brings the rows in the order of an SSTable; those of one primary key by timestamp.
+    /// Sorts the rows as in an SSTable, and rows of one primary key by timestamp.
     pub(super) fn sort(&mut self, columns: &Columns) {
         let mut rows = std::mem::take(&mut self.rows);
         let (mut left, mut right) = (Vec::new(), Vec::new());

@@ -21,7 +21,7 @@ pub(super) struct Columns {
     pub(super) partition_key: usize,
     pub(super) clustering: usize,
     header: SerializationHeader,
-    /// For the order of clusterings, which no version changes.
+    /// Layout for the comparison of clusterings, which is the same in all versions.
     pub(super) layout: Arc<Layout>,
 }
 
@@ -111,7 +111,7 @@ impl Columns {
         })
     }
 
-    /// The column of this name.
+    /// Returns the column with this name.
     ///
     /// # Errors
     /// There is none.

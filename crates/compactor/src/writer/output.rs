@@ -98,7 +98,7 @@ impl OutputSettings {
         }
     }
 
-    /// Those of the next output, for the rows that are buffered.
+    /// Returns the settings of the next output, for the buffered rows.
     ///
     /// # Errors
     /// No id is left.

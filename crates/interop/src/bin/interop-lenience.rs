@@ -23,7 +23,7 @@ struct Arguments {
     /// Servers at once.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..))]
     jobs: u8,
-    /// Where the files of contradictions go.
+    /// Directory for the files of contradictions.
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
 }

@@ -26,7 +26,7 @@ struct Arguments {
     /// Servers at once.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = jobs)]
     jobs: usize,
-    /// Where plans and files of failures go.
+    /// Directory for plans and files of failures.
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
     /// Make plans that fail smaller first.

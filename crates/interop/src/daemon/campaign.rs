@@ -48,11 +48,11 @@ pub struct Outcome {
     pub views: usize,
     /// SSTables of the node that our commands were run on.
     pub sstables: usize,
-    /// Those of them that end in an empty chunk, as a node's own compaction leaves them.
+    /// SSTables among these that end in an empty chunk, as a node's own compaction leaves them.
     pub empty_ends: usize,
-    /// Those of these whose content ends where a chunk does.
+    /// SSTables among those whose content ends where a chunk does.
     pub chunk_ends: usize,
-    /// Those of them that are compressed with a dictionary.
+    /// SSTables among these that are compressed with a dictionary.
     pub dictionaries: usize,
     /// Tables whose merge is the node's compaction to the byte.
     pub equal: usize,

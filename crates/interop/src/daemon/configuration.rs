@@ -29,7 +29,7 @@ impl Ports {
     }
 }
 
-/// Where the log goes, in the daemon's home.
+/// Path of the log in the daemon's home.
 pub(crate) const LOG: &str = "logs/system.log";
 
 const LOGBACK: &str = r#"<configuration>

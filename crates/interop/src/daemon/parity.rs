@@ -50,7 +50,7 @@ pub(crate) fn is_same_content(one: &Path, other: &Path) -> Result<bool> {
     Ok(content::read(one, version(one)?)? == content::read(other, version(other)?)?)
 }
 
-/// Where our SSTable is not the node's, to the byte.
+/// Returns byte differences between our SSTable and the node's.
 pub(crate) fn differences(kind: Kind, theirs: &Path, ours: &Path) -> Result<Vec<String>> {
     let version = version(theirs)?;
     let mut granted = vec![Exception::NodesOwn];

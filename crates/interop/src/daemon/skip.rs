@@ -21,7 +21,7 @@ pub fn without_daemons() -> bool {
     missing.is_some()
 }
 
-/// Why no daemon can run on this machine, or `None`.
+/// Reason why no daemon can run on this machine, if any.
 #[must_use]
 pub fn missing() -> Option<String> {
     if let Some(reason) = toolchain::missing() {

@@ -52,7 +52,7 @@ fn by_strategy(name: &str) -> Vec<&'static str> {
 /// Context that the workflows share.
 pub(crate) struct Workflows<'a> {
     pub(crate) compactor: &'a Compactor,
-    /// Where outputs go, outside of the node's home, and where the node can get at them.
+    /// Directory of outputs, outside of the node's home, that the node can read.
     pub(crate) scratch: &'a Path,
 }
 

@@ -22,7 +22,7 @@ use crate::random::{self, Plan};
 use crate::scratch::scratch;
 use compactor_testkit::Random;
 
-/// Who writes and judges: each takes every nth seed.
+/// Releases that write and judge: each takes every nth seed.
 const SERVERS: [(Mode, Release); 7] = [
     (Mode::Pa, Release::Six),
     (Mode::Da, Release::Five),
@@ -37,12 +37,12 @@ const CHANGES: usize = 12;
 /// Reading what is damaged may never end.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How changed SSTables are judged.
+/// Options for judging changed SSTables.
 #[derive(Debug, Clone)]
 pub struct Campaign {
     /// Servers at once.
     pub jobs: usize,
-    /// Where the files of contradictions go.
+    /// Directory for the files of contradictions.
     pub keep: Option<PathBuf>,
 }
 
@@ -51,9 +51,9 @@ pub struct Campaign {
 pub struct Report {
     /// SSTables that were changed and judged.
     pub files: usize,
-    /// Those that Cassandra opens, reads to the end and calls sound.
+    /// SSTables that Cassandra opens, reads to the end and calls sound.
     pub sound: usize,
-    /// Those that neither its reader nor its verifier takes.
+    /// SSTables that neither its reader nor its verifier accepts.
     pub refused: usize,
     /// Cases with contradictory results, or without an end.
     pub undecided: usize,

@@ -154,7 +154,7 @@ impl Ours {
         }
     }
 
-    /// Nothing is said of it.
+    /// Whether nothing is reported about it.
     pub(super) fn is_silent(&self) -> bool {
         self.refusals.is_empty() && self.damage.is_empty() && !self.has_warnings && !self.has_notes
     }

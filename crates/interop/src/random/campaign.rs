@@ -18,12 +18,12 @@ use crate::jobs;
 use crate::pool::Shared;
 use crate::scratch::scratch;
 
-/// How plans are run.
+/// Options for running plans.
 #[derive(Debug, Clone)]
 pub struct Campaign {
     /// Servers at once.
     pub jobs: usize,
-    /// Where the plans and files of failures go.
+    /// Directory for the plans and files of failures.
     pub keep: Option<PathBuf>,
     /// Failing plans are made smaller first.
     pub minimise: bool,
@@ -34,9 +34,9 @@ pub struct Campaign {
 pub struct Report {
     /// Plans that were run.
     pub done: usize,
-    /// Those of which the merge left something.
+    /// Plans whose merge left something.
     pub outputs: usize,
-    /// Those of which it left several, when there was a greatest size.
+    /// Plans with a maximum size whose merge left several outputs.
     pub divided: usize,
     /// Inputs of all of them.
     pub inputs: usize,

@@ -64,7 +64,7 @@ pub struct Plan {
     pub told_schema: bool,
     /// Oldest first.
     pub inputs: Vec<Input>,
-    /// How many of the last inputs are overlapping SSTables, which are not merged.
+    /// Number of the last inputs that are overlapping SSTables, which are not merged.
     pub others: usize,
     /// Data that these remove from the merge: the table's `provide_overlapping_tombstones`.
     #[serde(default = "none")]

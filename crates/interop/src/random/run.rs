@@ -16,10 +16,10 @@ use crate::parity::{self, Exception};
 
 const KEYSPACE: &str = "interop_random";
 
-/// How many keys the filter of an output is made for.
+/// Number of keys that the filter of an output is made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Filter {
-    /// Those that are expected.
+    /// All expected keys.
     ForAllKeys,
     /// In Cassandra the share of each output that is expected, however many come
     /// (`MaxSSTableSizeWriter.sstableKeyCount`); in ours what is left of them.

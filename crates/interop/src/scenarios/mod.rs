@@ -96,7 +96,7 @@ pub struct Scenario {
     pub after: Vec<String>,
     /// A view that `after` creates, of the table `base`: the inputs are merged as its SSTables.
     pub view: Option<&'static str>,
-    /// How many of the last inputs are overlapping SSTables, which are not merged.
+    /// Number of the last inputs that are overlapping SSTables, which are not merged.
     pub others: usize,
     /// The merge's clock.
     pub now_s: i64,

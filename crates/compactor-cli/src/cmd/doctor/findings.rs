@@ -3,7 +3,7 @@
 use compactor_io::{BlockDevice, Choice, MountPoint, Probe, ProcessLimit, Support};
 use serde::Serialize;
 
-/// Everything that was found out about a directory.
+/// Findings about a directory.
 #[derive(Clone, Debug, Serialize)]
 pub struct Findings {
     /// The directory; bytes of its name that are not UTF-8 are replaced.
@@ -43,9 +43,9 @@ pub struct Findings {
 /// Whether something works.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// Whether it does.
+    /// Whether it works.
     pub status: Status,
-    /// Why it does not, or is not known.
+    /// Reason why it does not work or is not known.
     pub reason: Option<String>,
 }
 
@@ -74,7 +74,7 @@ pub struct Mount {
     pub options: String,
 }
 
-/// A block device; `None` where the kernel does not tell.
+/// A block device; fields are `None` where the kernel does not report them.
 #[derive(Clone, Debug, Serialize)]
 pub struct Device {
     /// Name, such as `nvme0n1p2`.
@@ -118,11 +118,11 @@ pub struct Limit {
 /// Mode that `auto` chooses.
 #[derive(Clone, Debug, Serialize)]
 pub struct Auto {
-    /// With `--read-io auto`.
+    /// Mode for `--read-io auto`.
     pub read: Chosen,
-    /// With `--write-io auto`.
+    /// Mode for `--write-io auto`.
     pub write: Chosen,
-    /// With `--backend auto`.
+    /// Backend for `--backend auto`.
     pub backend: Chosen,
 }
 
@@ -131,7 +131,7 @@ pub struct Auto {
 pub struct Chosen {
     /// Name of the mode or backend.
     pub mode: String,
-    /// Why.
+    /// Reason for the choice.
     pub reason: String,
 }
 

@@ -9,7 +9,7 @@ use crate::duration::Seconds;
 use crate::flags::ByteSize;
 use crate::strategy_args::{NAMES, class_of, name_and_value};
 
-/// A strategy as it is asked for: its class, and Cassandra's names of options.
+/// A requested strategy: its class, and options by their names in Cassandra.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Choice {
     pub(super) class: &'static str,

@@ -161,7 +161,7 @@ impl Injection {
     }
 }
 
-/// How often the thread makes each call that makes it most often.
+/// Number of times that each call is made, by the thread that makes it most often.
 pub fn count_calls(arguments: &[String], directory: &Path) -> HashMap<String, usize> {
     let log = directory.join("calls");
     let mut command = Command::new("strace");

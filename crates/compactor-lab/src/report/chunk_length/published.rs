@@ -37,7 +37,7 @@ pub struct PublishedFigure {
     /// Figure measured here.
     #[serde(flatten)]
     pub figure: Figure,
-    /// With which compressor.
+    /// Compressor.
     pub compressor: Compressor,
     /// Published for chunks of 4 KiB and of 64 KiB: operations per second, or ns.
     pub published: [f64; 2],
