@@ -124,3 +124,32 @@ impl Command {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::{CommandFactory, Parser};
+
+    #[derive(Debug, Parser)]
+    struct Cli {
+        #[command(subcommand)]
+        _command: super::Command,
+    }
+
+    /// Examples and tables are laid out by hand: on a terminal of 80 columns clap breaks their longer lines.
+    #[test]
+    fn tables_of_the_help_are_narrow() {
+        let mut cli = Cli::command();
+        cli.build();
+        for command in cli.get_subcommands() {
+            let after = command.get_after_help().map(ToString::to_string);
+            for line in after.unwrap_or_default().lines() {
+                let is_table = line.starts_with("  ") && !line.starts_with("    ");
+                assert!(
+                    !is_table || line.len() <= 100,
+                    "{}: {line}",
+                    command.get_name()
+                );
+            }
+        }
+    }
+}

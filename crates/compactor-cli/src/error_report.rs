@@ -145,6 +145,14 @@ enum Repair {
     Rebuild,
     /// The file is required and cannot be rebuilt.
     Restore,
+    /// The file could be rebuilt, but not without another one, which is missing.
+    RestoreSidecars,
+}
+
+/// Whether `Statistics.db` of the SSTable exists.
+fn has_statistics(error: &compactor::Error) -> bool {
+    let file = error.path().and_then(|path| Descriptor::parse(path).ok());
+    file.is_none_or(|file| file.descriptor.path(Component::Statistics).exists())
 }
 
 impl Repair {
@@ -163,6 +171,7 @@ impl Repair {
             None | Some(Component::Data | Component::Crc) => Repair::Salvage,
             Some(Component::Statistics) if contradicts => Repair::Rebuild,
             Some(Component::Statistics | Component::CompressionInfo) => Repair::Restore,
+            Some(_) if !has_statistics(error) => Repair::RestoreSidecars,
             Some(_) => Repair::Rebuild,
         }
     }
@@ -179,6 +188,11 @@ fn remedy(error: &compactor::Error, writes: Writes) -> Option<&'static str> {
             Repair::Rebuild => {
                 "`compactor verify` lists all damage. If Data.db is sound, `compactor scrub` makes the \
                  other files anew and loses nothing."
+            }
+            Repair::RestoreSidecars => {
+                "Statistics.db of this SSTable is missing as well, and nothing can be read without it: take all files \
+                 of the SSTable from where Data.db was copied. Without them, leave it out: a repair brings its rows \
+                 back from another replica."
             }
             Repair::Restore => {
                 "`compactor verify` lists all damage. No file can be read without this one: take it from a \

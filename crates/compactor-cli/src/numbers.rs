@@ -3,8 +3,9 @@
 //! An option of a number also takes `allow_negative_numbers`, and one of a size `allow_hyphen_values`, so that `-1`
 //! is refused as a value and not as an unknown option.
 
+use std::any::Any;
 use std::fmt::Display;
-use std::num::NonZeroU64;
+use std::num::{NonZeroU64, ParseFloatError, ParseIntError};
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -82,16 +83,22 @@ pub fn within<T>(
     range: RangeInclusive<T>,
 ) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static
 where
-    T: FromStr<Err: Display> + PartialOrd + Display + Clone + Send + Sync + 'static,
+    T: FromStr<Err: Display + 'static> + PartialOrd + Display + Clone + Send + Sync + 'static,
 {
     move |text| {
         let expected = format!("expected {} to {}", range.start(), range.end());
         match text.parse() {
             Ok(value) if range.contains(&value) => Ok(value),
             Ok(_) => Err(expected),
+            // Rust's words for "not a number" explain nothing more.
+            Err(other) if is_of_number(&other) => Err(expected),
             Err(other) => Err(format!("{expected}: {other}")),
         }
     }
+}
+
+fn is_of_number(error: &dyn Any) -> bool {
+    error.is::<ParseIntError>() || error.is::<ParseFloatError>()
 }
 
 /// Parses a moment that something is judged at: seconds since 1970.

@@ -6,6 +6,7 @@ use compactor::Error;
 use compactor::table::{Release, StrategyChoice};
 use compactor_strategy::params::CLASSES;
 
+use crate::duration::Seconds;
 use crate::flags::ByteSize;
 
 /// The strategy and its options.
@@ -60,6 +61,14 @@ pub struct StrategyArgs {
     /// Scaling parameters of unified, such as T4,L10. Default: schema.cql's, otherwise T4.
     #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
     scaling_parameters: Option<String>,
+
+    /// Window of time-window, such as 1d or 6h. Default: schema.cql's, otherwise 1d.
+    #[arg(long, value_name = "SPAN", allow_hyphen_values = true)]
+    window: Option<String>,
+
+    /// Number of levels of level-count. Default: 3.
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    levels: Option<String>,
 }
 
 /// A release of Cassandra.
@@ -79,11 +88,16 @@ impl StrategyArgs {
     pub fn choice(&self) -> Result<StrategyChoice, Error> {
         let mut choice = StrategyChoice::default();
         if let Some(name) = self.strategy.as_deref() {
-            // Another name is one that the strategies refuse.
-            choice = choice.class(class_of(name).unwrap_or(name));
+            choice = choice.class(class_of(name).ok_or_else(|| {
+                Error::invalid(format!(
+                    "there is no strategy {name:?}: name {}, or a class such as {}",
+                    NAMES.join(", "),
+                    CLASSES[0]
+                ))
+            })?);
         }
         let mut options = BTreeMap::new();
-        for (name, value) in self.options() {
+        for (name, value) in self.options()? {
             if let Some(other) = options.insert(name.clone(), value.clone()) {
                 return Err(Error::invalid(format!(
                     "{name} is set twice, to {other} and {value}; name it once"
@@ -98,7 +112,9 @@ impl StrategyArgs {
     }
 
     /// Options by Cassandra's names.
-    fn options(&self) -> Vec<(String, String)> {
+    fn options(&self) -> Result<Vec<(String, String)>, Error> {
+        let window = self.window.as_deref().map(window).transpose()?;
+        let (window_unit, window_size) = window.unzip();
         let text = |value: &Option<String>| value.clone();
         let flags = [
             ("min_threshold", text(&self.min_threshold)),
@@ -115,11 +131,17 @@ impl StrategyArgs {
             ),
             ("fanout_size", text(&self.fanout_size)),
             ("scaling_parameters", text(&self.scaling_parameters)),
+            ("compaction_window_unit", window_unit.map(str::to_owned)),
+            (
+                "compaction_window_size",
+                window_size.map(|size| size.to_string()),
+            ),
+            ("level_count", text(&self.levels)),
         ];
         let flags = flags
             .into_iter()
             .filter_map(|(name, value)| Some((name.to_owned(), value?)));
-        self.strategy_option.iter().cloned().chain(flags).collect()
+        Ok(self.strategy_option.iter().cloned().chain(flags).collect())
     }
 }
 
@@ -147,6 +169,25 @@ fn mebibytes(text: &str) -> Result<u64, String> {
         0 => Ok(size.0 >> 20),
         _ => Err("sstable_size_in_mb is a whole number of MiB, such as 160MiB".to_owned()),
     }
+}
+
+/// Unit and number of units of a time window.
+///
+/// # Errors
+/// A span that is no whole number of minutes.
+pub fn window(text: &str) -> Result<(&'static str, u64), Error> {
+    let span: Result<Seconds, _> = text.parse();
+    let Seconds(seconds) = span.map_err(|e| Error::invalid(format!("--window {text}: {e}")))?;
+    let units = [("DAYS", 86_400), ("HOURS", 3600), ("MINUTES", 60)];
+    let unit = units
+        .into_iter()
+        .find(|(_, unit)| seconds.is_multiple_of(*unit));
+    unit.map(|(unit, length)| (unit, seconds / length))
+        .ok_or_else(|| {
+            Error::invalid(format!(
+                "--window {text}: compaction_window_unit is MINUTES, HOURS or DAYS"
+            ))
+        })
 }
 
 /// Names of the command, in the order of [`CLASSES`].

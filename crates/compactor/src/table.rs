@@ -26,7 +26,8 @@ mod strategy_warning;
 mod strip_ttl;
 mod verified;
 
-use std::collections::BTreeSet;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
@@ -194,6 +195,37 @@ impl Table {
         }
     }
 
+    /// Leaves out SSTables that are the same file as one before, under another name: those of snapshots and backups are
+    /// hard links.
+    fn leave_out_hard_links(&mut self) {
+        let mut known = BTreeMap::new();
+        let mut links = Vec::new();
+        self.sstables.retain(|path| {
+            let Ok(metadata) = fs::metadata(path) else {
+                return true;
+            };
+            match known.entry((metadata.dev(), metadata.ino())) {
+                Entry::Vacant(entry) => {
+                    entry.insert(path.clone());
+                    true
+                }
+                Entry::Occupied(first) => {
+                    links.push((path.clone(), first.get().clone()));
+                    false
+                }
+            }
+        });
+        if let [(link, first), ..] = &links[..] {
+            self.notes.push(format!(
+                "{} of the SSTables {} a hard link to one that is named as well, and read once, such as {} to {}",
+                links.len(),
+                if links.len() == 1 { "is" } else { "are each" },
+                link.display(),
+                first.display()
+            ));
+        }
+    }
+
     /// Uncompressed bytes of the SSTables, roughly.
     fn roughly_uncompressed_bytes(&self) -> u64 {
         let sstables = self.sstables.iter();
@@ -294,6 +326,7 @@ fn find_files(paths: &[PathBuf]) -> Result<(Table, Vec<PathBuf>)> {
             }
         }
     }
+    table.leave_out_hard_links();
     Ok((table, directories))
 }
 

@@ -110,7 +110,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let missing = missing.unwrap_or_default();
     for key in &missing {
         say(format_args!(
-            "compactor: no partition with key {key:?}; --enumerate-keys lists the keys"
+            "compactor: no partition with key {key:?}; --enumerate-keys lists the parts of each key, which ':' joins \
+             (write '\\:' for one within a part)"
         ));
     }
     Ok(match missing.is_empty() {

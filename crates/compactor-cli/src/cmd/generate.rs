@@ -37,19 +37,20 @@ const TTL: RangeInclusive<Seconds> = Seconds(1)..=Seconds(20 * 365 * 86_400);
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Shapes:
   kv           (id bigint PRIMARY KEY, value blob): one row per partition
-  wide         PRIMARY KEY (id, seq) with a static and three regular columns of text, int and bigint,
-               some absent; row deletions and range tombstones
-  tombstones   the same table with small rows, most of them updated or deleted: cells with timestamps
-               of their own, tombstones of cells, rows and ranges
-  maps         the same table and a map<text, text>: maps that are inserted whole, elements that
-               are set and removed
-  collections  PRIMARY KEY (id, seq) with a static text and set<text>, and an int, a list<text> and
-               a set<text>: collections that are inserted whole, elements that are added, set and
-               removed
-  counters     PRIMARY KEY (id, seq) with three counters that one to three replicas have counted, and
-               tombstones of some
-  timeseries   PRIMARY KEY ((sensor, bucket), at), newest first, text and double, everything with a
-               TTL, part of it expired
+  wide         PRIMARY KEY (id, seq) with a static and three regular columns of
+               text, int and bigint, some absent; row and range tombstones
+  tombstones   the same table with small rows, most of them updated or deleted:
+               cells with timestamps of their own, tombstones of cells, rows
+               and ranges
+  maps         the same table and a map<text, text>: maps that are inserted
+               whole, elements that are set and removed
+  collections  PRIMARY KEY (id, seq) with a static text and set<text>, and an
+               int, a list<text> and a set<text>: collections that are inserted
+               whole, elements that are added, set and removed
+  counters     PRIMARY KEY (id, seq) with three counters that one to three
+               replicas have counted, and tombstones of some
+  timeseries   PRIMARY KEY ((sensor, bucket), at), newest first, text and
+               double, everything with a TTL, part of it expired
 
 Examples:
   Three SSTables that share half of their partitions, and their merge:

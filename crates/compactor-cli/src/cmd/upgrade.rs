@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use compactor::Table;
 use compactor::report::SstableReport;
-use compactor::table::RewriteOutcome;
+use compactor::table::{PlannedRewrite, RewriteOutcome};
 use compactor_io::raise_open_files_limit;
 use serde::Serialize;
 
@@ -15,7 +15,7 @@ use crate::flags::{ByteSize, Format};
 use crate::interrupt;
 use crate::io_args::IoArgs;
 use crate::numbers::{CONCURRENT, within};
-use crate::output::{print_of, say_notes};
+use crate::output::{print, print_of, say_notes};
 use crate::output_form::OutputFormArgs;
 use crate::progress::{Progress, ProgressMode};
 use crate::rewrite_summary::{self, Totals};
@@ -27,7 +27,8 @@ use crate::rewrite_summary::{self, Totals};
 /// tombstone, unless --strip-ttl removes its TTL. Inputs are only read. Each output appears whole or not at
 /// all, in a directory that must not hold SSTables yet.
 ///
-/// An SSTable that is damaged is named and left out; the others are written, and the exit code is 3.
+/// At least one of --sstable-version, --sstable-format, --compression, --chunk-length and --strip-ttl says what is to
+/// change. An SSTable that is damaged is named and left out; the others are written, and the exit code is 3.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   Everything in a snapshot for Cassandra 5:
@@ -64,6 +65,10 @@ pub struct Args {
     #[arg(long, help_heading = "Checking")]
     verify: bool,
 
+    /// Open the inputs, print the plan, and write nothing.
+    #[arg(long)]
+    dry_run: bool,
+
     /// How progress is shown on stderr.
     #[arg(long, value_enum, default_value = "auto")]
     progress: ProgressMode,
@@ -92,6 +97,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if let Some(sstables) = args.concurrent {
         upgrade = upgrade.concurrent(sstables);
     }
+    if args.dry_run {
+        return print(&plan(&upgrade.plan(&args.output)?, args.format)?);
+    }
     let mut progress = Progress::new(args.progress, upgrade.expected_bytes(), interrupted);
     let result = upgrade.into(&args.output, &mut progress);
     progress.finish();
@@ -102,6 +110,33 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let outputs = rewrite_summary::outputs(&outcome);
     print_of(&summary.show(args.format)?, &outputs)?;
     Ok(rewrite_summary::exit_code(&outcome))
+}
+
+/// Plan of an upgrade.
+#[derive(Debug, Serialize)]
+struct Plan<'a> {
+    dry_run: bool,
+    upgrade: &'a [PlannedRewrite],
+}
+
+fn plan(planned: &[PlannedRewrite], format: Format) -> anyhow::Result<String> {
+    if format == Format::Json {
+        return Ok(serde_json::to_string_pretty(&Plan {
+            dry_run: true,
+            upgrade: planned,
+        })?);
+    }
+    let mut text = String::new();
+    for planned in planned {
+        writeln!(
+            text,
+            "would upgrade {}: Data.db of {}, to version {}",
+            planned.data_path.display(),
+            ByteSize(planned.bytes),
+            planned.output_version
+        )?;
+    }
+    Ok(text)
 }
 
 /// Result of an upgrade.

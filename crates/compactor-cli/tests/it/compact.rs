@@ -325,7 +325,7 @@ fn options_are_refused_as_cassandra_refuses_them() {
         ),
         (
             &["--strategy", "LevelledCompactionStrategy"],
-            "Unable to find compaction strategy class 'LevelledCompactionStrategy'",
+            "there is no strategy \"LevelledCompactionStrategy\": name size-tiered",
         ),
         (&["--major", "--fanout-size", "4"], "cannot be used with"),
     ] {

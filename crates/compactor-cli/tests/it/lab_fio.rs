@@ -124,6 +124,6 @@ fn an_interrupt_leaves_nothing() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130));
     let json: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(json["end"], "interrupted");
+    assert_eq!(json["error"]["kind"], "interrupted", "{json}");
     assert_eq!(left(temp.path()), 0);
 }

@@ -7,6 +7,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::support::{assert_done, assert_ends, compactor, text, words, words_and};
@@ -214,7 +215,7 @@ fn a_complete_snapshot_is_not_the_complete_table() {
         assert_done(&out);
         let printed = text(&out.stdout);
         assert!(
-            printed.contains("holds 1 SSTable that is not in it"),
+            printed.contains("has 1 SSTable that is not in it"),
             "{place}: {printed}"
         );
     }
@@ -248,6 +249,71 @@ fn a_lone_link_to_a_data_file_is_no_damage() {
     fs::remove_file(here.join("real/oa-1-big-Index.db")).unwrap();
     let out = merge(&here, &[link.to_str().unwrap(), "--output", "out"]);
     assert_eq!(out.status.code(), Some(3), "{}", text(&out.stderr));
+}
+
+#[test]
+fn hard_links_to_an_sstable_are_read_once() {
+    let temp = TempDir::new().unwrap();
+    let here = temp.path();
+    table(here, "t");
+    link_all(
+        &here.join("t"),
+        &here.join("t/snapshots/before"),
+        |from, to| fs::hard_link(from, to),
+    );
+    let inputs = [
+        "t",
+        "t/snapshots/before",
+        "--output",
+        "out",
+        "--format",
+        "json",
+    ];
+    let out = merge(here, &inputs);
+    assert_done(&out);
+    let told = "3 of the SSTables are each a hard link to one that is named as well";
+    assert!(text(&out.stderr).contains(told), "{}", text(&out.stderr));
+    let report: Value = serde_json::from_slice(&out.stdout).unwrap();
+    assert_eq!(report["inputs"].as_array().unwrap().len(), 3, "{report}");
+}
+
+#[test]
+fn a_directory_and_a_pipe_are_no_data_files() {
+    let temp = TempDir::new().unwrap();
+    let here = temp.path();
+    fs::create_dir_all(here.join("d/oa-1-big-Data.db")).unwrap();
+    fs::create_dir(here.join("p")).unwrap();
+    let pipe = here.join("p/oa-1-big-Data.db");
+    assert!(
+        Command::new("mkfifo")
+            .arg(&pipe)
+            .status()
+            .unwrap()
+            .success()
+    );
+    for directory in ["d", "p"] {
+        for arguments in [
+            &["merge", directory, "--output", "out"][..],
+            &["dump", directory],
+        ] {
+            assert_ends(&compactor(here, arguments), 2, "not a regular file");
+        }
+    }
+}
+
+#[test]
+fn a_data_file_alone_needs_its_other_files() {
+    let temp = TempDir::new().unwrap();
+    let here = temp.path();
+    let data = table(here, "t");
+    for entry in fs::read_dir(here.join("t")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.to_str().unwrap().contains("oa-1-") && path != data[0] {
+            fs::remove_file(path).unwrap();
+        }
+    }
+    let out = merge(here, &["t", "--output", "out"]);
+    assert_ends(&out, 3, "take all files of the SSTable");
 }
 
 #[test]

@@ -106,6 +106,17 @@ impl DataFile {
     }
 }
 
+/// Refuses a `Data.db` that is a directory or a pipe, before its other components are missed.
+fn refuse_other_than_file(path: &Path) -> Result<()> {
+    match std::fs::metadata(path) {
+        Ok(found) if !found.is_file() => Err(Error::InvalidInput(format!(
+            "{}: not a regular file, and so not an SSTable's",
+            path.display()
+        ))),
+        _ => Ok(()),
+    }
+}
+
 impl InputSstable {
     /// Estimated memory of its metadata, bytes. Parts that may be long are counted.
     pub(crate) fn metadata_bytes(&self) -> usize {
@@ -183,6 +194,7 @@ impl InputSstable {
                 .with_file(path, Component::Data),
             ));
         }
+        refuse_other_than_file(path)?;
         let (files, toc) = list_components(io, mode, &descriptor, names)?;
         let statistics = read_statistics(io, mode, &descriptor)?;
         let fp_chance = statistics.validation.bloom_filter_fp_chance;

@@ -96,7 +96,7 @@ pub fn run(options: &FioOptions, directory: &Path, watcher: &dyn Watcher) -> Res
     };
     let mut random = Random::new(1, STREAM);
     let runs = Schedule::new(names, 1, repeats).run(&mut random, |_| runtime, None, one);
-    outcome.end = end_of(runs, true)?;
+    outcome.end = end_of(runs, !outcome.runs.is_empty())?;
     scratch.remove()?;
     Ok(outcome)
 }

@@ -7,6 +7,7 @@ use compactor_sstable::statistics::EncodingStats;
 use compactor_sstable::statistics::HeaderType;
 use compactor_sstable::statistics::header::{HeaderColumn, SerializationHeader};
 use compactor_sstable::types::CqlType;
+use compactor_sstable::types::identifier::maybe_quote;
 
 use super::{BLOOM_FILTER_FP_CHANCE, GenerateOptions, Shape};
 
@@ -56,7 +57,8 @@ impl TableColumns {
     pub(super) fn to_cql(&self, options: &GenerateOptions) -> String {
         let mut cql = format!(
             "CREATE TABLE IF NOT EXISTS {}.{} (\n",
-            options.keyspace, options.table
+            maybe_quote(&options.keyspace),
+            maybe_quote(&options.table)
         );
         let kinds = [
             (&self.partition_key, ""),

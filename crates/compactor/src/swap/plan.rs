@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use compactor_engine::publish::{FileIdentity, refuse_unfinished};
 use compactor_sstable::descriptor::{Descriptor, TMP_SUFFIX, TableDirectory};
 use compactor_sstable::{Component, Version};
+use rustix::fs::{Access, access};
 
 use super::index_advice::index_advice;
 use super::new_names::{entries, new_names};
@@ -129,6 +130,13 @@ impl Plan {
             })
             .collect();
         let inputs_to = inputs_directory(request, table, &inputs)?;
+        refuse_read_only(table)?;
+        refuse_read_only(
+            inputs_to
+                .ancestors()
+                .find(|path| path.exists())
+                .unwrap_or(table),
+        )?;
         let first = &record.inputs[0];
         let data = table.join(first.file_name());
         let owner = fs::metadata(&data).map_err(Error::file("look up", &data))?;
@@ -425,6 +433,12 @@ enum Found {
     Missing,
     /// A different file, with the reason.
     Changed(String),
+}
+
+/// Refuses a directory in which no files can be created.
+fn refuse_read_only(directory: &Path) -> Result<()> {
+    access(directory, Access::WRITE_OK | Access::EXEC_OK)
+        .map_err(|e| Error::file("write to", directory)(e.into()))
 }
 
 /// Returns the directory that receives the inputs, which must have no other SSTables.

@@ -80,7 +80,8 @@ impl OutputForm {
             && !(length.is_power_of_two() && CHUNK_LENGTHS.contains(&length))
         {
             return Err(Error::invalid(format!(
-                "a chunk length of {length} bytes: a power of two from 1KiB to 64MiB is needed, such as 16KiB"
+                "a chunk length of {length} bytes: a power of two from 1KiB to 64MiB is needed, such as 16KiB \
+                 (16KB is 16,000 bytes)"
             )));
         }
         request.version = self.version;

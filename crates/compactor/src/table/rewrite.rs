@@ -79,6 +79,16 @@ impl<'t> Upgrade<'t> {
         self.table.roughly_uncompressed_bytes()
     }
 
+    /// Opens the SSTables and plans how they are rewritten. Nothing is written.
+    ///
+    /// # Errors
+    /// A damaged or unsupported SSTable, and those of [`Upgrade::into`].
+    pub fn plan(&self, output: impl AsRef<Path>) -> Result<Vec<PlannedRewrite>> {
+        let output = output.as_ref();
+        let (requests, _) = self.requests(output)?;
+        plan(requests, output, &self.resources, |_| 1)
+    }
+
     /// Rewrites into a directory, which is created if it does not exist.
     ///
     /// # Errors
@@ -89,7 +99,25 @@ impl<'t> Upgrade<'t> {
         output: impl AsRef<Path>,
         observer: &mut (dyn Observer + Send),
     ) -> Result<RewriteOutcome> {
-        let output = output.as_ref();
+        let (requests, concurrent) = self.requests(output.as_ref())?;
+        let mut outcome = run(
+            requests,
+            &self.resources,
+            concurrent,
+            self.verifies,
+            observer,
+        )?;
+        if let Some(first) = outcome.reports.first_mut() {
+            first.warnings.extend(self.table.kept_for_transactions());
+            if self.strips_ttl {
+                first.warnings.extend(strip_ttl::notes(self.table));
+            }
+        }
+        Ok(outcome)
+    }
+
+    /// A request for each SSTable, and how many of them run at once.
+    fn requests(&self, output: &Path) -> Result<(Vec<MergeRequest>, usize)> {
         if !self.strips_ttl {
             self.form.refuse_no_change()?;
         }
@@ -125,14 +153,7 @@ impl<'t> Upgrade<'t> {
             request.open_files = Some(files_of_each(open_files, concurrent));
             requests.push(request);
         }
-        let mut outcome = run(requests, resources, concurrent, self.verifies, observer)?;
-        if let Some(first) = outcome.reports.first_mut() {
-            first.warnings.extend(self.table.kept_for_transactions());
-            if self.strips_ttl {
-                first.warnings.extend(strip_ttl::notes(self.table));
-            }
-        }
-        Ok(outcome)
+        Ok((requests, concurrent))
     }
 }
 
@@ -160,7 +181,7 @@ pub struct Unsplit {
     pub bytes: u64,
 }
 
-/// The expected split of one SSTable.
+/// How one SSTable would be rewritten.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct PlannedRewrite {
@@ -251,20 +272,8 @@ impl<'t> Split<'t> {
     /// A damaged or unsupported SSTable, or an output directory that a run would refuse.
     pub fn plan(&self, output: impl AsRef<Path>) -> Result<Vec<PlannedRewrite>> {
         let output = output.as_ref();
-        let requests = self.requests(output)?;
-        OutputClaim::check(output, ExistingOutput::Refuse, Replaceable::default())?;
-        let mut planned = Vec::with_capacity(requests.len());
-        for request in requests {
-            let job = open_merge(self.resources.io_options(), request)?;
-            let output_version = job.settings().descriptor.version.to_string();
-            planned.extend(job.inputs().iter().map(|input| PlannedRewrite {
-                data_path: input.data_path(),
-                bytes: input.data.len(),
-                expected_outputs: input.data.len().div_ceil(self.bytes.max(1)),
-                output_version: output_version.clone(),
-            }));
-        }
-        Ok(planned)
+        let outputs_of = |bytes: u64| bytes.div_ceil(self.bytes.max(1));
+        plan(self.requests(output)?, output, &self.resources, outputs_of)
     }
 
     /// Splits into a directory, which is created if it does not exist. The outputs of an SSTable appear all
@@ -343,6 +352,28 @@ pub struct Failure {
     pub data_path: PathBuf,
     /// The reason.
     pub error: Error,
+}
+
+/// Opens the SSTable of each request. `outputs_of` estimates the number of its outputs from the length of `Data.db`.
+fn plan(
+    requests: Vec<MergeRequest>,
+    output: &Path,
+    resources: &Resources,
+    outputs_of: impl Fn(u64) -> u64,
+) -> Result<Vec<PlannedRewrite>> {
+    OutputClaim::check(output, ExistingOutput::Refuse, Replaceable::default())?;
+    let mut planned = Vec::with_capacity(requests.len());
+    for request in requests {
+        let job = open_merge(resources.io_options(), request)?;
+        let output_version = job.settings().descriptor.version.to_string();
+        planned.extend(job.inputs().iter().map(|input| PlannedRewrite {
+            data_path: input.data_path(),
+            bytes: input.data.len(),
+            expected_outputs: outputs_of(input.data.len()),
+            output_version: output_version.clone(),
+        }));
+    }
+    Ok(planned)
 }
 
 /// Runs requests of one SSTable each, which share an output directory.

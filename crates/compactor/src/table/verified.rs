@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use compactor_engine::merge::Observer;
 
 use compactor_io::{Io, ReadMode};
-use compactor_sstable::Error as FormatError;
+use compactor_sstable::{Component, Error as FormatError};
 
 use crate::{Error, Result};
 use compactor_check::verify::{Finding, Severity, VerifyOptions, verify};
@@ -72,8 +72,13 @@ fn is_damage(finding: &Finding) -> bool {
 }
 
 fn error(finding: &Finding) -> FormatError {
+    // An offset in the file is not a position in its content: see `Corruption::is_in_content`.
+    let structure = match finding.position {
+        None if finding.component == Component::Data => "data",
+        _ => "component",
+    };
     FormatError::corrupt(
-        "component",
+        structure,
         finding.position.or(finding.offset).unwrap_or(0),
         format!("{}: {}", finding.structure, finding.expected),
         finding.found.clone(),

@@ -5,9 +5,8 @@ use compactor_strategy::options::Options;
 use compactor_strategy::release::Release;
 use compactor_strategy::{CompactionParams, params::CLASSES};
 
-use crate::duration::Seconds;
 use crate::flags::ByteSize;
-use crate::strategy_args::{NAMES, class_of, name_and_value};
+use crate::strategy_args::{NAMES, class_of, name_and_value, window};
 
 /// A requested strategy: its class, and options by their names in Cassandra.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -172,21 +171,6 @@ fn whole_mib(value: &str) -> Result<String, Error> {
             "--sstable-size {value}: sstable_size_in_mb is a whole number of MiB"
         ))),
     }
-}
-
-/// Unit and number of a window of `TimeWindowCompactionStrategy`.
-fn window(value: &str) -> Result<(&'static str, u64), Error> {
-    let Seconds(seconds) = parsed("window", value)?;
-    let units = [("DAYS", 86_400), ("HOURS", 3600), ("MINUTES", 60)];
-    let unit = units
-        .into_iter()
-        .find(|(_, unit)| seconds.is_multiple_of(*unit));
-    unit.map(|(unit, length)| (unit, seconds / length))
-        .ok_or_else(|| {
-            Error::invalid(format!(
-                "--window {value}: compaction_window_unit is MINUTES, HOURS or DAYS"
-            ))
-        })
 }
 
 #[cfg(test)]
