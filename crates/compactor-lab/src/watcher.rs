@@ -148,7 +148,7 @@ pub(crate) struct Following<C, P> {
     pub(crate) progress: P,
 }
 
-impl<C: Fn() -> bool, P: FnMut(u64)> Observer for Following<C, P> {
+impl<C: Fn() -> bool + Send, P: FnMut(u64) + Send> Observer for Following<C, P> {
     fn is_cancelled(&self) -> bool {
         (self.is_cancelled)()
     }

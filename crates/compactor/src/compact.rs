@@ -31,9 +31,9 @@ use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::sstable_id::SstableId;
 pub use compactor_strategy::CompactionParams;
 
+use crate::MergeRequest;
 use crate::concurrent::{ConcurrentMerges, SharedObserver, files_of_each, merges_at_once};
 use crate::report::PageCache;
-use crate::request::MergeRequest;
 use crate::run_record::{Recorder, descriptor_of};
 use crate::table::OutputCheck;
 use crate::{Error, ErrorKind, Result};
@@ -169,7 +169,7 @@ impl Compaction {
     /// no output. Errors of merges are in the outcome: those that have ended count, unless their outputs would replace
     /// those of an earlier run, and the others' SSTables stay as they are. A damaged or unsupported SSTable is left out; anything else, or an interruption, ends it all after
     /// the merges under way.
-    pub fn run(mut self, observer: &mut (dyn Observer + Send)) -> Result<Compacted> {
+    pub fn run(mut self, observer: &mut dyn Observer) -> Result<Compacted> {
         let observer = &SharedObserver::new(observer);
         let started = Instant::now();
         let merges = &mut self.request.merges;

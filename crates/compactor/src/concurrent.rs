@@ -9,9 +9,9 @@ use compactor_engine::job::MergeJob;
 use compactor_engine::merge::Observer;
 use compactor_io::Io;
 
+use crate::MergeRequest;
 use crate::merge::run_one_merge;
 use crate::report::{MergeReport, PageCache};
-use crate::request::MergeRequest;
 use crate::table::{OutputCheck, Verified};
 use crate::{ErrorKind, Result};
 
@@ -28,13 +28,13 @@ const LEAST_FILES_OF_INPUTS: u64 = 16;
 pub(crate) struct SharedObserver<'a>(Mutex<Shared<'a>>);
 
 struct Shared<'a> {
-    inner: &'a mut (dyn Observer + Send),
+    inner: &'a mut dyn Observer,
     /// Bytes read, rows and partitions written by each merge.
     done: Vec<[u64; 3]>,
 }
 
 impl<'a> SharedObserver<'a> {
-    pub(crate) fn new(inner: &'a mut (dyn Observer + Send)) -> SharedObserver<'a> {
+    pub(crate) fn new(inner: &'a mut dyn Observer) -> SharedObserver<'a> {
         let done = Vec::new();
         SharedObserver(Mutex::new(Shared { inner, done }))
     }

@@ -26,7 +26,6 @@ pub mod node_processes;
 mod partition_output;
 pub mod process;
 pub mod report;
-mod request;
 pub mod run_record;
 pub mod swap;
 pub mod table;
@@ -35,6 +34,7 @@ pub mod writer;
 
 pub use compactor_check::input_check::InputCheck;
 pub use compactor_check::{dump, metadata, scrub, verify};
+pub use compactor_engine::job::MergeOptions as MergeRequest;
 pub use compactor_engine::job::{MergeJob, OutputCompression, OutputSplit, Scope, TombstoneOption};
 pub use compactor_engine::merge::{MergeCounts, NoObserver, Observer};
 pub use compactor_engine::read::RateLimiter;
@@ -46,7 +46,7 @@ pub use compactor_sstable::schema::Table as TableSchema;
 pub use compactor_sstable::types::Value;
 pub use compactor_sstable::{Component, Corruption, Format, Version};
 pub use report::{CompressionReport, MergeReport};
-pub use request::MergeRequest;
+
 pub use table::{
     Compression, ExistingOutput, Merged, OutputForm, Purging, Resources, Table, TableName,
 };

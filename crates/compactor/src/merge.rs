@@ -14,9 +14,9 @@ use compactor_io::{Io, IoOptions};
 
 pub use compactor_engine::merge::InputRead;
 
+use crate::MergeRequest;
 use crate::process::Usage;
 use crate::report::{MergeReport, PageCache};
-use crate::request::MergeRequest;
 use crate::run_record::Recorder;
 use crate::{Error, Result};
 

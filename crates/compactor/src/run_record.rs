@@ -16,7 +16,7 @@ use compactor_sstable::Component;
 use compactor_sstable::descriptor::Descriptor;
 use serde::{Deserialize, Serialize};
 
-use crate::request::MergeRequest;
+use crate::MergeRequest;
 use crate::{Error, Result};
 use crate::{Scope, TombstoneOption};
 

@@ -8,7 +8,7 @@ use crate::read::key_position_checksum::KeyPositionChecksum;
 use crate::read::row_counts::RowCounts;
 
 /// Observer of a merge, which may cancel it.
-pub trait Observer {
+pub trait Observer: Send {
     /// Whether the merge should stop. Called every few hundred partitions or few thousand rows.
     fn is_cancelled(&self) -> bool;
 

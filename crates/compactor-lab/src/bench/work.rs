@@ -23,7 +23,7 @@ use crate::watcher::check_cancelled;
 pub fn serve(
     from: &mut impl BufRead,
     to: &mut impl Write,
-    observer: &mut (dyn Observer + Send),
+    observer: &mut dyn Observer,
 ) -> std::io::Result<()> {
     // Where it is refused, a child without a parent works to its end, and its reply is lost.
     let _ = set_parent_process_death_signal(Some(Signal::TERM));
@@ -42,7 +42,7 @@ pub fn serve(
 ///
 /// # Errors
 /// The error of the work, or cancellation. The output directory may hold part of a copy then.
-fn carry_out(request: &Request, observer: &mut (dyn Observer + Send)) -> Result<Done> {
+fn carry_out(request: &Request, observer: &mut dyn Observer) -> Result<Done> {
     let before = Usage::now();
     let started = Instant::now();
     let mut done = Done::default();
@@ -83,7 +83,7 @@ pub(super) fn merge(request: &Request, observer: &mut dyn Observer) -> Result<Me
 ///
 /// # Errors
 /// As [`compactor::Compact`], also of a single compaction.
-fn compact(request: &Request, observer: &mut (dyn Observer + Send)) -> Result<()> {
+fn compact(request: &Request, observer: &mut dyn Observer) -> Result<()> {
     let table = Table::open_all(&request.inputs, None)?;
     let mut purging = Purging::default();
     purging.scope = Scope::Complete;

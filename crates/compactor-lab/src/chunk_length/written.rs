@@ -1,7 +1,7 @@
 //! The rows of a table, written once for each variant.
 
-use std::cell::RefCell;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use compactor::{
@@ -52,10 +52,11 @@ fn rewrite(
         request.compression = compression.clone();
         let job = compactor::merge::open_merge(IoOptions::default(), request)?;
         let report = {
-            let observer = RefCell::new(&mut *observer);
+            let observer = Mutex::new(&mut *observer);
+            let observer = || observer.lock().unwrap_or_else(PoisonError::into_inner);
             let mut following = Following {
-                is_cancelled: || observer.borrow().is_cancelled(),
-                progress: |read| observer.borrow_mut().progress(done + read, 0, 0),
+                is_cancelled: || observer().is_cancelled(),
+                progress: |read| observer().progress(done + read, 0, 0),
             };
             compactor::merge::run_merge(job, InputCheck::DataOnly, &mut following)?
         };

@@ -101,7 +101,7 @@ impl Replay {
     ///
     /// # Errors
     /// The first failed merge, or cancellation.
-    pub fn compact(&mut self, now_s: i64, observer: &mut (dyn Observer + Send)) -> Result<()> {
+    pub fn compact(&mut self, now_s: i64, observer: &mut dyn Observer) -> Result<()> {
         self.set_time(now_s);
         let observer = &SharedObserver::new(observer);
         loop {

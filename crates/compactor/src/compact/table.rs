@@ -22,9 +22,9 @@ use super::job::Job;
 use super::replacements::{ReplacementId, Replacements};
 use super::replay::ReplayedSstable;
 use super::report::{CompactReport, FailedCompaction};
+use crate::MergeRequest;
 use crate::described::{describe, needs_tokens};
 use crate::report::{MergeReport, SstableReport, TtlRemovedReport};
-use crate::request::MergeRequest;
 use crate::{Error, ErrorKind, Result};
 
 /// An SSTable of the table.

@@ -272,7 +272,7 @@ impl OpenedCompaction {
     /// # Errors
     /// A failure before the first merge, inputs that were replaced meanwhile, or a failure to publish:
     /// then there is no output. A failed merge is in the outcome instead.
-    pub fn run(self, observer: &mut (dyn Observer + Send)) -> Result<(Compacted, NextSteps)> {
+    pub fn run(self, observer: &mut dyn Observer) -> Result<(Compacted, NextSteps)> {
         let mut compacted = self.compaction.run(observer)?;
         let report = &mut compacted.report;
         report.warnings.extend(self.notes);

@@ -9,7 +9,7 @@ use compactor_sstable::schema::CompressionOptions;
 use compactor_sstable::{Format, Version};
 
 use super::Table;
-use crate::request::MergeRequest;
+use crate::MergeRequest;
 use crate::{Error, Result};
 
 /// Cassandra's default since 4.0, bytes.

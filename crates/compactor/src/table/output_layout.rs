@@ -17,7 +17,7 @@ use serde::Serialize;
 use super::files::real_directory;
 use super::output_directory::{self, ExistingOutput, OutputClaim};
 use super::{Table, data_files};
-use crate::request::MergeRequest;
+use crate::MergeRequest;
 use crate::run_record::{OutputFile, RunRecord};
 use crate::{Error, Result};
 

@@ -11,7 +11,7 @@ use compactor_engine::job::{Scope, TombstoneOption};
 use compactor_sstable::schema::Table as TableSchema;
 
 use super::{Table, live_directory, strip_ttl};
-use crate::request::MergeRequest;
+use crate::MergeRequest;
 use crate::{Error, Result};
 
 /// Purge options. The default purges nothing, since other SSTables of the table may need every

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use compactor_engine::read::RateLimiter;
 use compactor_io::{BackendKind, Io, IoOptions, ReadMode, WriteMode};
 
+use crate::MergeRequest;
 use crate::Result;
-use crate::request::MergeRequest;
 
 /// I/O modes, threads and memory of a run. The default: modes chosen by the file system, one thread per
 /// processor, 64 MiB. The program itself takes some 16 MiB more.

@@ -17,10 +17,10 @@ use super::verified::OutputCheck;
 use super::{OutputForm, Resources, Table, roughly_uncompressed_bytes, strip_ttl};
 use compactor_engine::merge::Observer;
 
+use crate::MergeRequest;
 use crate::concurrent::{ConcurrentMerges, SharedObserver, files_of_each, merges_at_once};
 use crate::merge::open_merge;
 use crate::report::{MergeReport, PageCache, lossy};
-use crate::request::MergeRequest;
 use crate::{Error, ErrorKind, Result};
 use compactor_check::input_check::InputCheck;
 
@@ -97,7 +97,7 @@ impl<'t> Upgrade<'t> {
     pub fn into(
         self,
         output: impl AsRef<Path>,
-        observer: &mut (dyn Observer + Send),
+        observer: &mut dyn Observer,
     ) -> Result<RewriteOutcome> {
         let (requests, concurrent) = self.requests(output.as_ref())?;
         let mut outcome = run(
@@ -284,7 +284,7 @@ impl<'t> Split<'t> {
     pub fn into(
         self,
         output: impl AsRef<Path>,
-        observer: &mut (dyn Observer + Send),
+        observer: &mut dyn Observer,
     ) -> Result<RewriteOutcome> {
         let requests = self.requests(output.as_ref())?;
         // One after the other: the ids of an SSTable's outputs are consecutive, and are known to be free
@@ -382,7 +382,7 @@ fn run(
     resources: &Resources,
     concurrent: usize,
     verifies: bool,
-    observer: &mut (dyn Observer + Send),
+    observer: &mut dyn Observer,
 ) -> Result<RewriteOutcome> {
     let inputs: Vec<PathBuf> = (requests.iter())
         .flat_map(|request| request.inputs.iter().cloned())

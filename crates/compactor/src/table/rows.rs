@@ -16,8 +16,8 @@ use compactor_sstable::types::{CqlType, MarshalError, Value};
 
 use super::purging::unix_now_s;
 use super::{Resources, Table};
+use crate::MergeRequest;
 use crate::Result;
-use crate::request::MergeRequest;
 
 /// Reads the rows of a [`Table`] as a query of its SSTables would return them: merged, without what is
 /// deleted or has expired.

@@ -15,8 +15,8 @@ use compactor_sstable::{Format, Version};
 
 use super::buffer::RowBuffer;
 use super::columns::Columns;
+use crate::MergeRequest;
 use crate::partition_output::PartitionOutput;
-use crate::request::MergeRequest;
 use crate::table::{DEFAULT_CHUNK_LENGTH, OutputForm, OutputLayout, Resources, Table};
 use crate::{Error, Result};
 

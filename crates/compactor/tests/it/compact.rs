@@ -140,7 +140,7 @@ fn compaction(merges: MergeRequest, class: &str, options: &[(&str, &str)]) -> Co
     }
 }
 
-fn run(request: CompactRequest, observer: &mut (dyn Observer + Send)) -> Compacted {
+fn run(request: CompactRequest, observer: &mut dyn Observer) -> Compacted {
     let io = Io::new(IoOptions::default()).unwrap();
     let compaction = Compaction::open(io, request).unwrap();
     compaction.run(observer).unwrap()
