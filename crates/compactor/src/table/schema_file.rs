@@ -152,3 +152,27 @@ fn table_of(
     };
     Ok(table.clone())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ErrorKind;
+
+    /// Which rows of a view exist depends on the key of its base table, and on nothing in the view's own text.
+    #[test]
+    fn views_of_bases_with_other_keys_differ() {
+        let schema_of = |name: &str, base_key: &str| {
+            let text = format!(
+                "CREATE TABLE ks.t (k int, v int, PRIMARY KEY ({base_key}));
+                 CREATE MATERIALIZED VIEW ks.w AS SELECT * FROM ks.t
+                     WHERE v IS NOT NULL AND k IS NOT NULL PRIMARY KEY (v, k);"
+            );
+            let schema = Schema::parse(&text).unwrap();
+            (PathBuf::from(name), schema.tables[1].clone())
+        };
+        let (first, other) = (schema_of("a", "k"), schema_of("b", "k, v"));
+        refuse_two_schemas(&first, &schema_of("c", "k")).unwrap();
+        let refused = refuse_two_schemas(&first, &other).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Refused);
+    }
+}
