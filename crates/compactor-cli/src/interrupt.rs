@@ -76,8 +76,8 @@ fn end_what_hangs(interrupted: &AtomicBool, looks: u32) {
     // Not on this thread: the reader of stderr may be blocked.
     let _ = Builder::new().spawn(|| {
         say(format_args!(
-            "compactor: interrupted, while a file operation or a thread did not end; what was being \
-             written is in a hidden directory (.compactor-*), which the next run removes"
+            "compactor: interrupted, while a file operation or a thread did not end; if SSTables were being \
+             written, they are in a hidden directory (.compactor-*), which the next run removes"
         ));
     });
     sleep(LOOK);

@@ -1,10 +1,13 @@
 //! Options of the commands that write SSTables: version, format and compression.
 
+use std::ops::RangeInclusive;
+
 use compactor::{Error, OutputForm};
 use compactor_sstable::Version;
 use compactor_sstable::compression::codec::{Codec, DEFAULT_ZSTD_LEVEL};
 
 use crate::flags::ByteSize;
+use crate::numbers::within;
 
 /// Form of the outputs.
 #[derive(Debug, clap::Args)]
@@ -37,6 +40,7 @@ pub struct OutputFormArgs {
         long,
         help_heading = "Output",
         value_name = "SIZE",
+        value_parser = within(CHUNK_LENGTH),
         allow_hyphen_values = true
     )]
     chunk_length: Option<ByteSize>,
@@ -108,7 +112,10 @@ pub fn codec(choice: Compression, level: Option<i32>) -> Option<Codec> {
     })
 }
 
-/// A chunk length; the library refuses the greatest number, and whatever else is none.
+/// A length that fits a chunk, in a range that the library checks as well.
 pub fn chunk_length(size: ByteSize) -> u32 {
     u32::try_from(size.0).unwrap_or(u32::MAX)
 }
+
+/// Chunk lengths that may be asked for.
+pub const CHUNK_LENGTH: RangeInclusive<ByteSize> = ByteSize(1 << 10)..=ByteSize(64 << 20);

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use compactor::report::{TtlRemovedReport, lossy};
-use compactor::table::{Failure, RewriteOutcome};
+use compactor::table::{Failure, RewriteOutcome, RewritePlan};
 use serde::Serialize;
 
 use crate::error_report::{self, Writes};
@@ -18,10 +18,20 @@ use crate::ttl_removed;
 
 /// An SSTable that failed, so that nothing was written for it.
 #[derive(Debug, Serialize)]
-struct Failed<'a> {
+pub struct Failed<'a> {
     #[serde(serialize_with = "lossy")]
-    input: &'a Path,
+    data_path: &'a Path,
     error: String,
+}
+
+impl<'a> Failed<'a> {
+    pub fn of(failures: &'a [Failure]) -> Vec<Failed<'a>> {
+        let failed = failures.iter().map(|failure| Failed {
+            data_path: &failure.data_path,
+            error: failure.error.to_string(),
+        });
+        failed.collect()
+    }
 }
 
 /// Totals over all SSTables of a run.
@@ -50,13 +60,9 @@ impl<'a> Totals<'a> {
         for removed in reports.iter().filter_map(|report| report.ttl_removed) {
             *ttl_removed.get_or_insert_default() += removed;
         }
-        let failed = outcome.failures.iter().map(|failure| Failed {
-            input: &failure.data_path,
-            error: failure.error.to_string(),
-        });
         Totals {
             sstables,
-            failed: failed.collect(),
+            failed: Failed::of(&outcome.failures),
             interrupted: outcome.is_interrupted,
             input_bytes: reports.iter().map(|r| r.input_bytes).sum(),
             output_bytes: reports.iter().map(|r| r.output_bytes).sum(),
@@ -112,17 +118,37 @@ pub fn say_failures(failures: &[Failure], any_written: bool) {
 /// `upgraded`.
 pub fn say_end(outcome: &RewriteOutcome, sstables: usize, done: &str) {
     say_failures(&outcome.failures, !outcome.reports.is_empty());
-    if outcome.is_interrupted {
-        say_interrupted(outcome.reports.len(), sstables, done);
+    let (some, failed) = (outcome.reports.len(), outcome.failures.len());
+    say_incomplete(outcome.is_interrupted, some, failed, sstables, done);
+}
+
+/// Prints on stderr that only `some` of the SSTables were `done` if the run was interrupted, or how many were not begun.
+pub fn say_incomplete(
+    is_interrupted: bool,
+    some: usize,
+    failed: usize,
+    sstables: usize,
+    done: &str,
+) {
+    let not_begun = sstables.saturating_sub(some + failed);
+    if is_interrupted {
+        let sstables = counted(sstables as u64, "SSTable");
+        say(format_args!(
+            "compactor: interrupted; {some} of {sstables} {done}"
+        ));
+    } else if not_begun > 0 {
+        let others = counted(not_begun as u64, "SSTable");
+        say(format_args!("compactor: {others} not begun"));
     }
 }
 
-/// Prints on stderr that only some of the SSTables were `done`.
-pub fn say_interrupted(some: usize, sstables: usize, done: &str) {
-    let sstables = counted(sstables as u64, "SSTable");
-    say(format_args!(
-        "compactor: interrupted; {some} of {sstables} {done}"
-    ));
+/// Prints what a run could not open on stderr, and returns its exit code.
+pub fn end_of_plan(plan: &RewritePlan) -> ExitCode {
+    say_failures(&plan.failures, false);
+    match plan.failures.first() {
+        Some(first) => ExitCode::from(exit_code::of(&first.error)),
+        None => ExitCode::SUCCESS,
+    }
 }
 
 /// `Data.db` of every output.

@@ -66,7 +66,7 @@ pub struct StrategyArgs {
     #[arg(long, value_name = "SPAN", allow_hyphen_values = true)]
     window: Option<String>,
 
-    /// Number of levels of level-count. Default: 3.
+    /// Number of levels of level-count, 1 to 7. Default: 4.
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     levels: Option<String>,
 }
@@ -181,11 +181,11 @@ pub fn window(text: &str) -> Result<(&'static str, u64), Error> {
     let units = [("DAYS", 86_400), ("HOURS", 3600), ("MINUTES", 60)];
     let unit = units
         .into_iter()
-        .find(|(_, unit)| seconds.is_multiple_of(*unit));
+        .find(|(_, unit)| seconds > 0 && seconds.is_multiple_of(*unit));
     unit.map(|(unit, length)| (unit, seconds / length))
         .ok_or_else(|| {
             Error::invalid(format!(
-                "--window {text}: compaction_window_unit is MINUTES, HOURS or DAYS"
+                "--window {text}: a window is a number of minutes, hours or days, such as 6h"
             ))
         })
 }

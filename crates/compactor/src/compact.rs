@@ -99,7 +99,8 @@ impl Compacted {
     /// The report, if all compactions were done.
     ///
     /// # Errors
-    /// The first error, or cancellation. SSTables that were compacted before are in place.
+    /// The first error, or cancellation. SSTables that were compacted before are in place, unless they would have
+    /// replaced those of an earlier run.
     pub fn into_result(self) -> Result<CompactReport> {
         match self.error {
             Some(error) => Err(error),
@@ -183,6 +184,9 @@ impl Compaction {
         };
         let mut jobs = self.table.next_round(self.max_compactions())?;
         let mut error = self.table.error.take();
+        if error.is_some() && claim.replaces() {
+            return Ok(self.kept(&output, started, error));
+        }
         if jobs.is_empty() && self.table.copies().is_empty() {
             let mut report = self.table.report(started.elapsed());
             if error.is_none() {
@@ -230,18 +234,27 @@ impl Compaction {
         if is_published {
             self.publish(&claim, &output, first)?;
         }
+        if !is_published && claim.replaces() {
+            return Ok(self.kept(&output, started, error));
+        }
         let mut report = self.table.report(started.elapsed());
         if !is_published {
             report.discard_outputs(&self.request.merges.inputs);
         }
-        if !is_published && claim.replaces() {
-            report.warnings.insert(format!(
-                "the SSTables that an earlier run left in {} are still there, since not everything was compacted",
-                output.display()
-            ));
-        }
         report.warnings.extend(claim.note());
         Ok(Compacted { report, error })
+    }
+
+    /// Nothing is published, and the output of an earlier run stays: it would be replaced by a part.
+    fn kept(&self, output: &Path, started: Instant, error: Option<Error>) -> Compacted {
+        let mut report = self.table.report(started.elapsed());
+        report.discard_outputs(&self.request.merges.inputs);
+        report.warnings.insert(format!(
+            "nothing was written, and the SSTables that an earlier run left in {} are still there, since not everything \
+             could be compacted: leave out what is damaged, or choose another directory",
+            output.display()
+        ));
+        Compacted { report, error }
     }
 
     /// The jobs of the next round, up to the number of compactions that was asked for.
@@ -351,6 +364,7 @@ impl Compaction {
             page_cache: PageCache::NotCounted,
             observer,
             previous_merges: self.table.report.compactions,
+            ends_all: |error| !matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Unsupported),
         };
         Ok(merges.run(jobs.len(), &request_of))
     }

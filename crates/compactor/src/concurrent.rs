@@ -13,7 +13,7 @@ use crate::MergeRequest;
 use crate::merge::run_one_merge;
 use crate::report::{MergeReport, PageCache};
 use crate::table::{OutputCheck, Verified};
-use crate::{ErrorKind, Result};
+use crate::{Error, Result};
 
 /// Bytes that a merge of a few small SSTables takes, buffers and all: with a smaller share it takes hardly
 /// less. Measured.
@@ -87,6 +87,8 @@ pub(crate) struct ConcurrentMerges<'a, 'o> {
     pub(crate) observer: &'a SharedObserver<'o>,
     /// Merges that the observer has already seen.
     pub(crate) previous_merges: usize,
+    /// Whether none is begun after an error.
+    pub(crate) ends_all: fn(&Error) -> bool,
 }
 
 impl ConcurrentMerges<'_, '_> {
@@ -94,7 +96,7 @@ impl ConcurrentMerges<'_, '_> {
     /// for each when it begins: a request may name the whole table.
     ///
     /// Each request's `threads` and `memory_bytes` are its own: together they are `concurrent` times as
-    /// much. A damaged or unsupported input ends its own merge only; after any other error none is begun.
+    /// much.
     pub(crate) fn run(
         &self,
         merges: usize,
@@ -114,7 +116,7 @@ impl ConcurrentMerges<'_, '_> {
                 }
                 let result = self.run_one(number, request_of(number));
                 if let Err(error) = &result
-                    && !matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Unsupported)
+                    && (self.ends_all)(error)
                 {
                     stopped.store(true, Ordering::Relaxed);
                 }

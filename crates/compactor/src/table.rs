@@ -30,7 +30,6 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::ErrorKind;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use compactor_engine::input::parse_data_name;
@@ -39,7 +38,7 @@ use compactor_sstable::schema::Table as TableSchema;
 
 use crate::{Error, Result};
 
-use files::{list, none_in};
+use files::{inode_of, list, none_in};
 use one_table::{doubt_one_table, refuse_two_tables};
 use schema_file::{choose_table, read_schema_alongside, refuse_two_schemas};
 
@@ -56,7 +55,7 @@ pub use output_layout::{OutputLayout, TableName};
 pub use plan::Planning;
 pub use purging::Purging;
 pub use resources::Resources;
-pub use rewrite::{Failure, PlannedRewrite, RewriteOutcome, Split, Unsplit, Upgrade};
+pub use rewrite::{Failure, PlannedRewrite, RewriteOutcome, RewritePlan, Split, Unsplit, Upgrade};
 pub use rows::{Column, Row, Rows};
 pub use scrub::{Scrub, ScrubOutcome};
 pub use strategy_choice::{Release, StrategyChoice};
@@ -181,10 +180,11 @@ impl Table {
     /// run that purges has opened its inputs: from then on the run itself looks for new ones.
     fn refuse_new_sstables(&self) -> Result<()> {
         let found = self.sstables.iter().chain(&self.siblings);
-        let known: BTreeSet<PathBuf> = found.filter_map(|path| path.canonicalize().ok()).collect();
-        let directories: BTreeSet<&Path> = known.iter().filter_map(|path| path.parent()).collect();
+        let real: BTreeSet<PathBuf> = found.filter_map(|path| path.canonicalize().ok()).collect();
+        let known: BTreeSet<(u64, u64)> = real.iter().filter_map(|path| inode_of(path)).collect();
+        let directories: BTreeSet<&Path> = real.iter().filter_map(|path| path.parent()).collect();
         let mut there = directories.into_iter().flat_map(data_files);
-        let is_new = |path: &PathBuf| path.canonicalize().is_ok_and(|own| !known.contains(&own));
+        let is_new = |path: &PathBuf| inode_of(path).is_some_and(|file| !known.contains(&file));
         match there.find(is_new) {
             None => Ok(()),
             Some(new) => Err(Error::refused(format!(
@@ -195,33 +195,36 @@ impl Table {
         }
     }
 
-    /// Leaves out SSTables that are the same file as one before, under another name: those of snapshots and backups are
-    /// hard links.
+    /// Keeps one of the SSTables that are the same file under several names, as those of snapshots and backups are: the
+    /// one in the table's own directory, otherwise the first.
     fn leave_out_hard_links(&mut self) {
+        let is_link_of_node =
+            |path: &PathBuf| path.parent().and_then(table_directory_above).is_some();
+        let (links, own): (Vec<PathBuf>, Vec<PathBuf>) = std::mem::take(&mut self.sstables)
+            .into_iter()
+            .partition(is_link_of_node);
         let mut known = BTreeMap::new();
-        let mut links = Vec::new();
-        self.sstables.retain(|path| {
-            let Ok(metadata) = fs::metadata(path) else {
-                return true;
-            };
-            match known.entry((metadata.dev(), metadata.ino())) {
-                Entry::Vacant(entry) => {
+        let mut left_out = Vec::new();
+        for path in own.into_iter().chain(links) {
+            match inode_of(&path).map(|file| known.entry(file)) {
+                Some(Entry::Occupied(kept)) => left_out.push((path, PathBuf::clone(kept.get()))),
+                Some(Entry::Vacant(entry)) => {
                     entry.insert(path.clone());
-                    true
+                    self.sstables.push(path);
                 }
-                Entry::Occupied(first) => {
-                    links.push((path.clone(), first.get().clone()));
-                    false
-                }
+                // One that was removed meanwhile is reported when it is read.
+                None => self.sstables.push(path),
             }
-        });
-        if let [(link, first), ..] = &links[..] {
+        }
+        self.siblings
+            .retain(|path| inode_of(path).is_none_or(|file| !known.contains_key(&file)));
+        if let [(link, kept), ..] = &left_out[..] {
             self.notes.push(format!(
                 "{} of the SSTables {} a hard link to one that is named as well, and read once, such as {} to {}",
-                links.len(),
-                if links.len() == 1 { "is" } else { "are each" },
+                left_out.len(),
+                if left_out.len() == 1 { "is" } else { "are each" },
                 link.display(),
-                first.display()
+                kept.display()
             ));
         }
     }
@@ -245,12 +248,11 @@ impl Table {
             .filter_map(|path| table_directory_above(path.parent()?))
             .collect();
         // Snapshots are hard links, unless somebody has copied them.
-        let identity = |path: &Path| fs::metadata(path).ok().map(|m| (m.dev(), m.ino()));
         let names: BTreeSet<_> = own.iter().filter_map(|path| path.file_name()).collect();
-        let files: BTreeSet<_> = own.iter().filter_map(|path| identity(path)).collect();
+        let files: BTreeSet<_> = own.iter().filter_map(|path| inode_of(path)).collect();
         let is_outside = |path: &PathBuf| {
             !path.file_name().is_some_and(|name| names.contains(name))
-                && !identity(path).is_some_and(|file| files.contains(&file))
+                && !inode_of(path).is_some_and(|file| files.contains(&file))
         };
         let (table, count) = tables
             .into_iter()

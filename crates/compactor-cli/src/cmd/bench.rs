@@ -19,7 +19,7 @@ use super::lab::common::{Results, begin, command};
 use crate::flags::ByteSize;
 use crate::numbers::{DEFAULT_MEMORY, MEMORY, THREADS, besides_program, within};
 use crate::output::say_notes;
-use crate::output_form::{Compression, chunk_length, codec};
+use crate::output_form::{CHUNK_LENGTH, Compression, chunk_length, codec};
 
 /// Uncompressed bytes of generated inputs.
 const SIZE: RangeInclusive<ByteSize> = ByteSize(1 << 20)..=ByteSize(1 << 44);
@@ -110,6 +110,7 @@ pub struct Args {
         long,
         help_heading = "Generated inputs",
         value_name = "SIZE",
+        value_parser = within(CHUNK_LENGTH),
         allow_hyphen_values = true,
         conflicts_with = "inputs"
     )]

@@ -40,7 +40,8 @@ use crate::strategy_args::StrategyArgs;
 ///
 /// An SSTable that is damaged is named and left out; the others are compacted, and the exit code is 3. If its
 /// metadata or filter is what is damaged, nothing can be purged alongside it: use --no-purge. Interrupted, or after
-/// another failure, it publishes the SSTables completed so far, and lists the inputs that they replace. A run that is
+/// another failure, it publishes the SSTables completed so far, and lists the inputs that they replace. With
+/// --replace-output it publishes all or nothing: a part does not replace an earlier output. A run that is
 /// killed leaves no SSTables behind.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:

@@ -20,7 +20,7 @@ use crate::flags::{ByteSize, Format, refuse_uring_with_dontcache};
 use crate::interrupt;
 use crate::numbers::{GC_GRACE_SECONDS, THREADS, moment, within};
 use crate::output::print_of;
-use crate::output_form::chunk_length;
+use crate::output_form::{CHUNK_LENGTH, chunk_length};
 use crate::progress::{Progress, ProgressMode};
 
 /// Uncompressed bytes of an SSTable that may be asked for.
@@ -282,6 +282,7 @@ pub struct Args {
         long,
         help_heading = "Files",
         value_name = "SIZE",
+        value_parser = within(CHUNK_LENGTH),
         allow_hyphen_values = true
     )]
     chunk_length: Option<ByteSize>,

@@ -6,7 +6,6 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use compactor::Table;
-use compactor::report::lossy;
 use compactor::scrub::ScrubReport;
 use compactor_io::raise_open_files_limit;
 use serde::Serialize;
@@ -15,10 +14,10 @@ use crate::exit_code;
 use crate::flags::{ByteSize, Format};
 use crate::interrupt;
 use crate::io_args::IoArgs;
-use crate::output::{print_of, say, say_notes};
+use crate::output::{print_of, say_notes};
 use crate::output_form::OutputFormArgs;
 use crate::progress::{Progress, ProgressMode};
-use crate::rewrite_summary;
+use crate::rewrite_summary::{self, Failed};
 use crate::text_table::{count, counted};
 
 /// Salvage the readable partitions and rows of damaged SSTables into new ones.
@@ -105,14 +104,6 @@ struct Document<'a> {
     failed: &'a [Failed<'a>],
 }
 
-/// An SSTable that failed, so that nothing was written for it.
-#[derive(Serialize)]
-struct Failed<'a> {
-    #[serde(serialize_with = "lossy")]
-    data_path: &'a Path,
-    error: String,
-}
-
 /// Runs the command.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let _ = raise_open_files_limit();
@@ -136,21 +127,16 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     progress.finish();
     let outcome = result?;
     let reports = &outcome.reports;
-    let failed: Vec<Failed<'_>> = (outcome.failures.iter())
-        .map(|failure| Failed {
-            data_path: &failure.data_path,
-            error: failure.error.to_string(),
-        })
-        .collect();
+    let failed = Failed::of(&outcome.failures);
     rewrite_summary::say_failures(&outcome.failures, !reports.is_empty());
     let inputs = table.sstables().len();
-    let ended = reports.len() + failed.len();
-    if outcome.is_interrupted {
-        rewrite_summary::say_interrupted(reports.len(), inputs, "scrubbed");
-    } else if ended < inputs {
-        let others = counted((inputs - ended) as u64, "SSTable");
-        say(format_args!("compactor: {others} not begun"));
-    }
+    rewrite_summary::say_incomplete(
+        outcome.is_interrupted,
+        reports.len(),
+        failed.len(),
+        inputs,
+        "scrubbed",
+    );
     let lossy = reports.iter().filter(|r| r.is_lossy()).count();
     let outputs = reports.iter().filter_map(|report| report.output.as_ref());
     let outputs: Vec<&Path> = outputs.map(|o| o.data_path.as_path()).collect();

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use compactor::Table;
 use compactor::report::SstableReport;
-use compactor::table::{PlannedRewrite, RewriteOutcome, Unsplit};
+use compactor::table::{PlannedRewrite, RewriteOutcome, RewritePlan, Unsplit};
 use compactor_io::raise_open_files_limit;
 use serde::Serialize;
 
@@ -18,7 +18,7 @@ use crate::numbers::{SSTABLE_SIZE, within};
 use crate::output::{print, print_of, say_notes};
 use crate::output_form::OutputFormArgs;
 use crate::progress::{Progress, ProgressMode};
-use crate::rewrite_summary::{self, Totals};
+use crate::rewrite_summary::{self, Failed, Totals};
 use crate::text_table::counted;
 
 /// Split each SSTable larger than a size into several.
@@ -89,7 +89,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         .verify(args.verify);
     let skipped = split.unsplit()?;
     if args.dry_run {
-        return print(&plan(&args, split.plan(&args.output)?, &skipped)?);
+        let planned = split.plan(&args.output)?;
+        print(&plan(&args, &planned, &skipped)?)?;
+        return Ok(rewrite_summary::end_of_plan(&planned));
     }
     let mut progress = Progress::new(args.progress, split.expected_bytes()?, interrupted);
     let result = split.into(&args.output, &mut progress);
@@ -116,22 +118,24 @@ fn skipped_line(unsplit: &Unsplit, size: ByteSize) -> String {
 struct Plan<'a> {
     dry_run: bool,
     size: u64,
-    split: Vec<PlannedRewrite>,
+    split: &'a [PlannedRewrite],
     skipped: &'a [Unsplit],
+    failed: Vec<Failed<'a>>,
 }
 
-fn plan(args: &Args, planned: Vec<PlannedRewrite>, skipped: &[Unsplit]) -> anyhow::Result<String> {
+fn plan(args: &Args, planned: &RewritePlan, skipped: &[Unsplit]) -> anyhow::Result<String> {
     let plan = Plan {
         dry_run: true,
         size: args.size.0,
-        split: planned,
+        split: &planned.planned,
         skipped,
+        failed: Failed::of(&planned.failures),
     };
     if args.format == Format::Json {
         return Ok(serde_json::to_string_pretty(&plan)?);
     }
     let mut text = String::new();
-    for planned in &plan.split {
+    for planned in plan.split {
         writeln!(
             text,
             "would split {}: Data.db of {} into about {}, version {}",
@@ -144,7 +148,7 @@ fn plan(args: &Args, planned: Vec<PlannedRewrite>, skipped: &[Unsplit]) -> anyho
     for skipped in skipped {
         writeln!(text, "{}", skipped_line(skipped, args.size))?;
     }
-    if plan.split.is_empty() {
+    if plan.split.is_empty() && plan.failed.is_empty() {
         writeln!(text, "no SSTable is larger than {}", args.size)?;
     }
     Ok(text)

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use compactor::Table;
 use compactor::report::SstableReport;
-use compactor::table::{PlannedRewrite, RewriteOutcome};
+use compactor::table::{PlannedRewrite, RewriteOutcome, RewritePlan};
 use compactor_io::raise_open_files_limit;
 use serde::Serialize;
 
@@ -18,7 +18,7 @@ use crate::numbers::{CONCURRENT, within};
 use crate::output::{print, print_of, say_notes};
 use crate::output_form::OutputFormArgs;
 use crate::progress::{Progress, ProgressMode};
-use crate::rewrite_summary::{self, Totals};
+use crate::rewrite_summary::{self, Failed, Totals};
 
 /// Rewrite each SSTable alone to another version, compressor or chunk length.
 ///
@@ -98,7 +98,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         upgrade = upgrade.concurrent(sstables);
     }
     if args.dry_run {
-        return print(&plan(&upgrade.plan(&args.output)?, args.format)?);
+        let planned = upgrade.plan(&args.output)?;
+        print(&plan(&planned, args.format)?)?;
+        return Ok(rewrite_summary::end_of_plan(&planned));
     }
     let mut progress = Progress::new(args.progress, upgrade.expected_bytes(), interrupted);
     let result = upgrade.into(&args.output, &mut progress);
@@ -117,17 +119,19 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 struct Plan<'a> {
     dry_run: bool,
     upgrade: &'a [PlannedRewrite],
+    failed: Vec<Failed<'a>>,
 }
 
-fn plan(planned: &[PlannedRewrite], format: Format) -> anyhow::Result<String> {
+fn plan(plan: &RewritePlan, format: Format) -> anyhow::Result<String> {
     if format == Format::Json {
         return Ok(serde_json::to_string_pretty(&Plan {
             dry_run: true,
-            upgrade: planned,
+            upgrade: &plan.planned,
+            failed: Failed::of(&plan.failures),
         })?);
     }
     let mut text = String::new();
-    for planned in planned {
+    for planned in &plan.planned {
         writeln!(
             text,
             "would upgrade {}: Data.db of {}, to version {}",

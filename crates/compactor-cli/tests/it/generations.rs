@@ -128,7 +128,10 @@ fn a_compaction_that_is_not_complete_replaces_nothing() {
     };
     let out = compact("out", &["--replace-output"]);
     assert_eq!(out.status.code(), Some(3), "{}", text(&out.stderr));
-    assert_prints(&out, "are still there, since not everything was compacted");
+    assert_prints(
+        &out,
+        "are still there, since not everything could be compacted",
+    );
     assert_eq!(files(&here.join("out")), before);
     // Elsewhere what was compacted is kept.
     let out = compact("new", &[]);

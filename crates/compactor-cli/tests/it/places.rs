@@ -275,6 +275,41 @@ fn hard_links_to_an_sstable_are_read_once() {
     assert!(text(&out.stderr).contains(told), "{}", text(&out.stderr));
     let report: Value = serde_json::from_slice(&out.stdout).unwrap();
     assert_eq!(report["inputs"].as_array().unwrap().len(), 3, "{report}");
+
+    // Links that are left out have not appeared meanwhile, and are named.
+    let link = |name: &str, ids: [&str; 2]| {
+        fs::create_dir_all(here.join("t/snapshots").join(name)).unwrap();
+        for entry in fs::read_dir(here.join("t")).unwrap() {
+            let path = entry.unwrap().path();
+            let file = path.file_name().unwrap().to_str().unwrap();
+            if ids.iter().any(|id| file.starts_with(&format!("oa-{id}-"))) {
+                fs::hard_link(&path, here.join("t/snapshots").join(name).join(file)).unwrap();
+            }
+        }
+    };
+    link("a", ["1", "2"]);
+    link("b", ["2", "3"]);
+    for (output, inputs, count) in [
+        ("1", "t/snapshots/a t/snapshots/b --complete", 3),
+        (
+            "2",
+            "t/oa-1-big-Data.db --overlapping t/snapshots/before --overlapping t",
+            1,
+        ),
+        ("3", "t/snapshots/a --overlapping t", 2),
+        ("4", "t/oa-1-big-Data.db t/snapshots/before --complete", 3),
+    ] {
+        let options = "--gc-grace-seconds 0 --format json --output";
+        let arguments = format!("{inputs} {options} {output}");
+        let out = merge(here, &words(&arguments));
+        assert_done(&out);
+        let report: Value = serde_json::from_slice(&out.stdout).unwrap();
+        assert_eq!(
+            report["inputs"].as_array().unwrap().len(),
+            count,
+            "{report}"
+        );
+    }
 }
 
 #[test]

@@ -204,7 +204,7 @@ fn bad_options_are_refused_by_name() {
         (&["unified", "--scaling-parameters", "Q6"], "Q6"),
         (
             &["time-window", "--window", "90s"],
-            "compaction_window_unit",
+            "a window is a number of minutes",
         ),
         (
             &["level-count", "--levels", "8"],

@@ -125,7 +125,7 @@ fn a_damaged_one_is_left_out_and_the_others_are_split() {
     assert_eq!(out.status.code(), Some(3), "{}", text(&out.stderr));
     let report: Value = serde_json::from_slice(&out.stdout).unwrap();
     assert_eq!(report["split"].as_array().unwrap().len(), 2);
-    let failed = report["failed"][0]["input"].as_str().unwrap();
+    let failed = report["failed"][0]["data_path"].as_str().unwrap();
     assert_eq!(Path::new(failed), damaged);
     // Several outputs of it were complete when the damage was met.
     let split = report["split"].as_array().unwrap().iter();
@@ -149,7 +149,7 @@ fn an_empty_one_is_damaged_not_small() {
     assert_eq!(out.status.code(), Some(3), "{}", text(&out.stderr));
     let report: Value = serde_json::from_slice(&out.stdout).unwrap();
     assert_eq!(report["skipped"].as_array().unwrap().len(), 2);
-    let failed = report["failed"][0]["input"].as_str().unwrap();
+    let failed = report["failed"][0]["data_path"].as_str().unwrap();
     assert_eq!(Path::new(failed), empty);
 }
 

@@ -72,7 +72,13 @@ fn a_dry_run_says_what_would_be_written_and_writes_nothing() {
     );
     let plan = json(&out);
     assert_eq!(plan["dry_run"], true);
+    assert_eq!(plan["failed"].as_array().unwrap().len(), 0);
     assert_eq!(plan["upgrade"].as_array().unwrap().len(), 3);
+    // It ends as the run would.
+    fs::remove_file(table.join("oa-2-big-Statistics.db")).unwrap();
+    let out = compactor(temp.path(), &arguments);
+    assert_prints(&out, "oa-3-big-Data.db");
+    assert_ends(&out, 3, "oa-2-big-Statistics.db");
     assert!(!temp.path().join("out").exists());
 }
 
@@ -175,7 +181,7 @@ fn a_damaged_one_is_left_out_and_the_others_are_written() {
     assert_eq!(out.status.code(), Some(3), "{}", text(&out.stderr));
     let report: Value = serde_json::from_slice(&out.stdout).unwrap();
     assert_eq!(report["failed"].as_array().unwrap().len(), 1);
-    assert_eq!(report["failed"][0]["input"], damaged.to_str().unwrap());
+    assert_eq!(report["failed"][0]["data_path"], damaged.to_str().unwrap());
     assert!(!report["failed"][0]["error"].as_str().unwrap().is_empty());
 
     let out = compactor(temp.path(), &arguments);

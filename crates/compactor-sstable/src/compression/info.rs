@@ -79,12 +79,15 @@ impl CompressionParams {
         params
     }
 
-    /// Returns the parameters with another chunk length, and the same `min_compress_ratio`.
+    /// Returns the parameters with another chunk length, and the same `min_compress_ratio`, up to the rounding of the
+    /// maximum compressed length.
     #[must_use]
     pub fn with_chunk_len(mut self, chunk_len: u32) -> CompressionParams {
         if self.max_compressed_len != NO_MAX_COMPRESSED_LEN {
-            let ratio = f64::from(self.chunk_len) / f64::from(self.max_compressed_len);
-            self.max_compressed_len = Self::max_compressed_len_for_ratio(chunk_len, ratio);
+            let scaled = u64::from(self.max_compressed_len) * u64::from(chunk_len);
+            let scaled = scaled.div_ceil(u64::from(self.chunk_len.max(1)));
+            self.max_compressed_len = u32::try_from(scaled)
+                .map_or(NO_MAX_COMPRESSED_LEN, |len| len.min(NO_MAX_COMPRESSED_LEN));
         }
         self.chunk_len = chunk_len;
         self

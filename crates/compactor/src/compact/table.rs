@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use compactor_engine::input::{InputSstable, KeyRange, RepairGroup};
-use compactor_engine::job::{OutputSplit, OverlappingSet, refuse_duplicates};
+use compactor_engine::job::{OutputCompression, OutputSplit, OverlappingSet, refuse_duplicates};
 use compactor_io::{Io, ReadMode};
 use compactor_sstable::Component;
 use compactor_sstable::descriptor::Descriptor;
@@ -111,7 +111,10 @@ impl TableState {
             state.set.name(path);
         }
         // There may be tens of thousands: their statistics are not kept.
-        let of = |input: InputSstable| state.live_of(io, &input, mode);
+        let of = |input: InputSstable| {
+            refuse_chunks_of_uncompressed(&merges.compression, &input)?;
+            state.live_of(io, &input, mode)
+        };
         let looked = InputSstable::open_all_with(io, &merges.inputs, mode, of);
         let mut sstables = Vec::new();
         for (number, (path, looked)) in merges.inputs.iter().zip(looked).enumerate() {
@@ -445,6 +448,20 @@ impl TableState {
         if let Some(output) = self.live.get_mut(&id).and_then(|live| live.output.as_mut()) {
             output.data_path = data_path;
         }
+    }
+}
+
+/// Refuses another chunk length for an SSTable without chunks, before anything is merged.
+fn refuse_chunks_of_uncompressed(
+    compression: &OutputCompression,
+    input: &InputSstable,
+) -> Result<()> {
+    match (compression, input.compression_info()) {
+        (OutputCompression::AsNewestInputInChunks(_), None) => Err(Error::invalid(format!(
+            "{} is not compressed, and so may an output be: a chunk length needs a compressor",
+            input.data_path().display()
+        ))),
+        _ => Ok(()),
     }
 }
 

@@ -149,6 +149,13 @@ impl Plan {
                 owner.user
             )));
         }
+        if !us.is_root() && !is_own_group(owner.group) {
+            notes.push(format!(
+                "the files in {} are of group {}, which this user is not in: the outputs get the user's own group",
+                table.display(),
+                owner.group
+            ));
+        }
         let version = match outputs.first() {
             Some(output) => output.to.version,
             None => descriptor_of(&data)?.version,
@@ -433,6 +440,13 @@ enum Found {
     Missing,
     /// A different file, with the reason.
     Changed(String),
+}
+
+/// Whether files may be given to a group.
+fn is_own_group(group: u32) -> bool {
+    use rustix::process::{getegid, getgroups};
+    let groups = getgroups().unwrap_or_default();
+    getegid().as_raw() == group || groups.iter().any(|own| own.as_raw() == group)
 }
 
 /// Refuses a directory in which no files can be created.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use compactor_engine::publish::{is_harmless_log, is_run_directory};
@@ -15,6 +16,13 @@ use crate::{Error, Result};
 /// The directory that a file is in, without symbolic links; `None` if it cannot be looked up.
 pub(super) fn real_directory(path: impl AsRef<Path>) -> Option<PathBuf> {
     Some(path.as_ref().canonicalize().ok()?.parent()?.to_owned())
+}
+
+/// Device and inode of a file, which all its hard links have; `None` if it cannot be looked up.
+pub(super) fn inode_of(path: &Path) -> Option<(u64, u64)> {
+    fs::metadata(path)
+        .ok()
+        .map(|found| (found.dev(), found.ino()))
 }
 
 /// `Data.db` files of a directory, in any order; entries that cannot be read are left out.

@@ -2,13 +2,11 @@
 //! SSTables are.
 
 use std::collections::{BTreeSet, HashMap};
-use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
 pub use compactor_engine::publish::{ExistingOutput, OutputClaim};
 
-use super::files::real_directory;
+use super::files::{inode_of, real_directory};
 use super::{Table, data_files};
 use crate::{Error, Result};
 
@@ -85,14 +83,12 @@ fn directories(table: &Table) -> BTreeSet<PathBuf> {
 
 /// A `Data.db` of `directory` that is the same file as an input, as hard links and symbolic links are.
 fn input_linked_in<'a>(directory: &Path, inputs: &'a [PathBuf]) -> Option<(PathBuf, &'a PathBuf)> {
-    let identity = |path: &Path| fs::metadata(path).ok().map(|m| (m.dev(), m.ino()));
     let inputs: HashMap<_, _> = inputs
         .iter()
-        .filter_map(|input| Some((identity(input)?, input)))
+        .filter_map(|input| Some((inode_of(input)?, input)))
         .collect();
     data_files(directory).into_iter().find_map(|there| {
-        let identity = identity(&there)?;
-        let input = inputs.get(&identity)?;
+        let input = inputs.get(&inode_of(&there)?)?;
         Some((there, *input))
     })
 }

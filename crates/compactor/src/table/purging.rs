@@ -10,6 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use compactor_engine::job::{Scope, TombstoneOption};
 use compactor_sstable::schema::Table as TableSchema;
 
+use super::files::inode_of;
 use super::{Table, live_directory, strip_ttl};
 use crate::MergeRequest;
 use crate::{Error, Result};
@@ -108,16 +109,19 @@ impl Purging {
             }
             Scope::Overlapping(paths) => {
                 let others = Table::open_without_schema(paths)?.sstables;
-                let canonical =
-                    |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
-                let inputs: HashSet<PathBuf> = table.sstables.iter().map(canonical).collect();
-                // The table's whole directory may be named: inputs do not overlap themselves.
+                let files_of = |paths: &[PathBuf]| -> HashSet<(u64, u64)> {
+                    paths.iter().filter_map(|path| inode_of(path)).collect()
+                };
+                let inputs = files_of(&table.sstables);
+                // The table's whole directory may be named, of whose files those of a snapshot are hard links: inputs
+                // do not overlap themselves.
                 let others: Vec<PathBuf> = others
                     .into_iter()
-                    .filter(|path| !inputs.contains(&canonical(path)))
+                    .filter(|path| inode_of(path).is_none_or(|file| !inputs.contains(&file)))
                     .collect();
-                let named: HashSet<PathBuf> = others.iter().map(canonical).collect();
-                let is_missing = |path: &&PathBuf| !named.contains(&canonical(path));
+                let named = files_of(&others);
+                let is_missing =
+                    |path: &&PathBuf| inode_of(path).is_none_or(|file| !named.contains(&file));
                 if let Some(missing) = table.siblings.iter().find(is_missing) {
                     return Err(Error::refused(format!(
                         "--overlapping must name every other SSTable of the table, but {} is in the \

@@ -82,8 +82,8 @@ impl<'t> Upgrade<'t> {
     /// Opens the SSTables and plans how they are rewritten. Nothing is written.
     ///
     /// # Errors
-    /// A damaged or unsupported SSTable, and those of [`Upgrade::into`].
-    pub fn plan(&self, output: impl AsRef<Path>) -> Result<Vec<PlannedRewrite>> {
+    /// Those of [`Upgrade::into`]. An SSTable that cannot be opened is in the plan instead.
+    pub fn plan(&self, output: impl AsRef<Path>) -> Result<RewritePlan> {
         let output = output.as_ref();
         let (requests, _) = self.requests(output)?;
         plan(requests, output, &self.resources, |_| 1)
@@ -181,6 +181,16 @@ pub struct Unsplit {
     pub bytes: u64,
 }
 
+/// Plan of rewriting each SSTable on its own.
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct RewritePlan {
+    /// Those that would be rewritten.
+    pub planned: Vec<PlannedRewrite>,
+    /// Those that cannot be opened.
+    pub failures: Vec<Failure>,
+}
+
 /// How one SSTable would be rewritten.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
@@ -269,8 +279,8 @@ impl<'t> Split<'t> {
     /// Opens the SSTables that are larger and plans their split. Nothing is written.
     ///
     /// # Errors
-    /// A damaged or unsupported SSTable, or an output directory that a run would refuse.
-    pub fn plan(&self, output: impl AsRef<Path>) -> Result<Vec<PlannedRewrite>> {
+    /// An output directory that a run would refuse. An SSTable that cannot be opened is in the plan instead.
+    pub fn plan(&self, output: impl AsRef<Path>) -> Result<RewritePlan> {
         let output = output.as_ref();
         let outputs_of = |bytes: u64| bytes.div_ceil(self.bytes.max(1));
         plan(self.requests(output)?, output, &self.resources, outputs_of)
@@ -360,20 +370,35 @@ fn plan(
     output: &Path,
     resources: &Resources,
     outputs_of: impl Fn(u64) -> u64,
-) -> Result<Vec<PlannedRewrite>> {
+) -> Result<RewritePlan> {
     OutputClaim::check(output, ExistingOutput::Refuse, Replaceable::default())?;
-    let mut planned = Vec::with_capacity(requests.len());
+    let mut plan = RewritePlan::default();
     for request in requests {
-        let job = open_merge(resources.io_options(), request)?;
-        let output_version = job.settings().descriptor.version.to_string();
-        planned.extend(job.inputs().iter().map(|input| PlannedRewrite {
-            data_path: input.data_path(),
-            bytes: input.data.len(),
-            expected_outputs: outputs_of(input.data.len()),
-            output_version: output_version.clone(),
-        }));
+        let data_path = request.inputs[0].clone();
+        match open_merge(resources.io_options(), request) {
+            Ok(job) => {
+                let output_version = job.settings().descriptor.version.to_string();
+                plan.planned
+                    .extend(job.inputs().iter().map(|input| PlannedRewrite {
+                        data_path: input.data_path(),
+                        bytes: input.data.len(),
+                        expected_outputs: outputs_of(input.data.len()),
+                        output_version: output_version.clone(),
+                    }));
+            }
+            Err(error) => plan.failures.push(Failure { data_path, error }),
+        }
     }
-    Ok(planned)
+    Ok(plan)
+}
+
+/// Whether an error of one SSTable would be one of all others: those are not begun.
+pub(super) fn is_of_all_sstables(error: &Error) -> bool {
+    match error.kind() {
+        ErrorKind::NoSpace => !error.is_file_too_large(),
+        ErrorKind::Internal | ErrorKind::Cancelled => true,
+        _ => false,
+    }
 }
 
 /// Runs requests of one SSTable each, which share an output directory.
@@ -408,6 +433,7 @@ fn run(
         page_cache: PageCache::Counted,
         observer,
         previous_merges: 0,
+        ends_all: is_of_all_sstables,
     };
     let results = merges.run(requests.len(), &|number| requests[number].clone());
     let mut outcome = RewriteOutcome::default();

@@ -4,11 +4,13 @@ use std::path::{Path, PathBuf};
 
 use compactor_engine::merge::Observer;
 
+use compactor_engine::publish::Replaceable;
+
 use super::output_directory::{self, ExistingOutput, OutputClaim};
-use super::rewrite::Failure;
+use super::rewrite::{Failure, is_of_all_sstables};
 use super::verified::{OutputCheck, Verified};
 use super::{OutputForm, Resources, Table};
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, Result};
 use compactor_check::scrub::{ScrubOptions, ScrubReport, scrub};
 
 /// A scrub to be configured, of each SSTable of a [`Table`]. See [`crate::scrub`].
@@ -105,6 +107,7 @@ impl<'t> Scrub<'t> {
     ) -> Result<ScrubOutcome> {
         if let Some(output) = output {
             output_directory::check(output, self.table)?;
+            OutputClaim::check(output, ExistingOutput::Refuse, Replaceable::default())?;
         }
         let mut options = self.options(output.unwrap_or(Path::new("")))?;
         options.dry_run = true;
@@ -135,9 +138,7 @@ impl<'t> Scrub<'t> {
                     break;
                 }
                 Err(error) => {
-                    // Those that would affect the others as well.
-                    let is_of_all =
-                        matches!(error.kind(), ErrorKind::NoSpace | ErrorKind::Internal);
+                    let is_of_all = is_of_all_sstables(&error);
                     outcome.failures.push(Failure {
                         data_path: path.clone(),
                         error,

@@ -222,7 +222,7 @@ mod tests {
         );
         let refused = |class, option, value| with(class, option, value).unwrap_err().to_string();
         assert!(refused("leveled", "sstable-size", "1.5MB").contains("sstable_size_in_mb"));
-        assert!(refused("time-window", "window", "90s").contains("MINUTES"));
+        assert!(refused("time-window", "window", "90s").contains("number of minutes"));
         assert!(refused("leveled", "window", "1d").contains("no option of Leveled"));
     }
 }

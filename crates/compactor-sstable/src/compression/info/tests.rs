@@ -246,3 +246,20 @@ fn the_longest_run_of_chunks() {
         assert_eq!(info.longest_run(chunks), longest, "{chunks}");
     }
 }
+
+#[test]
+fn another_chunk_length_keeps_the_ratio() {
+    let ratio = CompressionParams {
+        max_compressed_len: CompressionParams::max_compressed_len_for_ratio(65_536, 1.1),
+        ..CompressionParams::new(Codec::Lz4, 65_536)
+    };
+    let same = ratio.clone().with_chunk_len(65_536);
+    assert_eq!(same, ratio);
+    let smaller = ratio.with_chunk_len(4096);
+    assert_eq!(
+        (smaller.chunk_len, smaller.max_compressed_len),
+        (4096, 3724)
+    );
+    let never = CompressionParams::new(Codec::Lz4, 4096).with_chunk_len(1 << 20);
+    assert_eq!(never.max_compressed_len, NO_MAX_COMPRESSED_LEN);
+}
