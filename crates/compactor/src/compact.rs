@@ -168,8 +168,8 @@ impl Compaction {
     /// # Errors
     /// A failure before the first merge, inputs that were replaced meanwhile, or a failure to publish: then there is
     /// no output. Errors of merges are in the outcome: those that have ended count, unless their outputs would replace
-    /// those of an earlier run, and the others' SSTables stay as they are. A damaged or unsupported SSTable is left out; anything else, or an interruption, ends it all after
-    /// the merges under way.
+    /// those of an earlier run, and the others' SSTables stay as they are. A damaged or unsupported SSTable is left
+    /// out; anything else, or an interruption, ends it all after the merges under way.
     pub fn run(mut self, observer: &mut dyn Observer) -> Result<Compacted> {
         let observer = &SharedObserver::new(observer);
         let started = Instant::now();
@@ -249,9 +249,13 @@ impl Compaction {
     fn kept(&self, output: &Path, started: Instant, error: Option<Error>) -> Compacted {
         let mut report = self.table.report(started.elapsed());
         report.discard_outputs(&self.request.merges.inputs);
+        let advice = match error {
+            Some(_) => ": leave out what is damaged, or choose another directory",
+            None => "",
+        };
         report.warnings.insert(format!(
             "nothing was written, and the SSTables that an earlier run left in {} are still there, since not everything \
-             could be compacted: leave out what is damaged, or choose another directory",
+             could be compacted{advice}",
             output.display()
         ));
         Compacted { report, error }

@@ -38,7 +38,7 @@ use compactor_sstable::schema::Table as TableSchema;
 
 use crate::{Error, Result};
 
-use files::{inode_of, list, none_in};
+use files::{FileKey, list, none_in};
 use one_table::{doubt_one_table, refuse_two_tables};
 use schema_file::{choose_table, read_schema_alongside, refuse_two_schemas};
 
@@ -181,10 +181,14 @@ impl Table {
     fn refuse_new_sstables(&self) -> Result<()> {
         let found = self.sstables.iter().chain(&self.siblings);
         let real: BTreeSet<PathBuf> = found.filter_map(|path| path.canonicalize().ok()).collect();
-        let known: BTreeSet<(u64, u64)> = real.iter().filter_map(|path| inode_of(path)).collect();
+        let known: BTreeSet<FileKey> = real.iter().filter_map(|path| FileKey::of(path)).collect();
         let directories: BTreeSet<&Path> = real.iter().filter_map(|path| path.parent()).collect();
         let mut there = directories.into_iter().flat_map(data_files);
-        let is_new = |path: &PathBuf| inode_of(path).is_some_and(|file| !known.contains(&file));
+        // By path first: a snapshot that is taken or removed meanwhile changes the number of links.
+        let is_new = |path: &PathBuf| {
+            path.canonicalize().is_ok_and(|own| !real.contains(&own))
+                && FileKey::of(path).is_some_and(|file| !known.contains(&file))
+        };
         match there.find(is_new) {
             None => Ok(()),
             Some(new) => Err(Error::refused(format!(
@@ -206,7 +210,7 @@ impl Table {
         let mut known = BTreeMap::new();
         let mut left_out = Vec::new();
         for path in own.into_iter().chain(links) {
-            match inode_of(&path).map(|file| known.entry(file)) {
+            match FileKey::of(&path).map(|file| known.entry(file)) {
                 Some(Entry::Occupied(kept)) => left_out.push((path, PathBuf::clone(kept.get()))),
                 Some(Entry::Vacant(entry)) => {
                     entry.insert(path.clone());
@@ -217,7 +221,7 @@ impl Table {
             }
         }
         self.siblings
-            .retain(|path| inode_of(path).is_none_or(|file| !known.contains_key(&file)));
+            .retain(|path| FileKey::of(path).is_none_or(|file| !known.contains_key(&file)));
         if let [(link, kept), ..] = &left_out[..] {
             self.notes.push(format!(
                 "{} of the SSTables {} a hard link to one that is named as well, and read once, such as {} to {}",
@@ -249,10 +253,10 @@ impl Table {
             .collect();
         // Snapshots are hard links, unless somebody has copied them.
         let names: BTreeSet<_> = own.iter().filter_map(|path| path.file_name()).collect();
-        let files: BTreeSet<_> = own.iter().filter_map(|path| inode_of(path)).collect();
+        let files: BTreeSet<_> = own.iter().filter_map(|path| FileKey::of(path)).collect();
         let is_outside = |path: &PathBuf| {
             !path.file_name().is_some_and(|name| names.contains(name))
-                && !inode_of(path).is_some_and(|file| files.contains(&file))
+                && !FileKey::of(path).is_some_and(|file| files.contains(&file))
         };
         let (table, count) = tables
             .into_iter()

@@ -18,11 +18,25 @@ pub(super) fn real_directory(path: impl AsRef<Path>) -> Option<PathBuf> {
     Some(path.as_ref().canonicalize().ok()?.parent()?.to_owned())
 }
 
-/// Device and inode of a file, which all its hard links have; `None` if it cannot be looked up.
-pub(super) fn inode_of(path: &Path) -> Option<(u64, u64)> {
-    fs::metadata(path)
-        .ok()
-        .map(|found| (found.dev(), found.ino()))
+/// A file under any of its names.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum FileKey {
+    /// Device and inode of a file with several hard links.
+    Linked(u64, u64),
+    /// The only name of a file, without symbolic links. Inodes of such files are not compared: some network file systems
+    /// assign the same number twice.
+    Path(PathBuf),
+}
+
+impl FileKey {
+    /// `None` if the file cannot be looked up.
+    pub(super) fn of(path: &Path) -> Option<FileKey> {
+        let found = fs::metadata(path).ok()?;
+        match found.nlink() {
+            0 | 1 => path.canonicalize().ok().map(FileKey::Path),
+            _ => Some(FileKey::Linked(found.dev(), found.ino())),
+        }
+    }
 }
 
 /// `Data.db` files of a directory, in any order; entries that cannot be read are left out.

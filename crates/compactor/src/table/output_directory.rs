@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 
 pub use compactor_engine::publish::{ExistingOutput, OutputClaim};
 
-use super::files::{inode_of, real_directory};
+use super::files::{FileKey, real_directory};
 use super::{Table, data_files};
 use crate::{Error, Result};
 
@@ -85,10 +85,10 @@ fn directories(table: &Table) -> BTreeSet<PathBuf> {
 fn input_linked_in<'a>(directory: &Path, inputs: &'a [PathBuf]) -> Option<(PathBuf, &'a PathBuf)> {
     let inputs: HashMap<_, _> = inputs
         .iter()
-        .filter_map(|input| Some((inode_of(input)?, input)))
+        .filter_map(|input| Some((FileKey::of(input)?, input)))
         .collect();
     data_files(directory).into_iter().find_map(|there| {
-        let input = inputs.get(&inode_of(&there)?)?;
+        let input = inputs.get(&FileKey::of(&there)?)?;
         Some((there, *input))
     })
 }

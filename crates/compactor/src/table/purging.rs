@@ -10,7 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use compactor_engine::job::{Scope, TombstoneOption};
 use compactor_sstable::schema::Table as TableSchema;
 
-use super::files::inode_of;
+use super::files::FileKey;
 use super::{Table, live_directory, strip_ttl};
 use crate::MergeRequest;
 use crate::{Error, Result};
@@ -109,19 +109,19 @@ impl Purging {
             }
             Scope::Overlapping(paths) => {
                 let others = Table::open_without_schema(paths)?.sstables;
-                let files_of = |paths: &[PathBuf]| -> HashSet<(u64, u64)> {
-                    paths.iter().filter_map(|path| inode_of(path)).collect()
+                let files_of = |paths: &[PathBuf]| -> HashSet<FileKey> {
+                    paths.iter().filter_map(|path| FileKey::of(path)).collect()
                 };
                 let inputs = files_of(&table.sstables);
                 // The table's whole directory may be named, of whose files those of a snapshot are hard links: inputs
                 // do not overlap themselves.
                 let others: Vec<PathBuf> = others
                     .into_iter()
-                    .filter(|path| inode_of(path).is_none_or(|file| !inputs.contains(&file)))
+                    .filter(|path| FileKey::of(path).is_none_or(|file| !inputs.contains(&file)))
                     .collect();
                 let named = files_of(&others);
                 let is_missing =
-                    |path: &&PathBuf| inode_of(path).is_none_or(|file| !named.contains(&file));
+                    |path: &&PathBuf| FileKey::of(path).is_none_or(|file| !named.contains(&file));
                 if let Some(missing) = table.siblings.iter().find(is_missing) {
                     return Err(Error::refused(format!(
                         "--overlapping must name every other SSTable of the table, but {} is in the \
