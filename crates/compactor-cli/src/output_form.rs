@@ -2,6 +2,7 @@
 
 use std::ops::RangeInclusive;
 
+use compactor::table::CHUNK_LENGTHS;
 use compactor::{Error, OutputForm};
 use compactor_sstable::Version;
 use compactor_sstable::compression::codec::{Codec, DEFAULT_ZSTD_LEVEL};
@@ -112,10 +113,11 @@ pub fn codec(choice: Compression, level: Option<i32>) -> Option<Codec> {
     })
 }
 
-/// A length that fits a chunk, in a range that the library checks as well.
+/// Chunk lengths that may be asked for.
+pub const CHUNK_LENGTH: RangeInclusive<ByteSize> =
+    ByteSize(*CHUNK_LENGTHS.start() as u64)..=ByteSize(*CHUNK_LENGTHS.end() as u64);
+
+/// A chunk length of that range.
 pub fn chunk_length(size: ByteSize) -> u32 {
     u32::try_from(size.0).unwrap_or(u32::MAX)
 }
-
-/// Chunk lengths that may be asked for.
-pub const CHUNK_LENGTH: RangeInclusive<ByteSize> = ByteSize(1 << 10)..=ByteSize(64 << 20);

@@ -185,7 +185,7 @@ impl Compaction {
         let mut jobs = self.table.next_round(self.max_compactions())?;
         let mut error = self.table.error.take();
         if error.is_some() && claim.replaces() {
-            return Ok(self.kept(&output, started, error));
+            return Ok(self.unpublished(&claim, &output, started, error));
         }
         if jobs.is_empty() && self.table.copies().is_empty() {
             let mut report = self.table.report(started.elapsed());
@@ -231,24 +231,28 @@ impl Compaction {
         let is_complete = error.is_none() && !self.table.report.interrupted;
         // An output in part is better than none, but not than a whole one.
         let is_published = is_complete || is_any && !claim.replaces();
-        if is_published {
-            self.publish(&claim, &output, first)?;
-        }
-        if !is_published && claim.replaces() {
-            return Ok(self.kept(&output, started, error));
-        }
-        let mut report = self.table.report(started.elapsed());
         if !is_published {
-            report.discard_outputs(&self.request.merges.inputs);
+            return Ok(self.unpublished(&claim, &output, started, error));
         }
+        self.publish(&claim, &output, first)?;
+        let mut report = self.table.report(started.elapsed());
         report.warnings.extend(claim.note());
         Ok(Compacted { report, error })
     }
 
-    /// Nothing is published, and the output of an earlier run stays: it would be replaced by a part.
-    fn kept(&self, output: &Path, started: Instant, error: Option<Error>) -> Compacted {
+    /// Result of a compaction that publishes nothing. The output of an earlier run stays: it would be replaced by a part.
+    fn unpublished(
+        &self,
+        claim: &OutputClaim,
+        output: &Path,
+        started: Instant,
+        error: Option<Error>,
+    ) -> Compacted {
         let mut report = self.table.report(started.elapsed());
         report.discard_outputs(&self.request.merges.inputs);
+        if !claim.replaces() {
+            return Compacted { report, error };
+        }
         let advice = match error {
             Some(_) => ": leave out what is damaged, or choose another directory",
             None => "",

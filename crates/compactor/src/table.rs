@@ -50,7 +50,7 @@ pub use files::{data_files, find_sstables, roughly_uncompressed_bytes};
 pub use merge::{Merge, Merged, OpenedMerge};
 pub use node_command::{Levels, NextSteps, NodeCommand};
 pub use output_directory::{ExistingOutput, OutputClaim};
-pub use output_form::{Compression, DEFAULT_CHUNK_LENGTH, OutputForm};
+pub use output_form::{CHUNK_LENGTHS, Compression, DEFAULT_CHUNK_LENGTH, OutputForm};
 pub use output_layout::{OutputLayout, TableName};
 pub use plan::Planning;
 pub use purging::Purging;
@@ -181,15 +181,17 @@ impl Table {
     fn refuse_new_sstables(&self) -> Result<()> {
         let found = self.sstables.iter().chain(&self.siblings);
         let real: BTreeSet<PathBuf> = found.filter_map(|path| path.canonicalize().ok()).collect();
-        let known: BTreeSet<FileKey> = real.iter().filter_map(|path| FileKey::of(path)).collect();
         let directories: BTreeSet<&Path> = real.iter().filter_map(|path| path.parent()).collect();
-        let mut there = directories.into_iter().flat_map(data_files);
-        // By path first: a snapshot that is taken or removed meanwhile changes the number of links.
-        let is_new = |path: &PathBuf| {
-            path.canonicalize().is_ok_and(|own| !real.contains(&own))
-                && FileKey::of(path).is_some_and(|file| !known.contains(&file))
-        };
-        match there.find(is_new) {
+        let there = directories.into_iter().flat_map(data_files);
+        // Mostly none. By path first: a snapshot that is taken or removed meanwhile changes the number of links.
+        let is_other = |path: &PathBuf| path.canonicalize().is_ok_and(|own| !real.contains(&own));
+        let others: Vec<PathBuf> = there.filter(is_other).collect();
+        let mut known = BTreeSet::new();
+        if !others.is_empty() {
+            known.extend(real.iter().filter_map(|path| FileKey::of(path)));
+        }
+        let is_new = |path: &&PathBuf| FileKey::of(path).is_some_and(|file| !known.contains(&file));
+        match others.iter().find(is_new) {
             None => Ok(()),
             Some(new) => Err(Error::refused(format!(
                 "{} has appeared next to the inputs since they were found, and may hold rows that a purged \

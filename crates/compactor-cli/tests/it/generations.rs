@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use compactor_testkit::{Need, skip};
+use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::support::{
@@ -133,6 +134,19 @@ fn a_compaction_that_is_not_complete_replaces_nothing() {
         "are still there, since not everything could be compacted",
     );
     assert_eq!(files(&here.join("out")), before);
+    // Where that is certain from the start, nothing is merged.
+    let statistics = Path::new(first).join("oa-1-big-Statistics.db");
+    fs::rename(&statistics, here.join("away")).unwrap();
+    let out = compact("out", &["--replace-output", "--format", "json"]);
+    assert_eq!(out.status.code(), Some(3), "{}", text(&out.stderr));
+    let report: Value = serde_json::from_slice(&out.stdout).unwrap();
+    assert_eq!(
+        (&report["compactions"], &report["rounds"]),
+        (&0.into(), &0.into()),
+        "{report}"
+    );
+    assert_eq!(files(&here.join("out")), before);
+    fs::rename(here.join("away"), &statistics).unwrap();
     // Elsewhere what was compacted is kept.
     let out = compact("new", &[]);
     assert_eq!(out.status.code(), Some(3), "{}", text(&out.stderr));

@@ -10,7 +10,9 @@ use std::process::{Command, Output};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::support::{assert_done, assert_ends, compactor, text, words, words_and};
+use crate::support::{
+    assert_done, assert_ends, compactor, data_files, generated, text, words, words_and,
+};
 
 const INPUTS: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
@@ -310,6 +312,38 @@ fn hard_links_to_an_sstable_are_read_once() {
             "{report}"
         );
     }
+}
+
+/// Inputs of a snapshot do not overlap themselves in the table's directory, where they have another name.
+#[test]
+fn hard_links_do_not_keep_tombstones() {
+    let temp = TempDir::new().unwrap();
+    let here = temp.path();
+    let data = generated(here, &["--shape", "tombstones", "--size", "200KiB"]);
+    let part = here.join("part");
+    for data in &data_files(&data)[..2] {
+        for entry in fs::read_dir(data.parent().unwrap()).unwrap() {
+            let path = entry.unwrap().path();
+            let (name, own) = (path.file_name().unwrap(), data.file_name().unwrap());
+            let prefix = own.to_str().unwrap().trim_end_matches("Data.db");
+            if name.to_str().unwrap().starts_with(prefix) {
+                fs::create_dir_all(&part).unwrap();
+                fs::hard_link(&path, part.join(name)).unwrap();
+            }
+        }
+    }
+    let third = data_files(&data)[2].clone();
+    let purged = |output: &str, overlapping: &Path| {
+        let options = "part --gc-grace-seconds 0 --format json --overlapping";
+        let paths = [overlapping.to_str().unwrap(), "--output", output];
+        let out = merge(here, &words_and(options, &paths));
+        assert_done(&out);
+        let report: Value = serde_json::from_slice(&out.stdout).unwrap();
+        report["purged"]["total"].as_u64().unwrap()
+    };
+    let by_file = purged("1", &third);
+    assert!(by_file > 0);
+    assert_eq!(purged("2", &data), by_file);
 }
 
 #[test]

@@ -155,6 +155,13 @@ fn a_chunk_length_alone_keeps_the_compressor_and_its_options() {
     }
     let refused = upgrade("plain", "out", "--chunk-length 4KiB");
     assert_ends(&refused, 2, "a chunk length needs a compressor");
+    // Before anything is merged.
+    let plan = words("compact plain --major --output out --dry-run --chunk-length 4KiB");
+    assert_ends(
+        &compactor(temp.path(), &plan),
+        2,
+        "a chunk length needs a compressor",
+    );
     let refused = upgrade("plain", "out", "--chunk-length 5000");
     assert_ends(
         &refused,

@@ -5,7 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use crate::support::{copy_files, data_files, paths_in, stdout, words};
+use crate::support::{
+    compactor, copy_files, data_files, flip_middle, generated, paths_in, stderr, stdout, words,
+    words_and,
+};
 
 const TESTDATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../compactor-sstable/testdata");
 const DAMAGED: Option<i32> = Some(3);
@@ -366,4 +369,22 @@ fn absurd_lengths_do_not_take_memory() {
             .unwrap();
         assert_eq!(output.status.code(), DAMAGED, "{suffix}: {output:?}");
     }
+}
+
+/// The damage is that of `verify`, and so is its place: an offset in the file, not a position in the rows.
+#[test]
+fn damage_found_before_a_run_has_its_offset() {
+    let temp = tempfile::TempDir::new().unwrap();
+    let table = generated(temp.path(), &["--shape", "wide", "--size", "200KiB"]);
+    flip_middle(&data_files(&table)[1]);
+    let arguments = words_and(
+        "merge --verify --output out --format json",
+        &[table.to_str().unwrap()],
+    );
+    let out = compactor(temp.path(), &arguments);
+    assert_eq!(out.status.code(), Some(3), "{}", stderr(&out));
+    let report: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+    let damage = &report["error"]["damage"];
+    assert!(damage["offset"].is_u64(), "{damage}");
+    assert!(damage["position"].is_null(), "{damage}");
 }

@@ -1,9 +1,9 @@
-//! Plans that are looked at and never run.
+//! Plans for dry runs.
 
 use std::ops::Deref;
 
-/// What would be run, with inputs open and everything checked, but without a claim on the output directory, so that it
-/// cannot be run: another process may write there meanwhile.
+/// A merge or compaction with open inputs that can be inspected but not run: it has no claim on the output directory,
+/// where another process may write meanwhile.
 ///
 /// ```compile_fail,E0507
 /// # fn main() -> Result<(), compactor::Error> {

@@ -16,7 +16,7 @@ use crate::{Error, Result};
 pub const DEFAULT_CHUNK_LENGTH: u32 = 16 << 10;
 
 /// Valid chunk lengths, bytes.
-const CHUNK_LENGTHS: RangeInclusive<u32> = 1 << 10..=64 << 20;
+pub const CHUNK_LENGTHS: RangeInclusive<u32> = 1 << 10..=64 << 20;
 
 /// How an output is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
