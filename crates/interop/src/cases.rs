@@ -42,7 +42,7 @@ impl Case {
         cassandra.cql(&after)?;
         let schema = directory.join("schema.cql");
         let mut table = scenario.table();
-        if let Some(view) = scenario.view {
+        if let Some(view) = &scenario.view {
             table = Table::new(&table.keyspace, view);
             let base = directory.join("base.cql");
             cassandra.schema(&Table::new(&table.keyspace, "base"), &base)?;

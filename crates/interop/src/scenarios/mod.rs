@@ -1,7 +1,8 @@
 //! Schemas and mutations that the tests walk through. Deterministic: the same statements in every run and mode.
 //!
 //! A scenario is a table, one to four inputs (each a list of statements that end in one flush), and the clock and
-//! gc_before of the merge. In statements `$t` stands for the table and `$ks` for its keyspace.
+//! gc_before of the merge. In statements `$t` stands for the table and `$ks` for its keyspace. Most are written as `text`;
+//! those that need more than loops are built by [`Scenario`]'s functions.
 
 mod collections;
 mod columns;
@@ -11,6 +12,7 @@ mod expiry;
 mod provided;
 mod random;
 mod shapes;
+mod text;
 mod types;
 mod values;
 mod wide;
@@ -20,6 +22,9 @@ use crate::view_row::ViewRow;
 
 /// The moment around which everything happens: 2023-11-14T22:13:20Z.
 pub const T0: i64 = 1_700_000_000;
+
+/// When all tombstones of the inputs are old.
+const LONG_AFTER_S: i64 = T0 + 10_000_000;
 
 /// Operations on the table before a flush.
 #[derive(Debug, Clone)]
@@ -49,6 +54,13 @@ pub struct Input {
 }
 
 impl Input {
+    /// One whose clock starts at [`T0`].
+    fn new() -> Self {
+        Self {
+            steps: vec![Step::Now(T0)],
+        }
+    }
+
     /// Adds a statement.
     pub fn cql(&mut self, statement: impl Into<String>) -> &mut Self {
         self.steps.push(Step::Cql(statement.into()));
@@ -95,7 +107,7 @@ pub struct Scenario {
     /// Schema changes after the last input and before the merge.
     pub after: Vec<String>,
     /// A view that `after` creates, of the table `base`: the inputs are merged as its SSTables.
-    pub view: Option<&'static str>,
+    pub view: Option<String>,
     /// Number of the last inputs that are overlapping SSTables, which are not merged.
     pub others: usize,
     /// The merge's clock.
@@ -139,32 +151,28 @@ impl Scenario {
     /// Adds an input whose clock starts at [`T0`].
     #[must_use]
     pub fn input(mut self, fill: impl FnOnce(&mut Input)) -> Self {
-        let mut input = Input::default();
-        input.at(T0);
+        let mut input = Input::new();
         fill(&mut input);
         self.inputs.push(input);
-        self
-    }
-
-    /// Adds a schema change between the last input and the merge.
-    #[must_use]
-    pub fn after(mut self, statement: impl Into<String>) -> Self {
-        self.after.push(statement.into());
         self
     }
 
     /// Sets the merge's clock and grace: gc_before is the difference.
     #[must_use]
     pub fn merge_at(mut self, now_s: i64, gc_grace_s: i64) -> Self {
+        self.set_merge(now_s, gc_grace_s);
+        self
+    }
+
+    fn set_merge(&mut self, now_s: i64, gc_grace_s: i64) {
         self.now_s = now_s;
         self.gc_before_s = Some(now_s - gc_grace_s);
-        self
     }
 
     /// Everything that can be purged is purged: all tombstones of the inputs are older than gc_before.
     #[must_use]
     pub fn purge_all(self) -> Self {
-        self.merge_at(T0 + 10_000_000, 0)
+        self.merge_at(LONG_AFTER_S, 0)
     }
 
     /// Purges nothing.
@@ -178,13 +186,6 @@ impl Scenario {
     #[must_use]
     pub fn others(mut self, count: usize) -> Self {
         self.others = count;
-        self
-    }
-
-    /// Records that some cells of the inputs are not visible through the current schema.
-    #[must_use]
-    pub fn hides_cells(mut self) -> Self {
-        self.hides_cells = true;
         self
     }
 

@@ -1,7 +1,7 @@
 //! Tables with `provide_overlapping_tombstones`: overlapping SSTables remove data of the merge.
 
 use super::random::{self, MIXED, RANGES};
-use super::{Scenario, T0};
+use super::{Scenario, T0, text};
 use compactor_testkit::Random;
 
 pub(super) fn scenarios() -> Vec<Scenario> {
@@ -12,11 +12,9 @@ pub(super) fn scenarios() -> Vec<Scenario> {
             every.push(ranges(option, seed));
         }
         every.push(levels(option));
-        every.push(columns(option));
         every.push(counters(option));
-        every.push(older(option));
-        every.push(hidden(option));
-        every.push(gone(option));
+        let few = FEW.replace("$compaction", &compaction(option));
+        every.extend(text::scenarios(&few.replace("$option", option)));
     }
     every
 }
@@ -27,9 +25,12 @@ fn with_option(schema: &str, option: &str) -> String {
     } else {
         "WITH"
     };
+    format!("{schema} {with} {}", compaction(option))
+}
+
+fn compaction(option: &str) -> String {
     format!(
-        "{schema} {with} compaction = {{'class': 'SizeTieredCompactionStrategy', \
-         'provide_overlapping_tombstones': '{option}'}}"
+        "compaction = {{'class': 'SizeTieredCompactionStrategy', 'provide_overlapping_tombstones': '{option}'}}"
     )
 }
 
@@ -133,34 +134,6 @@ fn levels(option: &str) -> Scenario {
     scenario.others(2)
 }
 
-/// Columns that only the SSTables outside have, and one that was dropped.
-fn columns(option: &str) -> Scenario {
-    let schema =
-        "CREATE TABLE $t (k int, c int, b int, m map<int, int>, z int, PRIMARY KEY (k, c))";
-    Scenario::new(format!("provided_{option}_columns"), "other columns outside the merge")
-        .schema(with_option(schema, option))
-        .input(|i| {
-            for k in 0..10 {
-                i.cql(format!("INSERT INTO $t (k, c, b, z) VALUES ({k}, 1, 1, 1) USING TIMESTAMP 100"));
-                i.cql(format!("INSERT INTO $t (k, c, z) VALUES ({k}, 2, 1) USING TIMESTAMP 100"));
-            }
-        })
-        .input(|i| {
-            i.cql("ALTER TABLE $t ADD a int");
-            i.cql("ALTER TABLE $t ADD y int");
-            for k in 0..10 {
-                i.cql(format!(
-                    "INSERT INTO $t (k, c, a, b, m, y, z) VALUES ({k}, 1, 2, {}, {{1: 1}}, 2, {}) USING TIMESTAMP {}",
-                    k % 3, k % 2, 99 + k % 3
-                ));
-                i.cql(format!("DELETE z, a FROM $t USING TIMESTAMP {} WHERE k = {k} AND c = 2", 99 + k % 3));
-            }
-        })
-        .after("ALTER TABLE $t DROP b USING TIMESTAMP 100")
-        .others(1)
-        .hides_cells()
-}
-
 fn counters(option: &str) -> Scenario {
     let schema = "CREATE TABLE $t (k int, c int, n counter, PRIMARY KEY (k, c))";
     let mut scenario = Scenario::new(
@@ -187,105 +160,67 @@ fn counters(option: &str) -> Scenario {
     scenario.others(1)
 }
 
-/// SSTables outside whose newest data is not newer than the oldest of the merge are not looked at.
-fn older(option: &str) -> Scenario {
-    let schema = "CREATE TABLE $t (k int, c int, v int, PRIMARY KEY (k, c))";
-    Scenario::new(
-        format!("provided_{option}_older"),
-        "what is outside is not newer",
-    )
-    .schema(with_option(schema, option))
-    .input(|i| {
-        for k in 0..10 {
-            i.cql(format!(
-                "INSERT INTO $t (k, c, v) VALUES ({k}, 1, 1) USING TIMESTAMP 100"
-            ));
-        }
-    })
-    .input(|i| {
-        for k in 0..10 {
-            i.cql(format!(
-                "DELETE FROM $t USING TIMESTAMP 100 WHERE k = {k} AND c = 1"
-            ));
-        }
-    })
-    .others(1)
-}
+const FEW: &str = "
+provided_$option_columns: other columns outside the merge
+CREATE TABLE $t (k int, c int, b int, m map<int, int>, z int, PRIMARY KEY (k, c)) WITH $compaction
+input
+for k in 0..10:
+    INSERT INTO $t (k, c, b, z) VALUES ($k, 1, 1, 1) USING TIMESTAMP 100
+    INSERT INTO $t (k, c, z) VALUES ($k, 2, 1) USING TIMESTAMP 100
+input
+ALTER TABLE $t ADD a int
+ALTER TABLE $t ADD y int
+for k in 0..10:
+    INSERT INTO $t (k, c, a, b, m, y, z) VALUES ($k, 1, 2, $(k % 3), {1: 1}, 2, $(k % 2)) USING TIMESTAMP $(99 + k % 3)
+    DELETE z, a FROM $t USING TIMESTAMP $(99 + k % 3) WHERE k = $k AND c = 2
+after ALTER TABLE $t DROP b USING TIMESTAMP 100
+others 1
+hides cells
 
-/// Partitions of which nothing is left inside, since what is newer outside hides all of it: what outside deletes of its
-/// own must be gone already, for nobody else removes it.
-fn hidden(option: &str) -> Scenario {
-    let schema = "CREATE TABLE $t (k int, c int, v int, s int static, PRIMARY KEY (k, c))";
-    Scenario::new(
-        format!("provided_{option}_hidden"),
-        "all of a partition is hidden from outside",
-    )
-    .schema(with_option(schema, option))
-    .input(|i| {
-        for k in 0..12 {
-            match k % 4 {
-                0 => i.cql(format!(
-                    "DELETE FROM $t USING TIMESTAMP 100 WHERE k = {k} AND c < 5"
-                )),
-                1 => i.cql(format!(
-                    "DELETE FROM $t USING TIMESTAMP 100 WHERE k = {k} AND c = 3"
-                )),
-                2 => i.cql(format!("DELETE FROM $t USING TIMESTAMP 100 WHERE k = {k}")),
-                _ => i.cql(format!(
-                    "UPDATE $t USING TIMESTAMP 100 SET s = 1 WHERE k = {k}"
-                )),
-            };
-        }
-        i.cql("INSERT INTO $t (k, c, v) VALUES (99, 1, 1) USING TIMESTAMP 300");
-    })
-    .input(|i| {
-        for k in 0..12 {
-            i.cql(format!(
-                "INSERT INTO $t (k, c, v, s) VALUES ({k}, 1, 1, 1) USING TIMESTAMP 150"
-            ));
-            i.cql(format!(
-                "INSERT INTO $t (k, c, v) VALUES ({k}, 2, 1) USING TIMESTAMP 250"
-            ));
-            i.cql(format!("DELETE FROM $t USING TIMESTAMP 200 WHERE k = {k}"));
-        }
-    })
-    .others(1)
-}
+provided_$option_older: what is outside is not newer
+# Then it is not looked at.
+CREATE TABLE $t (k int, c int, v int, PRIMARY KEY (k, c)) WITH $compaction
+input
+for k in 0..10: INSERT INTO $t (k, c, v) VALUES ($k, 1, 1) USING TIMESTAMP 100
+input
+for k in 0..10: DELETE FROM $t USING TIMESTAMP 100 WHERE k = $k AND c = 1
+others 1
 
-/// A column that was dropped, and has cells newer than that: nothing but a look at rows from outside removes them.
-fn gone(option: &str) -> Scenario {
-    let schema = "CREATE TABLE $t (k int, c int, a int, b int, m map<int, int>, s int static, t int static, PRIMARY KEY (k, c))";
-    Scenario::new(
-        format!("provided_{option}_gone"),
-        "cells newer than the drop of their column",
-    )
-    .schema(with_option(schema, option))
-    .input(|i| {
-        for k in 0..12 {
-            for c in 0..3 {
-                i.cql(format!(
-                    "INSERT INTO $t (k, c, a, b, m, s, t) VALUES ({k}, {c}, 1, 1, {{1: 1}}, 1, 1) USING TIMESTAMP {}",
-                    100 + k % 2
-                ));
-            }
-            i.cql(format!("INSERT INTO $t (k, c, b, m) VALUES ({k}, 7, 1, {{1: 1}}) USING TIMESTAMP 100"));
-        }
-    })
-    .input(|i| {
-        for k in 0..12 {
-            match k % 6 {
-                0 => i.cql(format!("INSERT INTO $t (k, c, a) VALUES ({k}, 1, 2) USING TIMESTAMP 200")),
-                1 => i.cql(format!("DELETE FROM $t USING TIMESTAMP 200 WHERE k = {k} AND c = 9")),
-                2 => i.cql(format!("DELETE FROM $t USING TIMESTAMP 100 WHERE k = {k}")),
-                3 => i.cql(format!("DELETE FROM $t USING TIMESTAMP 99 WHERE k = {k} AND c > 0 AND c < 2")),
-                4 => i.cql(format!("UPDATE $t USING TIMESTAMP 200 SET s = 2 WHERE k = {k}")),
-                _ => i.cql(format!("INSERT INTO $t (k, c, a) VALUES (77{k}, 1, 2) USING TIMESTAMP 200")),
-            };
-        }
-    })
-    .after("ALTER TABLE $t DROP b USING TIMESTAMP 50")
-    .after("ALTER TABLE $t DROP m USING TIMESTAMP 50")
-    .after("ALTER TABLE $t DROP t USING TIMESTAMP 50")
-    .others(1)
-    .hides_cells()
-}
+provided_$option_hidden: all of a partition is hidden from outside
+# What outside deletes of its own must be gone already, for nobody else removes it.
+CREATE TABLE $t (k int, c int, v int, s int static, PRIMARY KEY (k, c)) WITH $compaction
+input
+for k in 0..12 step 4:
+    DELETE FROM $t USING TIMESTAMP 100 WHERE k = $k AND c < 5
+    DELETE FROM $t USING TIMESTAMP 100 WHERE k = $(k + 1) AND c = 3
+    DELETE FROM $t USING TIMESTAMP 100 WHERE k = $(k + 2)
+    UPDATE $t USING TIMESTAMP 100 SET s = 1 WHERE k = $(k + 3)
+INSERT INTO $t (k, c, v) VALUES (99, 1, 1) USING TIMESTAMP 300
+input
+for k in 0..12:
+    INSERT INTO $t (k, c, v, s) VALUES ($k, 1, 1, 1) USING TIMESTAMP 150
+    INSERT INTO $t (k, c, v) VALUES ($k, 2, 1) USING TIMESTAMP 250
+    DELETE FROM $t USING TIMESTAMP 200 WHERE k = $k
+others 1
+
+provided_$option_gone: cells newer than the drop of their column
+# Nothing but a look at rows from outside removes them.
+CREATE TABLE $t (k int, c int, a int, b int, m map<int, int>, s int static, t int static, PRIMARY KEY (k, c)) WITH $compaction
+input
+for k in 0..12:
+    for c in 0..3: INSERT INTO $t (k, c, a, b, m, s, t) VALUES ($k, $c, 1, 1, {1: 1}, 1, 1) USING TIMESTAMP $(100 + k % 2)
+    INSERT INTO $t (k, c, b, m) VALUES ($k, 7, 1, {1: 1}) USING TIMESTAMP 100
+input
+for k in 0..12 step 6:
+    INSERT INTO $t (k, c, a) VALUES ($k, 1, 2) USING TIMESTAMP 200
+    DELETE FROM $t USING TIMESTAMP 200 WHERE k = $(k + 1) AND c = 9
+    DELETE FROM $t USING TIMESTAMP 100 WHERE k = $(k + 2)
+    DELETE FROM $t USING TIMESTAMP 99 WHERE k = $(k + 3) AND c > 0 AND c < 2
+    UPDATE $t USING TIMESTAMP 200 SET s = 2 WHERE k = $(k + 4)
+    INSERT INTO $t (k, c, a) VALUES (77$(k + 5), 1, 2) USING TIMESTAMP 200
+after ALTER TABLE $t DROP b USING TIMESTAMP 50
+after ALTER TABLE $t DROP m USING TIMESTAMP 50
+after ALTER TABLE $t DROP t USING TIMESTAMP 50
+others 1
+hides cells
+";

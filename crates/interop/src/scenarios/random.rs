@@ -32,8 +32,7 @@ pub(super) const MIXED: &str = "CREATE TABLE $t (k int, c int, d text, a int, b 
 
 /// `count` mutations of every kind.
 pub(super) fn mutations(rng: &mut Random, count: u32) -> Input {
-    let mut input = Input::default();
-    input.at(T0);
+    let mut input = Input::new();
     for _ in 0..count {
         if rng.one_in(10) {
             let second = i64::try_from(rng.below(10)).unwrap_or(0) * 100;
