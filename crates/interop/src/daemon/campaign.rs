@@ -85,6 +85,8 @@ impl fmt::Display for Outcome {
 /// A campaign under way.
 struct Run<'a> {
     node: Node,
+    workflows: Workflows<'a>,
+    part: Part,
     tables: Vec<&'a Table>,
     outcome: Outcome,
     first: Option<View>,
@@ -99,6 +101,11 @@ impl Campaign {
     pub fn run(&self) -> Result<Outcome> {
         let begin = Instant::now();
         let compactor = Compactor::find()?;
+        let scratch = tempfile::Builder::new()
+            .prefix("compactor-rig-")
+            .tempdir()?;
+        // The node runs as somebody else.
+        fs::set_permissions(scratch.path(), fs::Permissions::from_mode(0o755))?;
         let tables: Vec<Table> = tables::of(self.kind);
         let wanted = |table: &&Table| {
             let mut patterns = self.tables.iter();
@@ -106,6 +113,11 @@ impl Campaign {
         };
         let mut run = Run {
             node: Node::start(self.kind)?,
+            workflows: Workflows {
+                compactor: &compactor,
+                scratch: scratch.path(),
+            },
+            part: self.part,
             tables: tables.iter().filter(wanted).collect(),
             outcome: Outcome::default(),
             first: None,
@@ -113,7 +125,7 @@ impl Campaign {
         };
         anyhow::ensure!(!run.tables.is_empty(), "no table of that name");
         run.log("is up");
-        if let Err(error) = run.all(&compactor, self.part) {
+        if let Err(error) = run.all() {
             let journal = run.node.journal()?;
             return Err(error.context(journal.complaints(0, KEYSPACE).join("\n")));
         }
@@ -123,7 +135,7 @@ impl Campaign {
 }
 
 impl Run<'_> {
-    fn all(&mut self, compactor: &Compactor, part: Part) -> Result<()> {
+    fn all(&mut self) -> Result<()> {
         self.outcome.tables = self.tables.len();
         let seen = self.node.journal()?.len();
         self.write()?;
@@ -133,34 +145,23 @@ impl Run<'_> {
         snapshot::take(&mut self.node, "compacted")?;
         self.look("after the node's compaction")?;
 
-        let scratch = tempfile::Builder::new()
-            .prefix("compactor-rig-")
-            .tempdir()?;
-        // The node runs as somebody else.
-        fs::set_permissions(scratch.path(), fs::Permissions::from_mode(0o755))?;
-        let workflows = Workflows {
-            compactor,
-            scratch: scratch.path(),
-        };
         for table in self.tables.clone() {
             for stored in table.stored() {
-                self.commands(compactor, stored, scratch.path())
+                self.commands(stored)
                     .with_context(|| stored.name.to_owned())?;
             }
         }
         self.log("commands");
         self.check_marks();
-        if part == Part::Whole {
-            self.offline_writer(compactor, scratch.path())?;
+        if self.part == Part::Whole {
+            self.offline_writer()?;
         }
         if self.node.kind().opens_ours() {
-            self.ways_back(&workflows, part)?;
+            self.ways_back()?;
         } else {
-            self.maintain(compactor, scratch.path(), part)?;
+            self.maintain()?;
             self.stop()?;
-            if part == Part::Whole {
-                self.tools(compactor, scratch.path());
-            }
+            self.tools();
             self.node.start_again()?;
             self.look("after a restart")?;
         }
@@ -175,9 +176,9 @@ impl Run<'_> {
     }
 
     /// Our outputs go back into the node in every way.
-    fn ways_back(&mut self, workflows: &Workflows<'_>, part: Part) -> Result<()> {
-        let (compactor, scratch) = (workflows.compactor, workflows.scratch);
-        if let Err(error) = written::round_trip(&mut self.node, scratch) {
+    fn ways_back(&mut self) -> Result<()> {
+        let workflows = self.workflows;
+        if let Err(error) = written::round_trip(&mut self.node, workflows.scratch) {
             self.fail(format!("SstableWriter: {error:#}"));
         }
         self.log("import of SstableWriter's rows");
@@ -193,7 +194,7 @@ impl Run<'_> {
             workflows.replace_by_major(node, table, "compacted")
         });
         self.look("after truncation and import of a major compaction's")?;
-        self.maintain(compactor, scratch, part)?;
+        self.maintain()?;
 
         // What is swapped is several SSTables, some of which are marked as repaired by a tool.
         self.each("import beside again", |node, table| {
@@ -201,9 +202,7 @@ impl Run<'_> {
         });
         self.each("describe", |node, table| workflows.describe(node, table));
         self.stop()?;
-        if part == Part::Whole {
-            self.tools(compactor, scratch);
-        }
+        self.tools();
         self.each("swap of a strategy's outputs", |node, table| {
             table
                 .stored()
@@ -220,7 +219,7 @@ impl Run<'_> {
                 .stored()
                 .try_for_each(|stored| workflows.swap(node, stored, By::Merge))
         });
-        self.verify_offline(part);
+        self.verify_offline();
         self.node.start_again()?;
         self.look("after a swap in place")?;
         for table in self.tables.clone() {
@@ -263,12 +262,8 @@ impl Run<'_> {
     }
 
     /// Runs our commands on both snapshots of a table or view, and compares our merge with the node's.
-    fn commands(
-        &mut self,
-        compactor: &Compactor,
-        stored: Stored<'_>,
-        scratch: &Path,
-    ) -> Result<()> {
+    fn commands(&mut self, stored: Stored<'_>) -> Result<()> {
+        let Workflows { compactor, scratch } = self.workflows;
         let mut merged = Vec::new();
         for tag in ["flushed", "compacted"] {
             let directory = snapshot::directory(&self.node, stored.name, tag)?;
@@ -311,7 +306,7 @@ impl Run<'_> {
                 parity::differences(self.node.kind(), theirs, ours)?
             }
             // By ranges, windows or shards, or in a version that we do not write; rows are the same all the same.
-            ([ours], _, [again]) if self.has_same_rows(compactor, ours, again)? => {
+            ([ours], _, [again]) if self.has_same_rows(ours, again)? => {
                 self.log(&format!(
                     "{}: {} SSTables of the node's",
                     stored.name,
@@ -339,11 +334,11 @@ impl Run<'_> {
 
     /// To the byte; of a node whose versions we do not write, both are ours with other least times, and so rows are
     /// compared as `dump` prints them.
-    fn has_same_rows(&self, compactor: &Compactor, one: &Path, other: &Path) -> Result<bool> {
+    fn has_same_rows(&self, one: &Path, other: &Path) -> Result<bool> {
         if self.node.kind().opens_ours() {
             parity::is_same_content(one, other)
         } else {
-            compactor.has_same_rows(one, other)
+            self.workflows.compactor.has_same_rows(one, other)
         }
     }
 
@@ -363,9 +358,9 @@ impl Run<'_> {
     }
 
     /// Loads SSTables of CQLSSTableWriter into the node with sstableloader.
-    fn offline_writer(&mut self, compactor: &Compactor, scratch: &Path) -> Result<()> {
+    fn offline_writer(&mut self) -> Result<()> {
         let written = tools::write_offline(&self.node)?;
-        for failure in tools::examine(compactor, &written, &scratch.join("CQLSSTableWriter")) {
+        for failure in self.workflows.examine(&written) {
             self.fail(format!("CQLSSTableWriter: {failure}"));
         }
         self.log("CQLSSTableWriter");
@@ -379,7 +374,7 @@ impl Run<'_> {
             snapshot::take(&mut self.node, "loaded")?;
             let loaded = data_files(&directory.join("snapshots/loaded"))?;
             anyhow::ensure!(!loaded.is_empty(), "sstableloader brought nothing");
-            for failure in tools::examine(compactor, &loaded, &scratch.join("sstableloader")) {
+            for failure in self.workflows.examine(&loaded) {
                 self.fail(format!("sstableloader: {failure}"));
             }
             self.log("sstableloader");
@@ -388,8 +383,9 @@ impl Run<'_> {
     }
 
     /// Each offline tool on one table, and our commands on what it leaves.
-    fn tools(&mut self, compactor: &Compactor, scratch: &Path) {
-        let Some(table) = self.tables.first().map(|table| table.name) else {
+    fn tools(&mut self) {
+        let table = self.tables.first().filter(|_| self.part == Part::Whole);
+        let Some(table) = table.map(|table| table.name) else {
             return;
         };
         let is_sound = self.node.kind().scrubs_soundly(table);
@@ -397,11 +393,7 @@ impl Run<'_> {
         for tool in scrub.into_iter().chain(tools::TOOLS) {
             let left = tool.run(&self.node, table).and_then(|()| {
                 let sstables = live(&self.node.table_directory(KEYSPACE, table)?)?;
-                Ok(tools::examine(
-                    compactor,
-                    &sstables,
-                    &scratch.join(tool.name),
-                ))
+                Ok(self.workflows.examine(&sstables))
             });
             match left {
                 Ok(failures) => {
@@ -416,7 +408,7 @@ impl Run<'_> {
     }
 
     /// Operations that operators start in a node, and our commands on the SSTables that these leave.
-    fn maintain(&mut self, compactor: &Compactor, scratch: &Path, part: Part) -> Result<()> {
+    fn maintain(&mut self) -> Result<()> {
         let mut commands: Vec<&[&str]> = vec![
             if self.node.kind().major() < 4 {
                 &["verify", "-e", KEYSPACE]
@@ -444,34 +436,24 @@ impl Run<'_> {
             if let Err(error) = self.node.nodetool(command) {
                 self.fail(format!("{error:#}"));
             }
-            if part == Part::Whole {
-                let name = format!("after nodetool {}", command[0]);
-                self.look(&name)?;
-                self.examine_all(compactor, &scratch.join(command[0]), command[0])?;
+            if self.part == Part::Whole {
+                self.look(&format!("after nodetool {}", command[0]))?;
+                let examined =
+                    self.workflows
+                        .examine_snapshot(&mut self.node, &self.tables, command[0]);
+                let (count, failures) = examined?;
+                self.outcome.sstables += count;
+                for failure in failures {
+                    self.fail(failure);
+                }
             }
         }
         self.look("after the node's maintenance")
     }
 
-    /// Our commands on everything that the node has now.
-    fn examine_all(&mut self, compactor: &Compactor, scratch: &Path, tag: &str) -> Result<()> {
-        snapshot::take(&mut self.node, tag)?;
-        for table in self.tables.clone() {
-            let sstables = data_files(&snapshot::directory(&self.node, table.name, tag)?)?;
-            if sstables.is_empty() {
-                continue;
-            }
-            self.outcome.sstables += sstables.len();
-            for failure in tools::examine(compactor, &sstables, &scratch.join(table.name)) {
-                self.fail(format!("{} after {tag}: {failure}", table.name));
-            }
-        }
-        Ok(())
-    }
-
     /// Runs sstableverify on tables that were swapped in; on some of them, since each takes a JVM.
-    fn verify_offline(&mut self, part: Part) {
-        let count = if part == Part::Whole { 4 } else { 1 };
+    fn verify_offline(&mut self) {
+        let count = if self.part == Part::Whole { 4 } else { 1 };
         for table in self.tables.clone().into_iter().take(count) {
             let arguments = ["-e", "-f", KEYSPACE, table.name];
             if let Err(error) = self.node.tool("StandaloneVerifier", &arguments) {

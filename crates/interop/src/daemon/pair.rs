@@ -1,6 +1,5 @@
 //! Two daemons: what streaming, repair and anticompaction leave in files.
 
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
@@ -13,8 +12,6 @@ use super::node::Node;
 use super::tables::{self, KEYSPACE, Table};
 use super::view::View;
 use super::workflows::{By, Workflows, live};
-use super::{snapshot, tools};
-use crate::files::data_files;
 
 /// Tables that are streamed: with and without compression, counters, statics, deletions and TTLs among them.
 const TABLES: [&str; 9] = [
@@ -57,9 +54,11 @@ impl Pair {
             .tempdir()?;
         let mut run = Run {
             kind: self.kind,
-            compactor: &compactor,
+            workflows: Workflows {
+                compactor: &compactor,
+                scratch: scratch.path(),
+            },
             tables,
-            scratch: scratch.path(),
             failures: Vec::new(),
             begin: Instant::now(),
         };
@@ -70,9 +69,8 @@ impl Pair {
 
 struct Run<'a> {
     kind: Kind,
-    compactor: &'a Compactor,
+    workflows: Workflows<'a>,
     tables: Vec<&'a Table>,
-    scratch: &'a Path,
     failures: Vec<String>,
     begin: Instant,
 }
@@ -112,10 +110,7 @@ impl Run<'_> {
         // What one node has is what the other one has, also after all of it is merged.
         let expected = View::of(&mut first, &self.tables)?;
         self.compare(&expected, &mut second, "on the second node")?;
-        let workflows = Workflows {
-            compactor: self.compactor,
-            scratch: self.scratch,
-        };
+        let workflows = self.workflows;
         for table in self.tables.clone() {
             workflows.describe(&mut second, table)?;
         }
@@ -148,20 +143,9 @@ impl Run<'_> {
     /// Our commands on everything that a node has.
     fn examine(&mut self, node: &mut Node, what: &str) -> Result<()> {
         let tag = what.replace([' ', '-'], "_");
-        snapshot::take(node, &tag)?;
-        let mut count = 0;
-        for table in self.tables.clone() {
-            let sstables = data_files(&snapshot::directory(node, table.name, &tag)?)?;
-            count += sstables.len();
-            if sstables.is_empty() {
-                continue;
-            }
-            let output = tempfile::Builder::new().tempdir_in(self.scratch)?;
-            for failure in tools::examine(self.compactor, &sstables, output.path()) {
-                self.failures
-                    .push(format!("{} after {what}: {failure}", table.name));
-            }
-        }
+        let examined = self.workflows.examine_snapshot(node, &self.tables, &tag);
+        let (count, failures) = examined?;
+        self.failures.extend(failures);
         ensure!(count > 0, "{what} left no SSTables");
         self.log(&format!("{count} SSTables after {what}"));
         Ok(())
@@ -190,7 +174,7 @@ impl Run<'_> {
         for table in &self.tables {
             for data in live(&node.table_directory(KEYSPACE, table.name)?)? {
                 let path = data.display().to_string();
-                let metadata = self.compactor.run(&["metadata", &path])?;
+                let metadata = self.workflows.compactor.run(&["metadata", &path])?;
                 let line = metadata
                     .lines()
                     .find_map(|line| line.strip_prefix("Repaired at: "));

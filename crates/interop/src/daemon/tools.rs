@@ -1,14 +1,15 @@
 //! Files that Cassandra's offline tools leave.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 
-use super::commands::Compactor;
+use super::commands::text;
 use super::node::Node;
 use super::process::give_to_daemon;
-use super::tables::KEYSPACE;
-use super::workflows::live;
+use super::snapshot;
+use super::tables::{KEYSPACE, Table};
+use super::workflows::{Workflows, live};
 use crate::files::data_files;
 
 /// The table that CQLSSTableWriter writes, and sstableloader brings.
@@ -119,16 +120,46 @@ pub(crate) fn write_offline(node: &Node) -> Result<Vec<PathBuf>> {
     Ok(written)
 }
 
-/// Runs our commands that must accept any SSTable, and returns the failures.
-pub(crate) fn examine(compactor: &Compactor, sstables: &[PathBuf], output: &Path) -> Vec<String> {
-    let files = sstables.iter().map(|data| data.display().to_string());
-    let files: Vec<String> = files.collect();
-    let names: Vec<&str> = files.iter().map(String::as_str).collect();
-    let mut failures = Vec::new();
-    let mut note = |result: Result<()>| failures.extend(result.err().map(|e| format!("{e:#}")));
-    for command in ["verify", "metadata"] {
-        note(compactor.run(&[&[command], &names[..]].concat()).map(drop));
+impl Workflows<'_> {
+    /// Runs our commands that must accept any SSTable, and returns the failures.
+    pub(crate) fn examine(&self, sstables: &[PathBuf]) -> Vec<String> {
+        let files: Vec<String> = sstables.iter().map(|data| text(data)).collect();
+        let names: Vec<&str> = files.iter().map(String::as_str).collect();
+        let mut failures = Vec::new();
+        let mut note = |result: Result<()>| failures.extend(result.err().map(|e| format!("{e:#}")));
+        for command in ["verify", "metadata"] {
+            note(
+                self.compactor
+                    .run(&[&[command], &names[..]].concat())
+                    .map(drop),
+            );
+        }
+        let merged = tempfile::tempdir_in(self.scratch)
+            .map_err(Into::into)
+            .and_then(|output| self.compactor.merge(&names, output.path()));
+        note(merged);
+        failures
     }
-    note(compactor.merge(&names, output));
-    failures
+
+    /// Takes a snapshot and examines all SSTables in it; returns their number, and the failures.
+    pub(crate) fn examine_snapshot(
+        &self,
+        node: &mut Node,
+        tables: &[&Table],
+        tag: &str,
+    ) -> Result<(usize, Vec<String>)> {
+        snapshot::take(node, tag)?;
+        let (mut count, mut failures) = (0, Vec::new());
+        for table in tables {
+            let sstables = data_files(&snapshot::directory(node, table.name, tag)?)?;
+            if sstables.is_empty() {
+                continue;
+            }
+            count += sstables.len();
+            for failure in self.examine(&sstables) {
+                failures.push(format!("{} after {tag}: {failure}", table.name));
+            }
+        }
+        Ok((count, failures))
+    }
 }

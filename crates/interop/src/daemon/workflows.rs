@@ -50,6 +50,7 @@ fn by_strategy(name: &str) -> Vec<&'static str> {
 }
 
 /// Context that the workflows share.
+#[derive(Clone, Copy)]
 pub(crate) struct Workflows<'a> {
     pub(crate) compactor: &'a Compactor,
     /// Directory of outputs, outside of the node's home, that the node can read.
