@@ -21,6 +21,7 @@ pub mod parity;
 pub mod passes;
 pub mod planning;
 pub mod pool;
+mod program;
 pub mod random;
 pub mod scenarios;
 mod scratch;

@@ -86,15 +86,7 @@ impl OldCassandra {
         let mut jvm = ["-Xmx768m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
             .map(str::to_owned)
             .to_vec();
-        // Without its agent 4.1 measures memory in ways that newer JVMs refuse.
-        let jamm = |jar: &&str| {
-            jar.rsplit('/')
-                .next()
-                .is_some_and(|n| n.starts_with("jamm-"))
-        };
-        if let Some(jar) = toolchain.class_path.trim().split(':').find(jamm) {
-            jvm.push(format!("-javaagent:{jar}"));
-        }
+        jvm.extend(toolchain.agent());
         let mut server = Server::start(
             &toolchain,
             "compactor.interop.old.OldServer",

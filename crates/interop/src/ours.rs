@@ -15,6 +15,7 @@ use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::schema::Schema;
 
 use crate::files;
+use crate::program;
 
 /// Settings of a merge.
 #[derive(Debug, Clone, Default)]
@@ -230,34 +231,16 @@ fn by_command(
         }
     }
     command.args(["--progress", "none"]);
-    let output = command.output().context("cannot run COMPACTOR_BIN")?;
-    if !output.status.success() {
-        bail!(
-            "{command:?} ended with {}: {}",
-            output.status,
-            String::from_utf8_lossy(&output.stderr)
-        );
-    }
+    program::output(&mut command).with_context(|| format!("{command:?}"))?;
     Ok(())
 }
 
 /// Output of our `dump` for a Data.db.
 pub fn dump(data: &Path, now_s: i64) -> Result<String> {
     if let Some(binary) = std::env::var_os("COMPACTOR_BIN") {
-        let output = Command::new(binary)
-            .arg("dump")
-            .arg(data)
-            .args(["--now", &now_s.to_string()])
-            .output()
-            .context("cannot run COMPACTOR_BIN")?;
-        if !output.status.success() {
-            bail!(
-                "dump ended with {}: {}",
-                output.status,
-                String::from_utf8_lossy(&output.stderr)
-            );
-        }
-        return Ok(String::from_utf8(output.stdout)?);
+        let mut command = Command::new(binary);
+        command.arg("dump").arg(data);
+        return program::output(command.args(["--now", &now_s.to_string()]));
     }
     let io = Io::new(IoOptions::default())?;
     let mut text = Vec::new();

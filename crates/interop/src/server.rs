@@ -12,33 +12,54 @@ use serde_json::{Value, json};
 
 use crate::toolchain::Toolchain;
 
-/// Packages of `java.base` that Cassandra reaches into.
-const JAVA_BASE_PACKAGES: [&str; 19] = [
-    "java.lang",
-    "java.lang.reflect",
-    "java.lang.ref",
-    "java.lang.module",
-    "java.io",
-    "java.nio",
-    "java.util",
-    "java.util.concurrent",
-    "java.util.concurrent.atomic",
-    "java.util.concurrent.locks",
-    "java.util.jar",
-    "java.net",
-    "sun.nio.ch",
-    "jdk.internal.ref",
-    "jdk.internal.loader",
-    "jdk.internal.misc",
-    "jdk.internal.reflect",
-    "jdk.internal.math",
-    "jdk.internal.module",
+/// Packages that Cassandra, its tools or the agents of either reach into.
+const PACKAGES: [&str; 29] = [
+    "java.base/java.io",
+    "java.base/java.lang",
+    "java.base/java.lang.module",
+    "java.base/java.lang.ref",
+    "java.base/java.lang.reflect",
+    "java.base/java.net",
+    "java.base/java.nio",
+    "java.base/java.util",
+    "java.base/java.util.concurrent",
+    "java.base/java.util.concurrent.atomic",
+    "java.base/java.util.concurrent.locks",
+    "java.base/java.util.jar",
+    "java.base/jdk.internal.loader",
+    "java.base/jdk.internal.math",
+    "java.base/jdk.internal.misc",
+    "java.base/jdk.internal.module",
+    "java.base/jdk.internal.ref",
+    "java.base/jdk.internal.reflect",
+    "java.base/jdk.internal.util.jar",
+    "java.base/sun.nio.ch",
+    "java.management.rmi/com.sun.jmx.remote.internal.rmi",
+    "java.rmi/sun.rmi.registry",
+    "java.rmi/sun.rmi.server",
+    "java.sql/java.sql",
+    "jdk.attach/sun.tools.attach",
+    "jdk.compiler/com.sun.tools.javac",
+    "jdk.compiler/com.sun.tools.javac.file",
+    "jdk.management/com.sun.management.internal",
+    "jdk.unsupported/sun.misc",
 ];
 
 /// Number of rows with which Cassandra estimates the heap overhead of a row in a memtable, each time it starts
 /// (`SkipListMemtable.estimateRowOverhead`): the default of 100,000 takes seconds. Only the time at which a full memtable
 /// is flushed depends on the estimate.
-pub(crate) const MEASURED_ROWS: &str = "-Dcassandra.memtable_row_overhead_computation_step=1000";
+const MEASURED_ROWS: &str = "-Dcassandra.memtable_row_overhead_computation_step=1000";
+
+/// Flags of a server besides [`jvm_flags`].
+const SERVER_FLAGS: [&str; 4] = [
+    // Stdout is for replies.
+    "-Xlog:disable",
+    "-Xlog:all=warning:stderr",
+    // A thread of each JVM wakes up as often to read the clock; nothing here needs it every 2 ms.
+    "-Dcassandra.approximate_time_precision_ms=50",
+    // Each table that is created would flush the tables of the schema.
+    "-Dcassandra.test.flush_local_schema_changes=false",
+];
 
 /// A running server. Dropping it kills the JVM.
 #[derive(Debug)]
@@ -72,6 +93,7 @@ impl Server {
             .then(|| format!("-XX:SharedArchiveFile={}", archive.display()));
         let mut child = Command::new(&toolchain.java)
             .args(jvm_flags(toolchain.feature_release))
+            .args(SERVER_FLAGS)
             .args(shared)
             .args(jvm)
             .arg(format!("-Dcassandra.config=file://{}", config.display()))
@@ -218,46 +240,21 @@ fn shorten(trace: &str) -> String {
     trace.lines().take(25).collect::<Vec<_>>().join("\n")
 }
 
-fn jvm_flags(feature_release: u32) -> Vec<String> {
-    let mut flags = Vec::new();
-    for package in JAVA_BASE_PACKAGES {
-        for option in ["--add-opens", "--add-exports"] {
-            flags.extend([
-                option.to_owned(),
-                format!("java.base/{package}=ALL-UNNAMED"),
-            ]);
-        }
-    }
-    flags.extend([
-        "--add-opens".to_owned(),
-        "jdk.management/com.sun.management.internal=ALL-UNNAMED".to_owned(),
-    ]);
-    for export in [
-        "jdk.unsupported/sun.misc",
-        "java.management.rmi/com.sun.jmx.remote.internal.rmi",
-        "java.rmi/sun.rmi.registry",
-        "java.rmi/sun.rmi.server",
-        "java.sql/java.sql",
-    ] {
-        flags.extend(["--add-exports".to_owned(), format!("{export}=ALL-UNNAMED")]);
-    }
-    if feature_release >= 23 {
-        flags.extend([
-            "--sun-misc-unsafe-memory-access=allow".to_owned(),
-            "--enable-native-access=ALL-UNNAMED".to_owned(),
-        ]);
-    }
-    flags.extend([
-        // Stdout is for replies.
-        "-Xlog:disable".to_owned(),
-        "-Xlog:all=warning:stderr".to_owned(),
+/// Flags of every JVM with Cassandra in it.
+pub(crate) fn jvm_flags(feature_release: u32) -> Vec<String> {
+    let mut flags = vec![
         "-Dio.netty.tryReflectionSetAccessible=true".to_owned(),
         "-Djdk.attach.allowAttachSelf=true".to_owned(),
         MEASURED_ROWS.to_owned(),
-        // A thread of each JVM wakes up as often to read the clock; nothing here needs it every 2 ms.
-        "-Dcassandra.approximate_time_precision_ms=50".to_owned(),
-        // Each table that is created would flush the tables of the schema.
-        "-Dcassandra.test.flush_local_schema_changes=false".to_owned(),
-    ]);
+    ];
+    for package in PACKAGES {
+        for option in ["--add-opens", "--add-exports"] {
+            flags.push(format!("{option}={package}=ALL-UNNAMED"));
+        }
+    }
+    if feature_release >= 23 {
+        flags.push("--sun-misc-unsafe-memory-access=allow".to_owned());
+        flags.push("--enable-native-access=ALL-UNNAMED".to_owned());
+    }
     flags
 }

@@ -6,9 +6,11 @@
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
+
+use crate::program;
 
 /// A `java` command and the class path that holds Cassandra and the server.
 #[derive(Debug, Clone)]
@@ -24,6 +26,13 @@ impl Toolchain {
     /// The class-data archive, with which a JVM starts faster.
     pub(crate) fn archive(&self) -> PathBuf {
         archive_in(&self.place)
+    }
+
+    /// The agent that measures memory, which releases before 5.0 cannot do without.
+    pub(crate) fn agent(&self) -> Option<String> {
+        let is_agent = |jar: &&str| jar.rsplit('/').next().unwrap_or(jar).starts_with("jamm-");
+        let jar = self.class_path.split(':').find(is_agent)?;
+        Some(format!("-javaagent:{jar}"))
     }
 
     /// Writes the archive if there is none: `run` starts a JVM with the given flag and ends it in an orderly way.
@@ -42,23 +51,10 @@ impl Toolchain {
 
 /// Reason why the tools cannot be used on this machine, if any.
 pub(crate) fn missing() -> Option<String> {
-    for (name, flag) in [
-        (java_command("java"), "-version"),
-        (java_command("javac"), "-version"),
-        ("mvn".into(), "-v"),
-    ] {
-        let ran = Command::new(&name)
-            .arg(flag)
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .status();
-        match ran {
-            Ok(status) if status.success() => {}
-            Ok(status) => return Some(format!("{} {flag} ended with {status}", name.display())),
-            Err(error) => return Some(format!("{} does not run: {error}", name.display())),
-        }
-    }
-    None
+    let java = |name| program::missing(java_command(name), "-version");
+    java("java")
+        .or_else(|| java("javac"))
+        .or_else(|| program::missing("mvn", "-v"))
 }
 
 /// Builds what is not built yet of the judge, and returns how to start it. `more` is the directory of what only this
@@ -243,20 +239,7 @@ fn compile(files: &[PathBuf], class_path: &str, jar: &Path) -> Result<()> {
 }
 
 fn run(command: &mut Command) -> Result<()> {
-    let program = command.get_program().to_string_lossy().into_owned();
-    let output = command
-        .stdin(Stdio::null())
-        .output()
-        .with_context(|| format!("cannot run {program}"))?;
-    if !output.status.success() {
-        bail!(
-            "{program} ended with {}:\n{}{}",
-            output.status,
-            String::from_utf8_lossy(&output.stdout),
-            String::from_utf8_lossy(&output.stderr)
-        );
-    }
-    Ok(())
+    program::output(command).map(drop)
 }
 
 /// 17 for `17.0.15`, 25 for `25`.

@@ -7,13 +7,13 @@ use std::process::{ChildStdin, Command, Stdio};
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::process::Killed;
 use crate::server::lines;
-use crate::toolchain;
+use crate::{program, toolchain};
 
 const SCRIPT: &str = include_str!("client/client.py");
 const REQUIREMENTS: &str = include_str!("client/requirements.txt");
@@ -129,21 +129,14 @@ pub(crate) fn driver() -> Result<PathBuf> {
 
 fn install(requirements: &Path, target: &Path) -> Result<()> {
     fs::write(requirements, REQUIREMENTS)?;
-    let output = Command::new("python3")
-        .args(["-m", "pip", "install", "--quiet"])
+    let mut pip = Command::new("python3");
+    pip.args(["-m", "pip", "install", "--quiet"])
         .args(["--disable-pip-version-check", "--root-user-action=ignore"])
         .args(["--no-deps", "--require-hashes", "--upgrade"])
         .arg("--target")
         .arg(target)
         .arg("-r")
-        .arg(requirements)
-        .output()
-        .context("cannot run python3")?;
-    ensure!(
-        output.status.success(),
-        "pip ended with {}:\n{}",
-        output.status,
-        String::from_utf8_lossy(&output.stderr)
-    );
+        .arg(requirements);
+    program::output(&mut pip)?;
     Ok(())
 }

@@ -2,12 +2,13 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use serde_json::Value;
 
 use crate::files::data_files;
+use crate::program;
 
 /// The command.
 #[derive(Debug, Clone)]
@@ -45,23 +46,10 @@ impl Compactor {
         Ok(Self { binary })
     }
 
-    /// Runs a command and returns its standard output; anything but exit code 0 is an error that has what it printed.
+    /// Runs a command, which must succeed, and returns its standard output.
     pub(crate) fn run(&self, arguments: &[&str]) -> Result<String> {
-        let output = Command::new(&self.binary)
-            .args(arguments)
-            .stdin(Stdio::null())
-            .output()
-            .with_context(|| format!("cannot run {}", self.binary.display()))?;
-        let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
-        ensure!(
-            output.status.success(),
-            "compactor {} ended with {}: {}{}",
-            arguments.join(" "),
-            output.status,
-            String::from_utf8_lossy(&output.stderr),
-            stdout.chars().take(2000).collect::<String>()
-        );
-        Ok(stdout)
+        program::output(Command::new(&self.binary).args(arguments))
+            .with_context(|| arguments.join(" "))
     }
 
     /// Merges SSTables, some or all of a table; the output must be sound.

@@ -18,7 +18,7 @@ use super::kind::Kind;
 use super::nodetool::Nodetool;
 use super::process::{Jvm, Killed, give_to_daemon};
 use crate::server::last_lines;
-use crate::{toolchain, usage};
+use crate::{program, toolchain, usage};
 
 /// Starting takes 20 seconds of two free cores; they seldom are.
 const START: Duration = Duration::from_secs(400);
@@ -214,21 +214,9 @@ impl Node {
 
     /// Runs a class with the release's jars and the daemon's configuration; it must succeed.
     pub(crate) fn java(&self, class: &str, arguments: &[&str]) -> Result<String> {
-        let output = self
-            .jvm
-            .command(&["-Xmx256M"], "logback-tools.xml", class)
-            .args(arguments)
-            .stdin(Stdio::null())
-            .output()?;
-        let printed = [output.stdout, output.stderr].concat();
-        let printed = String::from_utf8_lossy(&printed).into_owned();
-        ensure!(
-            output.status.success(),
-            "{class} {} ended with {}:\n{printed}",
-            arguments.join(" "),
-            output.status
-        );
-        Ok(printed)
+        let mut command = self.jvm.command(&["-Xmx256M"], "logback-tools.xml", class);
+        program::output(command.args(arguments))
+            .with_context(|| format!("{class} {}", arguments.join(" ")))
     }
 
     /// Brings SSTables into the node by sstableloader, which streams them.

@@ -1,6 +1,5 @@
 //! How the JVMs of a daemon are started: flags, user, and that none outlives the one who started it.
 
-use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
@@ -8,46 +7,11 @@ use std::process::{Child, Command};
 
 use anyhow::{Context, Result};
 
-use crate::server::MEASURED_ROWS;
+use crate::server::jvm_flags;
 use crate::toolchain::Toolchain;
 
 /// A user that exists nowhere: a node that runs as root would hide what ownership of files does.
 const USER: u32 = 9042;
-
-const EXPORTS: [&str; 11] = [
-    "java.base/jdk.internal.misc",
-    "java.base/jdk.internal.ref",
-    "java.base/sun.nio.ch",
-    "java.base/java.lang.ref",
-    "java.management.rmi/com.sun.jmx.remote.internal.rmi",
-    "java.rmi/sun.rmi.registry",
-    "java.rmi/sun.rmi.server",
-    "java.sql/java.sql",
-    "jdk.unsupported/sun.misc",
-    "jdk.compiler/com.sun.tools.javac.file",
-    "jdk.attach/sun.tools.attach",
-];
-
-const OPENS: [&str; 18] = [
-    "java.base/java.lang",
-    "java.base/java.lang.module",
-    "java.base/java.lang.reflect",
-    "java.base/java.io",
-    "java.base/java.net",
-    "java.base/java.nio",
-    "java.base/java.util",
-    "java.base/java.util.concurrent",
-    "java.base/java.util.concurrent.atomic",
-    "java.base/jdk.internal.loader",
-    "java.base/jdk.internal.math",
-    "java.base/jdk.internal.module",
-    "java.base/jdk.internal.ref",
-    "java.base/jdk.internal.reflect",
-    "java.base/jdk.internal.util.jar",
-    "java.base/sun.nio.ch",
-    "jdk.compiler/com.sun.tools.javac",
-    "jdk.management/com.sun.management.internal",
-];
 
 /// Settings that JVMs of one release have in common.
 #[derive(Debug, Clone)]
@@ -92,26 +56,11 @@ impl Jvm {
             command.args(["--reuid", &user, "--regid", &user, "--clear-groups"]);
         }
         command.args(["nice", "-n", "5"]).arg(&self.toolchain.java);
-        for (flag, packages) in [("--add-exports", &EXPORTS[..]), ("--add-opens", &OPENS)] {
-            for package in packages {
-                command.args([flag, &format!("{package}=ALL-UNNAMED")]);
-            }
-        }
-        if self.toolchain.feature_release >= 23 {
-            command.args([
-                "--sun-misc-unsafe-memory-access=allow",
-                "--enable-native-access=ALL-UNNAMED",
-            ]);
-        }
         let home = self.home.display();
         command
             .args(["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"])
             .args(["-XX:+PerfDisableSharedMem", "-Djava.awt.headless=true"])
-            .args([
-                "-Djdk.attach.allowAttachSelf=true",
-                "-Dio.netty.tryReflectionSetAccessible=true",
-                MEASURED_ROWS,
-            ])
+            .args(jvm_flags(self.toolchain.feature_release))
             .arg(format!(
                 "-Dcassandra.config=file://{home}/conf/cassandra.yaml"
             ))
@@ -120,7 +69,7 @@ impl Jvm {
             .arg(format!("-Djava.io.tmpdir={home}/tmp"))
             .arg(format!("-Duser.home={home}"))
             .arg(format!("-Dlogback.configurationFile={logback}"))
-            .args(self.agent())
+            .args(self.toolchain.agent())
             .args(flags)
             .arg("-cp")
             .arg(format!("{home}/conf:{}", self.toolchain.class_path))
@@ -130,16 +79,6 @@ impl Jvm {
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .current_dir(&self.home);
         command
-    }
-
-    /// The agent that measures memory, which releases before 5.0 cannot do without.
-    fn agent(&self) -> Option<String> {
-        let is_agent = |jar: &&str| {
-            let name = Path::new(jar).file_name().and_then(OsStr::to_str);
-            name.is_some_and(|name| name.starts_with("jamm-"))
-        };
-        let jar = self.toolchain.class_path.trim().split(':').find(is_agent)?;
-        Some(format!("-javaagent:{jar}"))
     }
 }
 

@@ -1,11 +1,9 @@
 //! Requirements of daemons other than Cassandra.
 
-use std::process::{Command, Stdio};
-
 use compactor_testkit::Need;
 
 use super::client;
-use crate::toolchain;
+use crate::{program, toolchain};
 
 /// Whether the test cannot run, which is then reported.
 ///
@@ -28,13 +26,8 @@ pub fn missing() -> Option<String> {
         return Some(reason);
     }
     for name in ["setpriv", "nice"] {
-        let ran = Command::new(name)
-            .arg("--version")
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .status();
-        if !ran.is_ok_and(|status| status.success()) {
-            return Some(format!("{name} does not run"));
+        if let Some(reason) = program::missing(name, "--version") {
+            return Some(reason);
         }
     }
     client::driver()

@@ -1,0 +1,43 @@
+//! Programs that are run to their end.
+
+use std::ffi::OsStr;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, ensure};
+
+/// What is shown at most of what a program printed before it failed.
+const MOST_SHOWN: usize = 20_000;
+
+/// Runs a program, which must succeed, and returns its standard output.
+pub(crate) fn output(command: &mut Command) -> Result<String> {
+    let program = command.get_program().display().to_string();
+    let output = command
+        .stdin(Stdio::null())
+        .output()
+        .with_context(|| format!("cannot run {program}"))?;
+    let [printed, errors] =
+        [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
+    let shown: String = printed.chars().take(MOST_SHOWN).collect();
+    ensure!(
+        output.status.success(),
+        "{program} ended with {}:\n{errors}{shown}",
+        output.status
+    );
+    Ok(printed.into_owned())
+}
+
+/// Reason why a program cannot be run on this machine, if any.
+pub(crate) fn missing(program: impl AsRef<OsStr>, flag: &str) -> Option<String> {
+    let program = program.as_ref();
+    let mut command = Command::new(program);
+    let ran = command
+        .arg(flag)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    match ran {
+        Ok(status) if status.success() => None,
+        Ok(status) => Some(format!("{} {flag} ended with {status}", program.display())),
+        Err(error) => Some(format!("{} does not run: {error}", program.display())),
+    }
+}
