@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 
 use crate::cassandra::{Cassandra, CompactRequest, Compacted, Table};
 use crate::files::{self, component};
-use crate::scenarios::{Scenario, Step};
+use crate::scenarios::{Scenario, Step, ViewRow};
 
 /// A scenario whose inputs exist on disk. Its table stays in the server, empty: dropping a keyspace takes Cassandra most
 /// of a second, a hundred idle tables cost nothing.
@@ -115,7 +115,7 @@ pub trait Writer {
     /// Sets the clock, where it can be set.
     fn clock(&mut self, now_s: i64) -> Result<()>;
     /// Writes a row as only materialized views do.
-    fn view_row(&mut self, table: &Table, step: &Step) -> Result<()>;
+    fn view_row(&mut self, table: &Table, row: ViewRow) -> Result<()>;
     /// Flushes the table into one SSTable.
     fn flush(&mut self, table: &Table, directory: &Path, generation: u32) -> Result<PathBuf>;
 }
@@ -129,16 +129,8 @@ impl Writer for Cassandra {
         self.set_now(now_s)
     }
 
-    fn view_row(&mut self, table: &Table, step: &Step) -> Result<()> {
-        match step {
-            Step::View {
-                row,
-                key,
-                clustering,
-                timestamp,
-            } => self.view_row(table, *row, *key, *clustering, *timestamp),
-            _ => Ok(()),
-        }
+    fn view_row(&mut self, table: &Table, row: ViewRow) -> Result<()> {
+        self.view_row(table, row)
     }
 
     fn flush(&mut self, table: &Table, directory: &Path, generation: u32) -> Result<PathBuf> {
@@ -175,15 +167,16 @@ fn steps(
 ) -> Result<()> {
     let mut batch = Vec::new();
     for step in steps {
-        if let Step::Cql(statement) = step {
-            batch.push(scenario.fill(statement));
-            continue;
-        }
-        run(writer, &mut batch)?;
         match step {
-            Step::Now(second) => writer.clock(*second)?,
-            Step::View { .. } => writer.view_row(table, step)?,
-            Step::Cql(_) => {}
+            Step::Cql(statement) => batch.push(scenario.fill(statement)),
+            Step::Now(second) => {
+                run(writer, &mut batch)?;
+                writer.clock(*second)?;
+            }
+            Step::View(row) => {
+                run(writer, &mut batch)?;
+                writer.view_row(table, *row)?;
+            }
         }
     }
     run(writer, &mut batch)

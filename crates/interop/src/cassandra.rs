@@ -7,15 +7,16 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::findings::Finding;
+use crate::scenarios::ViewRow;
 use crate::scratch::scratch;
 use crate::server::Server;
 use crate::toolchain::{self, Toolchain};
-use crate::view_row::ViewRow;
 
 /// A release that judges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -204,7 +205,7 @@ impl Table {
 }
 
 /// State of repair.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct Repair {
     /// Milliseconds; 0 for never.
     pub repaired_at: i64,
@@ -215,7 +216,8 @@ pub struct Repair {
 }
 
 /// Which of Cassandra's two compaction implementations runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
 pub enum Pipeline {
     /// The classic one, whose result is the specification.
     Iterator,
@@ -224,13 +226,14 @@ pub enum Pipeline {
 }
 
 /// One compaction.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub struct CompactRequest<'a> {
     /// Data.db files of the SSTables to merge.
     pub inputs: &'a [PathBuf],
     /// SSTables that the table also has but that are not merged: they hold back purging.
     pub others: &'a [PathBuf],
     /// Directory of outputs, counted from 1; `None` discards them.
+    #[serde(rename = "out")]
     pub output: Option<&'a Path>,
     /// The clock.
     pub now_s: i64,
@@ -262,7 +265,8 @@ impl<'a> CompactRequest<'a> {
 }
 
 /// How a compaction moves bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
 pub enum Access {
     /// Through the page cache.
     Buffered,
@@ -397,21 +401,8 @@ impl Cassandra {
     }
 
     /// Writes a row as only materialized views do.
-    pub fn view_row(
-        &mut self,
-        table: &Table,
-        row: ViewRow,
-        key: i32,
-        clustering: i32,
-        timestamp: i64,
-    ) -> Result<()> {
-        let what = match row {
-            ViewRow::Shadowable => "shadowable",
-            ViewRow::Expired => "expired",
-        };
-        let fields =
-            json!({"what": what, "key": key, "clustering": clustering, "timestamp": timestamp});
-        self.ask("raw", table, fields).map(drop)
+    pub fn view_row(&mut self, table: &Table, row: ViewRow) -> Result<()> {
+        self.ask("raw", table, serde_json::to_value(row)?).map(drop)
     }
 
     /// Flushes the table into one SSTable in `directory` with the given generation, and empties the table.
@@ -422,10 +413,8 @@ impl Cassandra {
 
     /// Gives an SSTable another repair state, in place.
     pub fn set_repair(&mut self, table: &Table, data: &Path, repair: &Repair) -> Result<()> {
-        let fields = json!({
-            "data": data, "repaired_at": repair.repaired_at, "pending": repair.pending,
-            "transient": repair.transient,
-        });
+        let mut fields = serde_json::to_value(repair)?;
+        fields["data"] = json!(data);
         self.ask("repair", table, fields).map(drop)
     }
 
@@ -437,13 +426,7 @@ impl Cassandra {
 
     /// Runs one compaction and empties the table.
     pub fn compact(&mut self, table: &Table, request: &CompactRequest<'_>) -> Result<Compacted> {
-        let fields = json!({
-            "inputs": request.inputs, "others": request.others, "out": request.output,
-            "now_s": request.now_s, "gc_before_s": request.gc_before_s,
-            "pipeline": match request.pipeline { Pipeline::Iterator => "iterator", Pipeline::Cursor => "cursor" },
-            "access": request.access.map(|access| match access { Access::Buffered => "buffered", Access::Direct => "direct" }),
-            "max_sstable_size": request.max_sstable_size,
-        });
+        let fields = serde_json::to_value(request)?;
         let reply = self.ask("compact", table, fields)?;
         Ok(Compacted {
             outputs: field(&reply, "outputs")?,

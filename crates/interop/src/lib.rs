@@ -30,7 +30,6 @@ pub mod skip;
 pub mod strategy;
 mod toolchain;
 pub mod usage;
-pub mod view_row;
 
 pub use cassandra::{
     Access, Cassandra, CompactRequest, Compacted, Mode, Options, Pipeline, Release, Repair, Table,

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use crate::cases::Writer;
 use crate::cassandra::{Table, field};
-use crate::scenarios::Step;
+use crate::scenarios::ViewRow;
 use crate::server::Server;
 use crate::skip;
 use crate::toolchain;
@@ -114,7 +114,7 @@ impl Writer for OldCassandra {
         Ok(())
     }
 
-    fn view_row(&mut self, _table: &Table, _step: &Step) -> Result<()> {
+    fn view_row(&mut self, _table: &Table, _row: ViewRow) -> Result<()> {
         bail!("rows of views are not written with old releases")
     }
 

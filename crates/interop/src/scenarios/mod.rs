@@ -17,8 +17,9 @@ mod types;
 mod values;
 mod wide;
 
+use serde::Serialize;
+
 use crate::cassandra::{Mode, Table};
-use crate::view_row::ViewRow;
 
 /// The moment around which everything happens: 2023-11-14T22:13:20Z.
 pub const T0: i64 = 1_700_000_000;
@@ -33,17 +34,32 @@ pub enum Step {
     Now(i64),
     /// A statement.
     Cql(String),
-    /// A row as only materialized views write it, at an int key and an int clustering.
-    View {
-        /// Which kind.
-        row: ViewRow,
-        /// Partition key.
-        key: i32,
-        /// Clustering.
-        clustering: i32,
-        /// Timestamp in microseconds.
-        timestamp: i64,
-    },
+    /// A row that CQL cannot write.
+    View(ViewRow),
+}
+
+/// A row as only materialized views write it.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct ViewRow {
+    /// Which kind.
+    #[serde(rename = "what")]
+    pub kind: ViewRowKind,
+    /// Partition key.
+    pub key: i32,
+    /// Clustering.
+    pub clustering: i32,
+    /// Timestamp in microseconds.
+    pub timestamp: i64,
+}
+
+/// Rows that materialized views write and CQL cannot.
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ViewRowKind {
+    /// A row deletion that newer liveness lifts.
+    Shadowable,
+    /// Liveness that is expired from the start.
+    Expired,
 }
 
 /// The statements whose result is flushed into one SSTable.
@@ -72,17 +88,6 @@ impl Input {
         for statement in statements {
             self.cql(statement);
         }
-        self
-    }
-
-    /// Adds a row of a materialized view.
-    pub fn view(&mut self, row: ViewRow, key: i32, clustering: i32, timestamp: i64) -> &mut Self {
-        self.steps.push(Step::View {
-            row,
-            key,
-            clustering,
-            timestamp,
-        });
         self
     }
 

@@ -30,9 +30,8 @@
 
 use compactor_testkit::Random;
 
-use super::{Input, LONG_AFTER_S, Scenario, Step, T0};
+use super::{Input, LONG_AFTER_S, Scenario, Step, T0, ViewRow, ViewRowKind};
 use crate::cassandra::Mode;
-use crate::view_row::ViewRow;
 
 pub(super) fn scenarios(text: &str) -> Vec<Scenario> {
     text.trim().split("\n\n").map(scenario).collect()
@@ -205,8 +204,8 @@ fn add(scenario: &mut Scenario, line: &str) {
     match (word, rest, scenario.inputs.last_mut()) {
         ("input", "", _) => scenario.inputs.push(Input::new()),
         ("at", _, Some(input)) => input.steps.push(Step::Now(T0 + number(rest))),
-        ("shadowable", _, Some(input)) => view_row(input, ViewRow::Shadowable, rest),
-        ("expired", _, Some(input)) => view_row(input, ViewRow::Expired, rest),
+        ("shadowable", _, Some(input)) => input.steps.push(view(ViewRowKind::Shadowable, rest)),
+        ("expired", _, Some(input)) => input.steps.push(view(ViewRowKind::Expired, rest)),
         ("after", ..) => scenario.after.push(rest.to_owned()),
         ("others", ..) => scenario.others = number(rest) as usize,
         ("hides", "cells", _) => scenario.hides_cells = true,
@@ -231,12 +230,17 @@ fn add(scenario: &mut Scenario, line: &str) {
     }
 }
 
-fn view_row(input: &mut Input, row: ViewRow, place: &str) {
+fn view(kind: ViewRowKind, place: &str) -> Step {
     let numbers: Vec<i64> = place.split(' ').map(number).collect();
     let [key, clustering, timestamp] = numbers[..] else {
         panic!("{place:?} is not a key, a clustering and a timestamp");
     };
-    input.view(row, key as i32, clustering as i32, timestamp);
+    Step::View(ViewRow {
+        kind,
+        key: key as i32,
+        clustering: clustering as i32,
+        timestamp,
+    })
 }
 
 #[cfg(test)]

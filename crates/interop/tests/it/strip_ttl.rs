@@ -8,8 +8,7 @@ use compactor::NoObserver;
 use compactor_testkit::{Random, campaign};
 use interop::cases::Case;
 use interop::parity::Exception;
-use interop::scenarios::{Input, Scenario, T0};
-use interop::view_row::ViewRow;
+use interop::scenarios::{Input, Scenario, Step, T0, ViewRow, ViewRowKind};
 use interop::{Cassandra, CompactRequest, Mode, compare, ours};
 
 use crate::support::{self, Expected, Output, five, has_five, server, servers};
@@ -66,7 +65,12 @@ fn mutations(rng: &mut Random, input: &mut Input, with_ttl: bool) {
         let timestamp = 100 + 2 * number;
         if rng.one_in(20) {
             let (key, clustering) = (rng.below(4) as i32, rng.below(5) as i32);
-            input.view(ViewRow::Expired, key, clustering, timestamp + 1);
+            input.steps.push(Step::View(ViewRow {
+                kind: ViewRowKind::Expired,
+                key,
+                clustering,
+                timestamp: timestamp + 1,
+            }));
         }
         input.cql(mutation(rng, timestamp, &ttl));
     }
