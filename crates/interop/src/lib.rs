@@ -28,6 +28,7 @@ mod scratch;
 mod server;
 pub mod skip;
 pub mod strategy;
+mod template;
 mod toolchain;
 pub mod usage;
 

@@ -18,20 +18,17 @@
 //! | `input` | what follows is flushed into an SSTable |
 //! | `at S` | the clock is at [`T0`] + S, where it is when an input begins |
 //! | `shadowable K C T`, `expired K C T` | a row as only materialized views write it: key, clustering, timestamp |
-//! | `for V in A..B step S:` | the rest of the line, or the deeper lines below it, with each of the numbers for `$V` |
-//! | `for N, V in [X Y]:` | the same with each of these words, and its place for `$N` |
 //! | `after STATEMENT` | a schema change between the last input and the merge |
 //! | `others N`, `hides cells`, `leaves nothing`, `view V`, `modes V W` | as the fields of [`Scenario`] |
 //! | `merge at S with grace G` | the merge's clock, from [`T0`], and its grace |
 //! | `purge all`, `purge nothing` | as the functions of [`Scenario`] |
 //! | `# …` | a comment |
 //!
-//! `$(…)` is a number that is computed, and `$hex(SEED, BYTES)` are digits of bytes that do not compress.
-
-use compactor_testkit::Random;
+//! Loops and formulas are those of [`template`].
 
 use super::{Input, LONG_AFTER_S, Scenario, Step, T0, ViewRow, ViewRowKind};
 use crate::cassandra::Mode;
+use crate::template::{self, number};
 
 pub(super) fn scenarios(text: &str) -> Vec<Scenario> {
     text.trim().split("\n\n").map(scenario).collect()
@@ -42,161 +39,8 @@ pub(super) fn scenario(text: &str) -> Scenario {
     let (name, about) = title.split_once(": ").expect("a name and a fault");
     let mut scenario = Scenario::new(name, about);
     let lines: Vec<&str> = body.lines().collect();
-    run(&mut scenario, &lines, &[]);
+    template::expand(&lines, &[], &mut |line| add(&mut scenario, line));
     scenario
-}
-
-/// A name of a loop, and what it stands for now.
-type Named = (String, String);
-
-fn run(scenario: &mut Scenario, mut lines: &[&str], known: &[Named]) {
-    let depth = |line: &str| line.len() - line.trim_start().len();
-    while let Some((first, others)) = lines.split_first() {
-        lines = others;
-        let line = first.trim_start();
-        let Some(repeated) = line.strip_prefix("for ") else {
-            add(scenario, &fill(line, known));
-            continue;
-        };
-        let (ranges, rest) = repeated.split_once(':').expect("a colon after ranges");
-        let deeper = others
-            .iter()
-            .take_while(|other| depth(other) > depth(first));
-        let (block, others) = others.split_at(deeper.count());
-        lines = others;
-        let repeated = if rest.is_empty() { block } else { &[rest] };
-        repeat(scenario, ranges, repeated, known);
-    }
-}
-
-fn repeat(scenario: &mut Scenario, ranges: &str, lines: &[&str], known: &[Named]) {
-    if ranges.is_empty() {
-        return run(scenario, lines, known);
-    }
-    let (range, inner) = ranges.split_once(" for ").unwrap_or((ranges, ""));
-    let (names, range) = range.split_once(" in ").expect("names and a range");
-    for (place, value) in values(&fill(range, known)).into_iter().enumerate() {
-        // The name of the place, if there is one, comes first.
-        let named = names.rsplit(", ").map(str::to_owned);
-        let named = named.zip([value, place.to_string()]);
-        let known: Vec<Named> = known.iter().cloned().chain(named).collect();
-        repeat(scenario, inner, lines, &known);
-    }
-}
-
-fn values(range: &str) -> Vec<String> {
-    if let Some(words) = range.strip_prefix('[').and_then(|r| r.strip_suffix(']')) {
-        return words.split(' ').map(str::to_owned).collect();
-    }
-    let (range, step) = range.split_once(" step ").unwrap_or((range, "1"));
-    let (from, to) = range.split_once("..").expect("two ends of a range");
-    let numbers = number(from)..number(to);
-    numbers
-        .step_by(number(step) as usize)
-        .map(|n| n.to_string())
-        .collect()
-}
-
-fn number(word: &str) -> i64 {
-    word.parse()
-        .unwrap_or_else(|_| panic!("{word:?} is not a number"))
-}
-
-/// A line with values for names and formulas.
-fn fill(line: &str, known: &[Named]) -> String {
-    let mut parts = line.split('$');
-    let mut filled = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let mut formula = Formula { rest: part, known };
-        filled += &match formula.word() {
-            "" => formula.factor().to_string(),
-            "hex" => formula.hex(),
-            name => formula
-                .value(name)
-                .map_or(format!("${name}"), str::to_owned),
-        };
-        filled += formula.rest;
-    }
-    filled
-}
-
-struct Formula<'a> {
-    rest: &'a str,
-    known: &'a [Named],
-}
-
-impl<'a> Formula<'a> {
-    fn value(&self, name: &str) -> Option<&'a str> {
-        let named = self.known.iter().find(|(known, _)| known == name);
-        named.map(|(_, value)| value.as_str())
-    }
-
-    fn word(&mut self) -> &'a str {
-        let is_other = |c: char| !c.is_ascii_alphanumeric();
-        let end = self.rest.find(is_other).unwrap_or(self.rest.len());
-        let (word, rest) = self.rest.split_at(end);
-        self.rest = rest;
-        word
-    }
-
-    fn takes(&mut self, text: &str) -> bool {
-        let rest = self.rest.strip_prefix(text);
-        self.rest = rest.unwrap_or(self.rest);
-        rest.is_some()
-    }
-
-    fn expect(&mut self, text: &str) {
-        assert!(
-            self.takes(text),
-            "{text:?} is missing before {:?}",
-            self.rest
-        );
-    }
-
-    fn hex(&mut self) -> String {
-        self.expect("(");
-        let seed = self.sum();
-        self.expect(", ");
-        let bytes = self.sum();
-        self.expect(")");
-        Random::new(seed as u64).hex(bytes as usize)
-    }
-
-    fn sum(&mut self) -> i64 {
-        let mut sum = self.product();
-        loop {
-            if self.takes(" + ") {
-                sum += self.product();
-            } else if self.takes(" - ") {
-                sum -= self.product();
-            } else {
-                return sum;
-            }
-        }
-    }
-
-    fn product(&mut self) -> i64 {
-        let mut product = self.factor();
-        loop {
-            if self.takes(" * ") {
-                product *= self.factor();
-            } else if self.takes(" % ") {
-                product %= self.factor();
-            } else {
-                return product;
-            }
-        }
-    }
-
-    fn factor(&mut self) -> i64 {
-        if self.takes("(") {
-            let sum = self.sum();
-            self.expect(")");
-            return sum;
-        }
-        let word = self.word();
-        number(self.value(word).unwrap_or(word))
-    }
 }
 
 fn add(scenario: &mut Scenario, line: &str) {
@@ -258,16 +102,15 @@ mod tests {
     }
 
     #[test]
-    fn loops_repeat_and_formulas_are_computed() {
+    fn lines_are_statements_or_settings() {
         let text = "
 name: about: all of it
 CREATE $t
 input
-for a in [x 'y z] for b in 1..$(2 + 2) step 2: $a$b
-for n, a in [5 7]:
-    $n $a
-    for c in $a..8: $(2 * (c - n) % 5 + 1) $other$hex(c + 1, 2)
-end
+# A comment.
+for c in 1..3: INSERT $c
+at 7
+shadowable 1 2 3
 input
 after ALTER $t
 merge at 5 with grace 3
@@ -280,27 +123,17 @@ CREATE
             panic!("{found:?}");
         };
         assert_eq!((&*first.name, &*first.about), ("name", "about: all of it"));
-        assert_eq!(first.schema, ["CREATE $t"]);
-        assert_eq!(first.after, ["ALTER $t"]);
+        assert_eq!(
+            (&first.schema[..], &first.after[..]),
+            (&["CREATE $t".to_owned()][..], &["ALTER $t".to_owned()][..])
+        );
         assert_eq!((first.now_s, first.gc_before_s), (T0 + 5, Some(T0 + 2)));
-        let hex = |seed| Random::new(seed).hex(2);
-        let lines = |c: u64, value| format!("{value} $other{}", hex(c + 1));
-        let expected = [
-            "x1",
-            "x3",
-            "'y1",
-            "'y3",
-            "z1",
-            "z3",
-            "0 5",
-            &lines(5, 1),
-            &lines(6, 3),
-            &lines(7, 5),
-            "1 7",
-            &lines(7, 3),
-            "end",
-        ];
-        assert_eq!(cql(&first.inputs[0]), expected);
+        let steps = format!("{:?}", first.inputs[0].steps);
+        let view = "View(ViewRow { kind: Shadowable, key: 1, clustering: 2, timestamp: 3 })";
+        let (begin, later) = (T0, T0 + 7);
+        let expected =
+            format!("[Now({begin}), Cql(\"INSERT 1\"), Cql(\"INSERT 2\"), Now({later}), {view}]");
+        assert_eq!(steps, expected);
         assert_eq!(first.inputs.len(), 2);
         assert_eq!(second.name, "second");
     }

@@ -1,18 +1,11 @@
 //! Types of columns, and columns that come and go.
 
-use super::{Table, text, time};
+use super::{Table, time};
 
 pub(super) fn tables() -> Vec<Table> {
-    vec![
-        all_types(),
-        vectors(),
-        collections(),
-        frozen(),
-        user_types(),
-        dropped(),
-        altered(),
-        masked(),
-    ]
+    let mut tables = super::from_text(COLUMNS);
+    tables.push(all_types());
+    tables
 }
 
 /// Columns of each native type, and a value of the `n`th row.
@@ -89,146 +82,87 @@ fn all_types() -> Table {
     })
 }
 
-fn vectors() -> Table {
-    let create = "CREATE TABLE $t (k int, c vector<int, 2>, f vector<float, 3>, t vector<text, 2>,
-        n vector<frozen<list<int>>, 2>, PRIMARY KEY (k, c))";
-    Table::rows("vectors", create, 40, |round, n| {
-            format!(
-                "INSERT INTO $t (k, c, f, t, n) VALUES ({}, [{n}, {round}], [0.{n}, 1, -2.5], ['{}', ''], [[1, {n}], []])
-                USING TIMESTAMP {}",
-                n % 4,
-                text(n, 30),
-                time(round, n)
-            )
-    })
-    .since(5)
-}
+const COLUMNS: &str = "
+vectors
+since 5
+CREATE TABLE $t (k int, c vector<int, 2>, f vector<float, 3>, t vector<text, 2>, n vector<frozen<list<int>>, 2>, PRIMARY KEY (k, c))
+rounds 0 1 2 3
+for n in 0..40:
+    INSERT INTO $t (k, c, f, t, n) VALUES ($(n % 4), [$n, $round], [0.$n, 1, -2.5], ['$words(n, 30)', ''], [[1, $n], []]) USING TIMESTAMP $(time + n)
 
-/// Sets, lists and maps whose elements are cells.
-fn collections() -> Table {
-    let create = "CREATE TABLE $t (k int PRIMARY KEY, s set<text>, l list<int>, m map<text, int>,
-        n map<int, frozen<list<text>>>)";
-    Table::new("collections", create, |round, writes| {
-        for n in 0..30 {
-            let (now, later) = (time(round, n), time(round, n + 100));
-            if round % 2 == 0 {
-                writes.push(format!(
-                    "INSERT INTO $t (k, s, l, m, n) VALUES ({n}, {{'a{round}', 'b'}}, [1, {round}], {{'x': {n}, 'y{round}': 2}},
-                    {{{n}: ['p', 'q']}}) USING TIMESTAMP {now}"
-                ));
-            }
-            writes.push(format!(
-                "UPDATE $t USING TIMESTAMP {later} SET s = s + {{'more {round}'}}, l = l + [{round}], m['z{round}'] = {n},
-                n[{round}] = ['{}'] WHERE k = {n}",
-                text(n, 50)
-            ));
-        }
-        for n in 0..10 {
-            let time = time(round, n + 200);
-            writes.push(format!(
-                "DELETE m['x'], s['b'] FROM $t USING TIMESTAMP {time} WHERE k = {n}"
-            ));
-            writes.push(format!(
-                "DELETE l FROM $t USING TIMESTAMP {time} WHERE k = {}",
-                n + 10
-            ));
-            writes.push(format!(
-                "UPDATE $t USING TIMESTAMP {time} AND TTL 8640000 SET m['ttl'] = {n} WHERE k = {}",
-                n + 20
-            ));
-        }
-    })
-}
+# Elements of sets, lists and maps are cells.
+collections
+CREATE TABLE $t (k int PRIMARY KEY, s set<text>, l list<int>, m map<text, int>, n map<int, frozen<list<text>>>)
+rounds 0 2
+for n in 0..30:
+    INSERT INTO $t (k, s, l, m, n) VALUES ($n, {'a$round', 'b'}, [1, $round], {'x': $n, 'y$round': 2}, {$n: ['p', 'q']}) USING TIMESTAMP $(time + n)
+rounds 0 1 2 3
+for n in 0..30:
+    UPDATE $t USING TIMESTAMP $(time + n + 100) SET s = s + {'more $round'}, l = l + [$round], m['z$round'] = $n, n[$round] = ['$words(n, 50)'] WHERE k = $n
+for n in 0..10:
+    DELETE m['x'], s['b'] FROM $t USING TIMESTAMP $(time + n + 200) WHERE k = $n
+    DELETE l FROM $t USING TIMESTAMP $(time + n + 200) WHERE k = $(n + 10)
+    UPDATE $t USING TIMESTAMP $(time + n + 200) AND TTL 8640000 SET m['ttl'] = $n WHERE k = $(n + 20)
 
-fn frozen() -> Table {
-    let create = "CREATE TABLE $t (k frozen<tuple<int, text>>, c frozen<set<int>>, t tuple<int, text, double>,
-        m frozen<map<text, frozen<list<int>>>>, PRIMARY KEY (k, c)) WITH CLUSTERING ORDER BY (c DESC)";
-    Table::rows("frozen", create, 40, |round, n| {
-        format!(
-                "INSERT INTO $t (k, c, t, m) VALUES (({}, 'k'), {{{n}, {round}}}, ({n}, null, 1.5), {{'a': [1, {n}], 'b': []}})
-                USING TIMESTAMP {}",
-                n % 5,
-                time(round, n)
-            )
-    })
-}
+frozen
+CREATE TABLE $t (k frozen<tuple<int, text>>, c frozen<set<int>>, t tuple<int, text, double>, m frozen<map<text, frozen<list<int>>>>, PRIMARY KEY (k, c)) WITH CLUSTERING ORDER BY (c DESC)
+rounds 0 1 2 3
+for n in 0..40:
+    INSERT INTO $t (k, c, t, m) VALUES (($(n % 5), 'k'), {$n, $round}, ($n, null, 1.5), {'a': [1, $n], 'b': []}) USING TIMESTAMP $(time + n)
 
-/// Fields that are cells of their own, and types in types.
-fn user_types() -> Table {
-    let create = "CREATE TABLE $t (k int PRIMARY KEY, a rig_address, f frozen<rig_address>,
-        l list<frozen<rig_address>>, p rig_person)";
-    Table::rows("user_types", create, 30, |round, n| {
-            let time = time(round, n);
-            let address = format!("{{street: '{}', number: {n}, tags: {{'t{round}'}}}}", text(n, 25));
-            match round {
-                0 => format!(
-                    "INSERT INTO $t (k, a, f, l, p) VALUES ({n}, {address}, {address}, [{address}],
-                    {{name: 'n', home: {address}}}) USING TIMESTAMP {time}"
-                ),
-                1 => format!("UPDATE $t USING TIMESTAMP {time} SET a.number = {}, p.name = 'p' WHERE k = {n}", n * 2),
-                2 => format!("UPDATE $t USING TIMESTAMP {time} SET a.street = null, p.home = null WHERE k = {n}"),
-                _ => format!("UPDATE $t USING TIMESTAMP {time} SET a.tags = {{'last'}}, p.age = {n} WHERE k = {n}"),
-            }
-    })
-    .before("CREATE TYPE $ks.rig_address (street text, number int, tags frozen<set<text>>)")
-    .before("CREATE TYPE $ks.rig_person (name text, home frozen<rig_address>)")
-    .change(3, "ALTER TYPE $ks.rig_person ADD age int")
-}
+# Fields that are cells of their own, and types in types.
+user_types
+CREATE TYPE $ks.rig_address (street text, number int, tags frozen<set<text>>)
+CREATE TYPE $ks.rig_person (name text, home frozen<rig_address>)
+CREATE TABLE $t (k int PRIMARY KEY, a rig_address, f frozen<rig_address>, l list<frozen<rig_address>>, p rig_person)
+rounds 0
+for n in 0..30:
+    let address = {street: '$words(n, 25)', number: $n, tags: {'t$round'}}
+    INSERT INTO $t (k, a, f, l, p) VALUES ($n, $address, $address, [$address], {name: 'n', home: $address}) USING TIMESTAMP $(time + n)
+rounds 1
+for n in 0..30: UPDATE $t USING TIMESTAMP $(time + n) SET a.number = $(n * 2), p.name = 'p' WHERE k = $n
+rounds 2
+for n in 0..30: UPDATE $t USING TIMESTAMP $(time + n) SET a.street = null, p.home = null WHERE k = $n
+rounds 3
+ALTER TYPE $ks.rig_person ADD age int
+for n in 0..30: UPDATE $t USING TIMESTAMP $(time + n) SET a.tags = {'last'}, p.age = $n WHERE k = $n
 
-/// Columns that have been dropped, one of which came back.
-fn dropped() -> Table {
-    let create = "CREATE TABLE $t (k int, c int, v text, w text, m map<int, int>, s int STATIC, PRIMARY KEY (k, c))";
-    Table::rows("dropped", create, 40, |round, n| {
-        let time = time(round, n);
-        let (names, values) = match round {
-            0 => ("w, m, s", format!("'w', {{1: {n}}}, {n}")),
-            1 => ("m, s", format!("{{2: {n}}}, {n}")),
-            _ => ("v", format!("'{}'", text(n, 30))),
-        };
-        format!(
-            "INSERT INTO $t (k, c, {names}) VALUES ({}, {n}, {values}) USING TIMESTAMP {time}",
-            n % 5
-        )
-    })
-    .change(1, "ALTER TABLE $t DROP w")
-    .change(2, "ALTER TABLE $t DROP m")
-    .change(2, "ALTER TABLE $t DROP s")
-    .change(3, "ALTER TABLE $t ADD w text")
-}
+# Columns that have been dropped, one of which came back.
+dropped
+CREATE TABLE $t (k int, c int, v text, w text, m map<int, int>, s int STATIC, PRIMARY KEY (k, c))
+rounds 0
+for n in 0..40: INSERT INTO $t (k, c, w, m, s) VALUES ($(n % 5), $n, 'w', {1: $n}, $n) USING TIMESTAMP $(time + n)
+rounds 1
+ALTER TABLE $t DROP w
+for n in 0..40: INSERT INTO $t (k, c, m, s) VALUES ($(n % 5), $n, {2: $n}, $n) USING TIMESTAMP $(time + n)
+rounds 2
+ALTER TABLE $t DROP m
+ALTER TABLE $t DROP s
+rounds 3
+ALTER TABLE $t ADD w text
+rounds 2 3
+for n in 0..40: INSERT INTO $t (k, c, v) VALUES ($(n % 5), $n, '$words(n, 30)') USING TIMESTAMP $(time + n)
 
-/// Columns that came later, and a name that changed.
-fn altered() -> Table {
-    let create = "CREATE TABLE $t (k int, c int, v text, PRIMARY KEY (k, c))";
-    Table::rows("altered", create, 40, |round, n| {
-            let time = time(round, n);
-            let (clustering, names, values) = match round {
-                0 => ("c", "v", "'v'".to_owned()),
-                1 => ("c", "v, added", format!("'v', {n}")),
-                2 => ("c", "added, more", format!("{n}, {{{n}, {round}}}")),
-                _ => ("renamed", "v, more, s", format!("'v', {{{round}}}, {n}")),
-            };
-            format!(
-                "INSERT INTO $t (k, {clustering}, {names}) VALUES ({}, {n}, {values}) USING TIMESTAMP {time}",
-                n % 5
-            )
-    })
-    .change(1, "ALTER TABLE $t ADD added int")
-    .change(2, "ALTER TABLE $t ADD more set<int>")
-    .change(3, "ALTER TABLE $t RENAME c TO renamed")
-    .change(3, "ALTER TABLE $t ADD s int STATIC")
-}
+# Columns that came later, and a name that changed.
+altered
+CREATE TABLE $t (k int, c int, v text, PRIMARY KEY (k, c))
+rounds 0
+for n in 0..40: INSERT INTO $t (k, c, v) VALUES ($(n % 5), $n, 'v') USING TIMESTAMP $(time + n)
+rounds 1
+ALTER TABLE $t ADD added int
+for n in 0..40: INSERT INTO $t (k, c, v, added) VALUES ($(n % 5), $n, 'v', $n) USING TIMESTAMP $(time + n)
+rounds 2
+ALTER TABLE $t ADD more set<int>
+for n in 0..40: INSERT INTO $t (k, c, added, more) VALUES ($(n % 5), $n, $n, {$n, $round}) USING TIMESTAMP $(time + n)
+rounds 3
+ALTER TABLE $t RENAME c TO renamed
+ALTER TABLE $t ADD s int STATIC
+for n in 0..40: INSERT INTO $t (k, renamed, v, more, s) VALUES ($(n % 5), $n, 'v', {$round}, $n) USING TIMESTAMP $(time + n)
 
-fn masked() -> Table {
-    let create = "CREATE TABLE $t (k int PRIMARY KEY, name text MASKED WITH mask_inner(1, null),
-        born date MASKED WITH DEFAULT, n int)";
-    Table::rows("masked", create, 40, |round, n| {
-            format!(
-                "INSERT INTO $t (k, name, born, n) VALUES ({}, '{}', '2000-01-0{}', {n}) USING TIMESTAMP {}",
-                n + round * 20,
-                text(n, 20),
-                n % 9 + 1,
-                time(round, n)
-            )
-    })
-    .since(5)
-}
+masked
+since 5
+CREATE TABLE $t (k int PRIMARY KEY, name text MASKED WITH mask_inner(1, null), born date MASKED WITH DEFAULT, n int)
+rounds 0 1 2 3
+for n in 0..40:
+    INSERT INTO $t (k, name, born, n) VALUES ($(n + round * 20), '$words(n, 20)', '2000-01-0$(n % 9 + 1)', $n) USING TIMESTAMP $(time + n)
+";

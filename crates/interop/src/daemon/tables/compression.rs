@@ -1,7 +1,8 @@
 //! One table of each compressor.
 
 use super::super::kind::Kind;
-use super::{CHUNK_END, DICTIONARY, KEYSPACE, Table, noise, text, time};
+use super::{CHUNK_END, DICTIONARY, KEYSPACE, Table, noise, time};
+use crate::template::words;
 
 pub(super) fn tables(kind: Kind) -> Vec<Table> {
     let lz4 = "'class': 'LZ4Compressor', 'lz4_compressor_type': 'high', 'chunk_length_in_kb': 4";
@@ -71,7 +72,7 @@ fn table(name: &'static str, compression: &str) -> Table {
     );
     Table::rows(name, create, 160, |round, n| {
         let seed = round * 1000 + n;
-        let value = text(seed, 250);
+        let value = words(seed, 250);
         // Some of it does not compress.
         let blob = noise(seed, if n % 4 == 0 { 300 } else { 8 });
         format!(

@@ -9,7 +9,8 @@ mod indexes;
 mod shapes;
 mod strategies;
 
-use super::kind::{Kind, WIDE};
+use super::kind::Kind;
+use crate::template;
 use compactor_testkit::Random;
 
 /// The keyspace of all of them.
@@ -25,7 +26,7 @@ pub(crate) const CHUNK_END: &str = "chunk_end";
 pub(crate) const ROUNDS: u32 = 4;
 
 /// A table, what is written to it, and what is asked of it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Table {
     /// Its name as the schema has it.
     pub name: &'static str,
@@ -79,11 +80,7 @@ impl Table {
             name,
             schema: vec![create.into()],
             rounds: (0..ROUNDS).map(round).collect(),
-            queries: Vec::new(),
-            views: Vec::new(),
-            indexes: Vec::new(),
-            nodetool: Vec::new(),
-            since: 3,
+            ..Self::default()
         }
     }
 
@@ -97,42 +94,6 @@ impl Table {
         Self::new(name, create, |round, writes| {
             writes.extend((0..count).map(|n| write(round, n)));
         })
-    }
-
-    /// A statement before the one that creates the table, such as that of a type.
-    fn before(mut self, statement: &str) -> Self {
-        self.schema
-            .insert(self.schema.len() - 1, statement.to_owned());
-        self
-    }
-
-    /// A statement after those that there are.
-    fn after(mut self, statement: &str) -> Self {
-        self.schema.push(statement.to_owned());
-        self
-    }
-
-    /// A change of the schema before what round `n` writes.
-    fn change(mut self, n: usize, statement: &str) -> Self {
-        self.rounds[n].changes.push(statement.to_owned());
-        self
-    }
-
-    fn query(mut self, query: impl Into<String>) -> Self {
-        self.queries.push(query.into());
-        self
-    }
-
-    /// A materialized view, by its name and statement.
-    fn view(mut self, name: &'static str, create: &'static str) -> Self {
-        self.views.push((name, create));
-        self.after(create)
-    }
-
-    /// An old secondary index, by its name and what it is on.
-    fn index(mut self, name: &'static str, target: &str) -> Self {
-        self.indexes.push(name);
-        self.after(&format!("CREATE INDEX {name} ON $t ({target})"))
     }
 
     fn nodetool(mut self, arguments: &[&'static str]) -> Self {
@@ -188,26 +149,73 @@ pub fn of(kind: Kind) -> Vec<Table> {
     tables
 }
 
+/// Tables as text, with an empty line between two. Each has its name, then a line for each statement of its schema, and
+/// then for each write; those of the rounds that a line like `rounds 0 2` names are below it. Also:
+///
+/// | Line | Meaning |
+/// |---|---|
+/// | `since N` | the first major release that has it |
+/// | `index NAME TARGET` | an old secondary index |
+/// | `view NAME STATEMENT` | a materialized view |
+/// | `query STATEMENT` | a query |
+/// | `# …` | a comment |
+///
+/// Loops and formulas are those of [`template`]. `$round` is the round, and `$time` its first microsecond.
+fn from_text(text: &'static str) -> Vec<Table> {
+    text.trim().split("\n\n").map(table).collect()
+}
+
+fn table(text: &'static str) -> Table {
+    let lines = text
+        .lines()
+        .filter(|line| !line.trim_start().starts_with('#'));
+    let lines: Vec<&'static str> = lines.collect();
+    let rounds = lines.iter().position(|line| line.starts_with("rounds "));
+    let (head, writes) = lines.split_at(rounds.expect("what is written"));
+    let (name, head) = head.split_first().expect("a name");
+    let mut table = Table {
+        name,
+        rounds: vec![Round::default(); ROUNDS as usize],
+        ..Table::default()
+    };
+    for line in head {
+        let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+        let (name, definition) = rest.split_once(' ').unwrap_or((rest, ""));
+        let schema = &mut table.schema;
+        match word {
+            "since" => table.since = rest.parse().expect("a major release"),
+            "query" => table.queries.push(rest.to_owned()),
+            "index" => {
+                table.indexes.push(name);
+                schema.push(format!("CREATE INDEX {name} ON $t ({definition})"));
+            }
+            "view" => {
+                table.views.push((name, definition));
+                schema.push(definition.to_owned());
+            }
+            _ => schema.push((*line).to_owned()),
+        }
+    }
+    for (n, round) in (0..).zip(&mut table.rounds) {
+        let (number, start) = (n.to_string(), time(n, 0).to_string());
+        let known = [
+            ("round".to_owned(), number.clone()),
+            ("time".to_owned(), start),
+        ];
+        let mut is_of_round = false;
+        template::expand(writes, &known, &mut |line| match line.split_once(' ') {
+            Some(("rounds", rounds)) => is_of_round = rounds.split(' ').any(|n| n == number),
+            _ if !is_of_round => {}
+            Some(("ALTER", _)) => round.changes.push(line.to_owned()),
+            _ => round.writes.push(line.to_owned()),
+        });
+    }
+    table
+}
+
 /// Microseconds of the `n`th write of a round: later rounds are newer.
 fn time(round: u32, n: u32) -> i64 {
     1_700_000_000_000_000 + i64::from(round) * 1_000_000_000 + i64::from(n)
-}
-
-/// Text that compresses about as well as people's do.
-fn text(seed: u32, len: usize) -> String {
-    const WORDS: [&str; 16] = [
-        "token", "ring", "row", "cell", "merge", "flush", "level", "tier", "chunk", "index", "key",
-        "node", "rack", "table", "view", "hint",
-    ];
-    let mut state = seed.wrapping_mul(2_654_435_761).wrapping_add(12_345);
-    let mut text = String::new();
-    while text.len() < len {
-        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        text.push_str(WORDS[(state >> 28) as usize]);
-        text.push_str(&(state >> 8 & 0xfff).to_string());
-    }
-    text.truncate(len);
-    text
 }
 
 /// A blob literal that does not compress.

@@ -1,6 +1,7 @@
 //! One table of each compaction strategy; all others are size-tiered.
 
-use super::{Table, text, time};
+use super::{Table, time};
+use crate::template::words;
 
 pub(super) fn tables() -> Vec<Table> {
     let window = "'class': 'TimeWindowCompactionStrategy', 'compaction_window_unit': 'MINUTES', 'compaction_window_size': 15";
@@ -22,7 +23,7 @@ fn table(name: &'static str, compaction: &str) -> Table {
                 "INSERT INTO $t (k, c, v) VALUES ({}, {}, '{}') USING TIMESTAMP {}",
                 n % 50,
                 n / 50 + round * 2,
-                text(round * 1000 + n, 200),
+                words(round * 1000 + n, 200),
                 time(round, n)
             ));
         }
