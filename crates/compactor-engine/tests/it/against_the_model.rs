@@ -10,7 +10,7 @@ fn inputs_are_read_as_they_were_written() {
     let verify = |case: &Case| {
         for source in &case.sources {
             let input = source.input(&case.schema);
-            let found = case.read(&input.header, &input.bytes, input.block_len)?;
+            let found = case.read(&source.header, &input.bytes, input.block_len)?;
             same_partitions(case, &source.stored(), &found)?;
         }
         Ok(())

@@ -84,7 +84,7 @@ pub fn write_sstable(
     };
     let limits = |key: &[u8]| PurgePlan::Nothing.limit(key);
     let input = [source.input(schema)];
-    let (writer, _) = merge_into(schema, &input, &settings, limits, writer, layout).unwrap();
+    let (writer, _) = merge_into(&input, &settings, limits, writer, layout).unwrap();
     let written = sstable.finish(writer, |_| Ok(())).unwrap()?;
     Some(written.descriptor.path(compactor_sstable::Component::Data))
 }

@@ -11,16 +11,15 @@ use compactor_engine::job::{OutputCompression, Scope};
 use compactor_engine::read::{BlockSource, DecodeOptions, DecodedBlocks, Reading, Workers};
 use compactor_engine::row::PurgeLimit;
 use compactor_io::ReadMode;
-use compactor_sstable::statistics::SerializationHeader;
-use compactor_sstable::{Component, Version};
+use compactor_sstable::Component;
 use compactor_testkit::machine::disk_directory;
 
 use crate::files::{contents, io, merge_files, options, scan, sstables};
 use compactor_testkit::campaign;
 use compactor_testkit::model::case::case;
 use compactor_testkit::model::choices::Choices;
-use compactor_testkit::model::engine::{RawInput, merge_raw, serialization_header};
-use compactor_testkit::model::generate::{GC_BEFORE_S, NOW_S};
+use compactor_testkit::model::engine::{Input, Unobserved, merge_raw};
+use compactor_testkit::model::generate::GC_BEFORE_S;
 use compactor_testkit::model::table::hex;
 
 /// Environment variable with which the test runs in a separate process.
@@ -30,9 +29,7 @@ const CHILD: &str = "COMPACTOR_TEST_HOSTILE_CHILD";
 #[derive(Clone)]
 struct Sample {
     name: String,
-    header: SerializationHeader,
-    version: Version,
-    bytes: Vec<u8>,
+    input: Input,
 }
 
 /// SSTables written by Cassandra, in the repository.
@@ -74,9 +71,14 @@ fn sample_of(path: &Path) -> Sample {
     bytes.truncate(20_000);
     Sample {
         name: path.display().to_string(),
-        header: input.header().clone(),
-        version: input.descriptor.version,
-        bytes,
+        input: Input {
+            header: input.header().clone(),
+            version: input.descriptor.version,
+            bytes,
+            block_len: 1000,
+            min_local_deletion_time: 0,
+            may_have_ttl: true,
+        },
     }
 }
 
@@ -86,12 +88,8 @@ fn random_sample(choices: &mut Choices) -> Sample {
         let case = case(choices, 1);
         let input = case.sources[0].input(&case.schema);
         if (20..10_000).contains(&input.bytes.len()) {
-            return Sample {
-                name: "random".to_owned(),
-                header: serialization_header(&case.schema, &input.header),
-                version: input.header.version,
-                bytes: input.bytes,
-            };
+            let name = "random".to_owned();
+            return Sample { name, input };
         }
     }
 }
@@ -134,18 +132,17 @@ fn mutate(bytes: &mut Vec<u8>, choices: &mut Choices) {
 
 /// Merges a mutated sample, alone or with the original. Returns whether that succeeded.
 fn merge_mutated(sample: &Sample, choices: &mut Choices) -> Result<bool, String> {
-    let mut bytes = sample.bytes.clone();
+    let mut bytes = sample.input.bytes.clone();
     mutate(&mut bytes, choices);
-    let input = |bytes: Vec<u8>, choices: &mut Choices| RawInput {
-        header: sample.header.clone(),
-        version: sample.version,
+    let input = |bytes: Vec<u8>, choices: &mut Choices| Input {
         bytes,
         block_len: choices.pick(&[40, 1000, 100_000]),
         min_local_deletion_time: 0,
+        ..sample.input.clone()
     };
     let mut inputs = vec![input(bytes, choices)];
     if choices.chance(50) {
-        inputs.push(input(sample.bytes.clone(), choices));
+        inputs.push(input(sample.input.bytes.clone(), choices));
     }
     // Wrong statistics: rows are kept that should have been purged.
     let is_misled = choices.chance(30);
@@ -153,20 +150,15 @@ fn merge_mutated(sample: &Sample, choices: &mut Choices) -> Result<bool, String>
         inputs[0].min_local_deletion_time = i64::MAX;
     }
     let gc_before_s = choices.pick(&[i64::MIN, GC_BEFORE_S, 2_000_000_000]);
-    let merge = |inputs: &[RawInput]| {
-        merge_raw(
-            inputs,
-            &sample.header,
-            sample.version,
-            NOW_S,
-            gc_before_s,
-            |_| PurgeLimit::Unlimited,
-        )
+    let header = &sample.input.header;
+    let merge = |inputs: &[Input]| {
+        let limit = PurgeLimit::Unlimited;
+        merge_raw(inputs, header, gc_before_s, limit, &mut Unobserved)
     };
     let Ok(output) = merge(&inputs) else {
         return Ok(false);
     };
-    let again = RawInput {
+    let again = Input {
         bytes: output.clone(),
         min_local_deletion_time: 0,
         ..inputs[0].clone()
@@ -177,7 +169,7 @@ fn merge_mutated(sample: &Sample, choices: &mut Choices) -> Result<bool, String>
             let same = |(a, b): &(&u8, &u8)| a == b;
             let at = output.iter().zip(&bytes).take_while(same).count();
             let from = |bytes: &[u8]| hex(&bytes[at.saturating_sub(90)..bytes.len().min(at + 90)]);
-            let (header, first, second) = (&sample.header, from(&output), from(&bytes));
+            let (first, second) = (from(&output), from(&bytes));
             Err(format!(
                 "merging the output changes it at {at}\n{first}\n{second}\n{header:?}"
             ))

@@ -6,7 +6,7 @@ use compactor_sstable::data::deletion_time::DeletionTime;
 
 use compactor_testkit::model::case::{Case, PurgePlan, Source, case, moderate_case};
 use compactor_testkit::model::choices::{Choices, check};
-use compactor_testkit::model::engine::{Input, Output};
+use compactor_testkit::model::engine::{Input, Output, serialization_header};
 use compactor_testkit::model::expected_statistics::ExpectedStatistics;
 use compactor_testkit::model::naive;
 use compactor_testkit::model::order::side;
@@ -77,19 +77,18 @@ fn blocks_do_not_matter() {
 
 /// An output as an input of the next merge.
 pub fn as_input(case: &Case, output: &Output) -> Result<Input, String> {
-    let header = case.settings.output.clone();
-    let table = case.read(&header, &output.bytes, 4096)?;
+    let table = case.read(&case.settings.output, &output.bytes, 4096)?;
     let min_local_deletion_time =
         ExpectedStatistics::of(&case.schema, &table).min_local_deletion_time;
     if min_local_deletion_time < output.statistics.stats.min_local_deletion_time {
         return Err(format!("{:?} is not the minimum", output.statistics.stats));
     }
     Ok(Input {
-        header,
         bytes: output.bytes.clone(),
         block_len: 64,
         min_local_deletion_time,
         may_have_ttl: true,
+        ..nothing(case)
     })
 }
 
@@ -176,8 +175,10 @@ fn grouping_does_not_matter() {
 
 /// An input without partitions, but with all columns.
 pub fn nothing(case: &Case) -> Input {
+    let header = &case.settings.output;
     Input {
-        header: case.settings.output.clone(),
+        header: serialization_header(&case.schema, header),
+        version: header.version,
         bytes: Vec::new(),
         block_len: 1,
         min_local_deletion_time: i64::MAX,

@@ -1,6 +1,7 @@
 //! Cases found by random tests, each with the former defect, and cases that random tests would reach too
 //! rarely.
 
+use compactor_engine::Result;
 use compactor_engine::merge::Observer;
 use compactor_engine::row::PurgeLimit;
 use compactor_sstable::Version;
@@ -8,14 +9,14 @@ use compactor_sstable::data::cell::Liveness;
 use compactor_sstable::data::clustering::Kind;
 use compactor_sstable::data::deletion_time::{DeletionTime, NO_DELETION_TIME};
 use compactor_sstable::partitioner::Partitioner;
-use compactor_sstable::statistics::HeaderType;
+use compactor_sstable::statistics::{HeaderType, SerializationHeader};
 use compactor_sstable::types::CqlType;
 
 use compactor_testkit::model::case::{Case, PurgePlan, Source};
 use compactor_testkit::model::comparison::merge_equals_the_model;
 use compactor_testkit::model::encode::encode;
 use compactor_testkit::model::engine::{
-    RawInput, Settings, merge_raw, merge_raw_observed, serialization_header,
+    Input, Settings, Unobserved, merge_raw, serialization_header,
 };
 use compactor_testkit::model::table::{
     Base, Cell, ClusteringColumn, Column, ColumnData, ColumnType, Header, Partition, Row, Schema,
@@ -104,6 +105,20 @@ fn live_rows(clusterings: impl Iterator<Item = Vec<u8>>) -> Source {
     };
     let rows = clusterings.map(unfiltered).collect();
     source(header(&[]), partition(Row::empty(), rows))
+}
+
+/// An input in which something might be purged, as far as its statistics tell.
+fn input_of(source: &Source, schema: &Schema, block_len: usize) -> Input {
+    Input {
+        block_len,
+        min_local_deletion_time: 0,
+        ..source.input(schema)
+    }
+}
+
+/// Merges, and purges nothing.
+fn merge_kept(inputs: &[Input], header: &SerializationHeader) -> Result<Vec<u8>> {
+    merge_raw(inputs, header, 0, PurgeLimit::KeepAll, &mut Unobserved)
 }
 
 pub fn case(schema: Schema, sources: Vec<Source>) -> Case {
@@ -353,18 +368,15 @@ fn liveness_without_a_timestamp_has_no_ttl() {
     bytes.extend_from_slice(&[0x2c, body.len() as u8]);
     bytes.extend_from_slice(&body);
     bytes.push(1);
-    let serialization_header = serialization_header(&schema, &header);
-    let input = RawInput {
-        header: serialization_header.clone(),
+    let input = Input {
+        header: serialization_header(&schema, &header),
         version: Version::Oa,
         bytes,
         block_len: 10,
         min_local_deletion_time: 0,
+        may_have_ttl: true,
     };
-    let merge = |inputs: &[RawInput]| {
-        let limits = |_: &[u8]| PurgeLimit::KeepAll;
-        merge_raw(inputs, &serialization_header, Version::Oa, NOW_S, 0, limits).unwrap()
-    };
+    let merge = |inputs: &[Input]| merge_kept(inputs, &inputs[0].header).unwrap();
     let data = ColumnData {
         deletion: DeletionTime::LIVE,
         cells: vec![live_cell(5, &[], &[0, 0, 0, 7])],
@@ -462,22 +474,19 @@ fn range_tombstones_before_1970_in_wide_partitions_need_an_old_version() {
 #[test]
 fn clusterings_of_different_types_are_merged() {
     let schema = by_number(Base::Long);
-    let rows = |places: &[i64]| {
-        live_rows(places.iter().map(|place| place.to_be_bytes().to_vec())).input(&schema)
+    let rows = |places: &[i64], block_len| {
+        let source = live_rows(places.iter().map(|place| place.to_be_bytes().to_vec()));
+        input_of(&source, &schema, block_len)
     };
     let header_of = |cql_type: CqlType| {
         let mut of_type = serialization_header(&schema, &header(&[]));
         of_type.clustering_types = vec![HeaderType::new(cql_type)];
         of_type
     };
-    let raw = |cql_type, places: &[i64], block_len| RawInput {
+    let input = |cql_type, places: &[i64], block_len| Input {
         header: header_of(cql_type),
-        version: Version::Oa,
-        bytes: rows(places).bytes,
-        block_len,
-        min_local_deletion_time: 0,
+        ..rows(places, block_len)
     };
-    let limits = |_: &[u8]| PurgeLimit::KeepAll;
     for types in [
         [CqlType::LegacyDate, CqlType::Timestamp],
         [CqlType::Timestamp, CqlType::LegacyDate],
@@ -487,12 +496,11 @@ fn clusterings_of_different_types_are_merged() {
         for (output, block_len) in types.iter().flat_map(|t| [(t, 7), (t, 1000)]) {
             let [a, b] = types.clone();
             let inputs = [
-                raw(a, &[1, 3, 4, 900, 901], block_len),
-                raw(b, &[2, 3, 5, 900, 902], block_len),
+                input(a, &[1, 3, 4, 900, 901], block_len),
+                input(b, &[2, 3, 5, 900, 902], block_len),
             ];
-            let header = header_of(output.clone());
-            let merged = merge_raw(&inputs, &header, Version::Oa, NOW_S, 0, limits).unwrap();
-            let expected = rows(&[1, 2, 3, 4, 5, 900, 901, 902]).bytes;
+            let merged = merge_kept(&inputs, &header_of(output.clone())).unwrap();
+            let expected = rows(&[1, 2, 3, 4, 5, 900, 901, 902], 7).bytes;
             assert_eq!(merged, expected, "{types:?} as {output:?}");
         }
     }
@@ -525,17 +533,9 @@ fn clusterings_that_do_not_ascend_are_refused() {
             row: live_row(7),
         };
         let rows = rows.map(unfiltered).to_vec();
-        let input = source(header(&[]), partition(Row::empty(), rows)).input(&schema);
-        let header = serialization_header(&schema, &input.header);
-        let raw = RawInput {
-            header: header.clone(),
-            version: Version::Oa,
-            bytes: input.bytes,
-            block_len: 1000,
-            min_local_deletion_time: 0,
-        };
-        let limits = |_: &[u8]| PurgeLimit::KeepAll;
-        merge_raw(&[raw], &header, Version::Oa, NOW_S, 0, limits)
+        let source = source(header(&[]), partition(Row::empty(), rows));
+        let input = input_of(&source, &schema, 1000);
+        merge_kept(std::slice::from_ref(&input), &input.header)
     };
     for (first, second) in [
         (("a", 1), ("b", 1)),
@@ -565,17 +565,9 @@ fn clusterings_that_do_not_ascend_are_refused() {
 fn order_is_checked_after_rows_found_in_advance() {
     let schema = by_number(Base::Int);
     let merge = |numbers: &[i32], block_len| {
-        let input = live_rows(numbers.iter().map(|n| n.to_be_bytes().to_vec())).input(&schema);
-        let header = serialization_header(&schema, &input.header);
-        let raw = RawInput {
-            header: header.clone(),
-            version: Version::Oa,
-            bytes: input.bytes.clone(),
-            block_len,
-            min_local_deletion_time: 0,
-        };
-        let limits = |_: &[u8]| PurgeLimit::KeepAll;
-        let merged = merge_raw(&[raw], &header, Version::Oa, NOW_S, 0, limits);
+        let source = live_rows(numbers.iter().map(|n| n.to_be_bytes().to_vec()));
+        let input = input_of(&source, &schema, block_len);
+        let merged = merge_kept(std::slice::from_ref(&input), &input.header);
         merged.map(|merged| assert_eq!(merged, input.bytes))
     };
     for in_order in [1, 2, 14, 15, 16, 17, 31, 32, 33, 100] {
@@ -612,32 +604,23 @@ fn long_runs_of_inserted_rows() {
     let schema = by_number(Base::Int);
     let input = |is_in: &dyn Fn(&i32) -> bool| {
         let numbers = (0..4000).filter(is_in);
-        live_rows(numbers.map(|n: i32| n.to_be_bytes().to_vec())).input(&schema)
-    };
-    let header = serialization_header(&schema, &header(&[]));
-    let raw = |bytes: Vec<u8>| RawInput {
-        header: header.clone(),
-        version: Version::Oa,
-        bytes,
+        let source = live_rows(numbers.map(|n: i32| n.to_be_bytes().to_vec()));
         // A row at a block boundary would end the run.
-        block_len: 1 << 20,
-        min_local_deletion_time: 0,
+        input_of(&source, &schema, 1 << 20)
     };
-    let limits = |_: &[u8]| PurgeLimit::KeepAll;
     let is_other = |number: &i32| [0, 1500, 3999].contains(number);
-    let expected = input(&|_| true).bytes;
-    let others = input(&is_other).bytes;
-    let most = input(&|n| !is_other(n)).bytes;
+    let expected = input(&|_| true);
+    let others = input(&is_other);
+    let most = input(&|n| !is_other(n));
     for inputs in [
         vec![expected.clone()],
         vec![others.clone(), most.clone()],
         vec![most, others],
     ] {
-        let inputs: Vec<RawInput> = inputs.into_iter().map(raw).collect();
-        let mut asked = Asked(0);
-        let merged =
-            merge_raw_observed(&inputs, &header, Version::Oa, NOW_S, 0, limits, &mut asked);
-        assert!(merged.unwrap() == expected, "of {} inputs", inputs.len());
+        let (mut asked, limit) = (Asked(0), PurgeLimit::KeepAll);
+        let merged = merge_raw(&inputs, &expected.header, 0, limit, &mut asked);
+        let merged = merged.unwrap();
+        assert!(merged == expected.bytes, "of {} inputs", inputs.len());
         assert!(asked.0 >= 3, "asked {} times", asked.0);
     }
 }

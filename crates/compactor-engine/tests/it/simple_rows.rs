@@ -19,7 +19,7 @@ use crate::regressions::{
 use compactor_testkit::model::case::PurgePlan;
 use compactor_testkit::model::comparison::merge_equals_the_model;
 use compactor_testkit::model::engine::{
-    Limits, MemoryOutput, RawInput, Unobserved, cursor, merge_into, merge_raw, serialization_header,
+    Input, Limits, MemoryOutput, Unobserved, cursor, merge_into, merge_raw, serialization_header,
 };
 use compactor_testkit::model::table::{
     Base, Cell, ColumnData, ColumnType, Row, Schema, Unfiltered,
@@ -112,24 +112,20 @@ fn damaged_simple_rows_are_refused() {
         .windows(6)
         .position(|window| window == b"marked");
     let length_at = at.unwrap() - 1;
-    let serialization_header = serialization_header(&schema, &sound.header);
     let merge = |inputs: &[&[u8]], block_len| {
-        let raw = |bytes: &&[u8]| RawInput {
-            header: serialization_header.clone(),
-            version: Version::Oa,
+        let input = |bytes: &&[u8]| Input {
             bytes: bytes.to_vec(),
             block_len,
             min_local_deletion_time: 0,
+            ..sound.clone()
         };
-        let inputs: Vec<RawInput> = inputs.iter().map(raw).collect();
-        let limits = |_: &[u8]| PurgeLimit::KeepAll;
+        let inputs: Vec<Input> = inputs.iter().map(input).collect();
         merge_raw(
             &inputs,
-            &serialization_header,
-            Version::Oa,
-            NOW_S,
+            &sound.header,
             0,
-            limits,
+            PurgeLimit::KeepAll,
+            &mut Unobserved,
         )
     };
     let last_length_at = length_at + 9;
@@ -222,7 +218,7 @@ fn times_of_simple_rows_are_recorded_in_order() {
         .unwrap();
         let limits = |_: &[u8]| PurgeLimit::KeepAll;
         let (inputs, settings) = (case.inputs(), &case.settings);
-        let merged = merge_into(&schema, &inputs, settings, limits, writer, layout).unwrap();
+        let merged = merge_into(&inputs, settings, limits, writer, layout).unwrap();
         let (_, mut collector) = merged.0.finish();
         assert_eq!(collector.take_times(), expected, "of {versions} versions");
     }
@@ -249,14 +245,13 @@ fn cells_of_dropped_columns_are_removed_from_simple_rows() {
     let dropped = (1, live_cell(9, &[], b"dropped"));
     let written = source_of(row(&[left.clone(), dropped])).input(&schema);
     let expected = source_of(row(&[left])).input(&schema);
-    let output = serialization_header(&schema, &written.header);
     let table = "CREATE TABLE t (k int, n int, a text, b text, PRIMARY KEY (k, n));
         ALTER TABLE t DROP b USING TIMESTAMP 9; ALTER TABLE t ADD b text;";
     let table = compactor_sstable::schema::Schema::parse(table).unwrap();
     let path = Path::new("Statistics.db");
-    let drops = DropTimes::of(table.only_table().unwrap(), &output, path).unwrap();
+    let drops = DropTimes::of(table.only_table().unwrap(), &written.header, path).unwrap();
     for versions in [1, 2, 3, 4, 5, 16, 17] {
-        let layout = Arc::new(layout_of(&output, Version::Oa).unwrap());
+        let layout = Arc::new(layout_of(&written.header, Version::Oa).unwrap());
         let input = || {
             let map = column_map(&layout, &layout).unwrap();
             let cursor = cursor(&written, (*layout).clone());

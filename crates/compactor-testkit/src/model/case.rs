@@ -64,7 +64,8 @@ impl Source {
         let mut liberties = self.liberties.map(Choices::from_seed);
         let statistics = ExpectedStatistics::of(schema, &self.stored());
         Input {
-            header: self.header.clone(),
+            header: serialization_header(schema, &self.header),
+            version: self.header.version,
             bytes: encode(schema, &self.header, &self.table, liberties.as_mut()).bytes,
             block_len: self.block_len,
             min_local_deletion_time: statistics.min_local_deletion_time,
@@ -198,10 +199,12 @@ impl Case {
 
     /// Reads `bytes` with a cursor.
     pub fn read(&self, header: &Header, bytes: &[u8], block_len: usize) -> Result<Table, String> {
-        let layout = layout_of(&serialization_header(&self.schema, header), header.version)
-            .map_err(|e| format!("a layout: {e}"))?;
+        let version = header.version;
+        let header = serialization_header(&self.schema, header);
+        let layout = layout_of(&header, version).map_err(|e| format!("a layout: {e}"))?;
         let input = Input {
-            header: header.clone(),
+            header,
+            version,
             bytes: bytes.to_vec(),
             block_len,
             min_local_deletion_time: 0,

@@ -24,12 +24,14 @@ use compactor_sstable::statistics::{
 use compactor_sstable::types::{CqlType, UserType};
 
 use super::choices::Choices;
+use super::generate::NOW_S;
 use super::table::{Base, ColumnType, Header, Schema};
 
 /// Bytes of an input, its header, and its statistics.
 #[derive(Clone, Debug)]
 pub struct Input {
-    pub header: Header,
+    pub header: SerializationHeader,
+    pub version: Version,
     pub bytes: Vec<u8>,
     pub block_len: usize,
     pub min_local_deletion_time: i64,
@@ -94,7 +96,7 @@ pub fn merge(
         output,
         MetadataCollector::new(CollectorSettings::default()),
     )?;
-    let (writer, counts) = merge_into(schema, inputs, settings, limits, writer, layout)?;
+    let (writer, counts) = merge_into(inputs, settings, limits, writer, layout)?;
     let (rows, partitions, len) = (writer.rows(), writer.partitions(), writer.position());
     let (output, collector) = writer.finish();
     assert_eq!(output.bytes.len() as u64, len);
@@ -123,16 +125,12 @@ fn output_header(
     inputs: &[Input],
     output: &Header,
 ) -> Result<SerializationHeader, compactor_engine::Error> {
-    let headers: Vec<SerializationHeader> = inputs
-        .iter()
-        .map(|input| serialization_header(schema, &input.header))
-        .collect();
     let descriptor = Descriptor::new("", output.version, SstableId::Sequence(1));
-    let sources: Vec<HeaderSource<'_>> = headers
+    let sources: Vec<HeaderSource<'_>> = inputs
         .iter()
-        .map(|header| HeaderSource {
+        .map(|input| HeaderSource {
             descriptor: &descriptor,
-            header,
+            header: &input.header,
         })
         .collect();
     let header = union(&sources, encoding_stats(output))?;
@@ -146,107 +144,64 @@ fn output_header(
 
 /// Merges into any kind of writer.
 pub fn merge_into<O: PartitionSink>(
-    schema: &Schema,
     inputs: &[Input],
     settings: &Settings,
     limits: impl Fn(&[u8]) -> PurgeLimit,
     writer: PartitionWriter<O>,
     layout: Arc<Layout>,
 ) -> Result<(PartitionWriter<O>, MergeCounts), compactor_engine::Error> {
-    let mut merge_inputs = Vec::new();
-    for input in inputs {
-        let header = serialization_header(schema, &input.header);
-        let layout_in = layout_of(&header, input.header.version)?;
-        let map = column_map(&layout_in, &layout)?;
-        let cursor = cursor(input, layout_in);
+    let inputs = merge_inputs(inputs, settings.strips_ttl, &layout)?;
+    let (now_s, gc_before_s) = (settings.now_s, settings.gc_before_s);
+    PartitionMerger::new(inputs, writer, layout, now_s, gc_before_s)
+        .stripping_ttl(settings.strips_ttl)
+        .run(&Limits(limits), &mut Unobserved)
+}
+
+fn merge_inputs(
+    inputs: &[Input],
+    strips_ttl: bool,
+    output: &Layout,
+) -> Result<Vec<MergeInput<TinyBlocks>>, compactor_engine::Error> {
+    let merge_input = |input: &Input| {
+        let layout = layout_of(&input.header, input.version)?;
+        let map = column_map(&layout, output)?;
         let facts = InputFacts {
-            has_ttl_to_strip: settings.strips_ttl && input.may_have_ttl,
+            has_ttl_to_strip: strips_ttl && input.may_have_ttl,
             ..InputFacts::new(map, input.min_local_deletion_time)
         };
-        merge_inputs.push(MergeInput::new(cursor, facts, &layout));
-    }
-    PartitionMerger::new(
-        merge_inputs,
-        writer,
-        layout,
-        settings.now_s,
-        settings.gc_before_s,
-    )
-    .stripping_ttl(settings.strips_ttl)
-    .run(&Limits(limits), &mut Unobserved)
+        Ok(MergeInput::new(cursor(input, layout), facts, output))
+    };
+    inputs.iter().map(merge_input).collect()
 }
 
-/// Bytes of an input and all that is needed to read them.
-#[derive(Clone)]
-pub struct RawInput {
-    pub header: SerializationHeader,
-    pub version: Version,
-    pub bytes: Vec<u8>,
-    pub block_len: usize,
-    pub min_local_deletion_time: i64,
-}
-
-/// Merges inputs of one header to the bytes of a file with that header.
+/// Merges inputs of one version to the bytes of a file with this header.
 pub fn merge_raw(
-    inputs: &[RawInput],
+    inputs: &[Input],
     header: &SerializationHeader,
-    version: Version,
-    now_s: i64,
     gc_before_s: i64,
-    limits: impl Fn(&[u8]) -> PurgeLimit,
-) -> Result<Vec<u8>, compactor_engine::Error> {
-    let observer = &mut Unobserved;
-    merge_raw_observed(
-        inputs,
-        header,
-        version,
-        now_s,
-        gc_before_s,
-        limits,
-        observer,
-    )
-}
-
-/// As [`merge_raw`], with an observer.
-pub fn merge_raw_observed(
-    inputs: &[RawInput],
-    header: &SerializationHeader,
-    version: Version,
-    now_s: i64,
-    gc_before_s: i64,
-    limits: impl Fn(&[u8]) -> PurgeLimit,
+    limit: PurgeLimit,
     observer: &mut dyn Observer,
 ) -> Result<Vec<u8>, compactor_engine::Error> {
+    let version = inputs[0].version;
     let layout = Arc::new(layout_of(header, version)?);
-    let mut merge_inputs = Vec::new();
-    for input in inputs {
-        let layout_in = layout_of(&input.header, input.version)?;
-        let map = column_map(&layout_in, &layout)?;
-        let cursor = cursor_over(&input.bytes, input.block_len, layout_in);
-        let facts = InputFacts::new(map, input.min_local_deletion_time);
-        merge_inputs.push(MergeInput::new(cursor, facts, &layout));
-    }
     let writer = PartitionWriter::new(
         Arc::clone(&layout),
         MemoryOutput::new(4096, version, 300),
         MetadataCollector::new(CollectorSettings::default()),
     )?;
-    let merger = PartitionMerger::new(merge_inputs, writer, layout, now_s, gc_before_s);
-    let (writer, _) = merger.run(&Limits(limits), observer)?;
+    let inputs = merge_inputs(inputs, false, &layout)?;
+    let merger = PartitionMerger::new(inputs, writer, layout, NOW_S, gc_before_s);
+    let (writer, _) = merger.run(&Limits(|_: &[u8]| limit), observer)?;
     Ok(writer.finish().0.bytes)
 }
 
 /// A cursor over an input's bytes.
 pub fn cursor(input: &Input, layout: Layout) -> Cursor<TinyBlocks> {
-    cursor_over(&input.bytes, input.block_len, layout)
-}
-
-fn cursor_over(bytes: &[u8], block_len: usize, layout: Layout) -> Cursor<TinyBlocks> {
     let source = TinyBlocks {
-        bytes: bytes.to_vec(),
+        bytes: input.bytes.clone(),
         at: 0,
-        block_len,
-        lengths: Choices::from_seed(bytes.len() as u64),
+        block_len: input.block_len,
+        lengths: Choices::from_seed(input.bytes.len() as u64),
         spare: Vec::new(),
     };
     let path = PathBuf::from("Data.db");
