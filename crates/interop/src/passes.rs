@@ -33,19 +33,12 @@ pub fn compare(inputs: &[PathBuf], request: &MergeRequest, directory: &Path) -> 
     let several_place = directory.join("passes");
     let several = ours::in_passes(ours::options(inputs, &several_place, request)?);
     let is_shadowed = several.overlapping_tombstones != TombstoneOption::None;
-    let one = match compactor::merge::merge(one, &mut NoObserver) {
-        Ok(report) => report,
-        Err(error) => {
-            compared.failures.push(format!("in one pass: {error}"));
-            return Ok(compared);
-        }
-    };
-    let several = match compactor::merge::merge(several, &mut NoObserver) {
-        Ok(report) => report,
-        Err(error) => {
-            compared.failures.push(format!("in passes: {error}"));
-            return Ok(compared);
-        }
+    let [one, several] = [("in one pass", one), ("in passes", several)].map(|(how, options)| {
+        let merged = compactor::merge::merge(options, &mut NoObserver);
+        merged.map_err(|error| compared.failures.push(format!("{how}: {error}")))
+    });
+    let (Ok(one), Ok(several)) = (one, several) else {
+        return Ok(compared);
     };
     // Of the inputs those are told that have not wholly expired: nothing else is merged. Where nothing of what may
     // shadow them is read in the end, there is room for more of them.

@@ -24,8 +24,8 @@ struct Arguments {
     #[arg(long = "plan", value_name = "FILE")]
     plans: Vec<PathBuf>,
     /// Servers at once.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = jobs)]
-    jobs: usize,
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..))]
+    jobs: u8,
     /// Directory for plans and files of failures.
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
@@ -34,18 +34,12 @@ struct Arguments {
     minimise: bool,
 }
 
-fn jobs(text: &str) -> Result<usize> {
-    let jobs = text.parse()?;
-    ensure!(jobs > 0, "one is the least");
-    Ok(jobs)
-}
-
 fn main() -> Result<()> {
     let arguments = Arguments::parse();
     let plans = arguments.plans()?;
     interop::skip::need_cassandra()?;
     let campaign = Campaign {
-        jobs: arguments.jobs,
+        jobs: usize::from(arguments.jobs),
         keep: arguments.keep,
         minimise: arguments.minimise,
     };

@@ -61,11 +61,6 @@ impl Change {
     /// Makes a random change. `others` are SSTables of the same table.
     pub(super) fn make(rng: &mut Random, files: &SstableFiles, others: &[&Path]) -> Result<Change> {
         let mut component = *rng.pick(&files.components());
-        let done = |kind, component, detail: String| Change {
-            kind,
-            component,
-            detail,
-        };
         if component == Component::Data && rng.one_in(2) {
             // Most changes of it are found by a checksum.
             component = Component::Statistics;
@@ -142,7 +137,11 @@ impl Change {
                 return Change::in_place(rng, files, component, kind);
             }
         };
-        Ok(done(kind, component, detail))
+        Ok(Change {
+            kind,
+            component,
+            detail,
+        })
     }
 
     /// Some bits or bytes, at any place.

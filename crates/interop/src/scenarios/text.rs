@@ -56,8 +56,9 @@ fn add(scenario: &mut Scenario, line: &str) {
         ("leaves", "nothing", _) => scenario.empty = true,
         ("view", ..) => scenario.view = Some(rest.to_owned()),
         ("modes", ..) => {
-            let modes = rest.split(' ').filter_map(Mode::of_version);
-            scenario.modes = modes.collect();
+            let versions = rest.split(' ').map(Mode::of_version);
+            let modes: Option<Vec<Mode>> = versions.collect();
+            scenario.modes = modes.expect("versions that servers write");
         }
         ("merge", ..) => {
             let times = rest
@@ -148,7 +149,8 @@ CREATE
                 "{name}"
             );
             let inputs = scenario.inputs.iter().flat_map(cql);
-            for statement in inputs.chain(scenario.after.iter().map(String::as_str)) {
+            let of_table = scenario.schema.iter().chain(&scenario.after);
+            for statement in inputs.chain(of_table.map(String::as_str)) {
                 assert!(
                     !scenario.fill(statement).contains('$'),
                     "{name}: {statement}"
