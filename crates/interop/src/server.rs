@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Error, Result, anyhow, bail, ensure};
 use serde_json::{Value, json};
 
 use crate::toolchain::Toolchain;
@@ -131,33 +131,21 @@ impl Server {
         let mut line = serde_json::to_string(&request)?;
         line.push('\n');
         let requests = self.requests.as_mut().context("the server has no stdin")?;
-        if let Err(error) = requests
-            .write_all(line.as_bytes())
-            .and_then(|()| requests.flush())
-        {
-            self.dead = true;
-            bail!(
-                "the Cassandra server does not take {operation}: {error}\n{}",
-                last_lines(&self.log)
-            );
+        let sent = requests.write_all(line.as_bytes());
+        if let Err(error) = sent.and_then(|()| requests.flush()) {
+            return Err(self.failed(format!("does not take {operation}: {error}")));
         }
         let reply = match self.replies.recv_timeout(self.timeout) {
             Ok(reply) => reply,
             Err(RecvTimeoutError::Timeout) => {
-                self.dead = true;
                 let _ = self.child.kill();
-                bail!(
-                    "{operation} took longer than {:?}; the server was killed\n{}",
-                    self.timeout,
-                    last_lines(&self.log)
-                );
+                let timeout = self.timeout;
+                return Err(self.failed(format!(
+                    "was killed: {operation} took longer than {timeout:?}"
+                )));
             }
             Err(RecvTimeoutError::Disconnected) => {
-                self.dead = true;
-                bail!(
-                    "the Cassandra server ended during {operation}\n{}",
-                    last_lines(&self.log)
-                );
+                return Err(self.failed(format!("ended during {operation}")));
             }
         };
         let reply: Value = serde_json::from_str(&reply)
@@ -185,19 +173,21 @@ impl Server {
             self.replies.recv_timeout(self.timeout),
             Err(RecvTimeoutError::Disconnected)
         );
-        ensure!(
-            is_ended,
-            "the Cassandra server did not end within {:?}\n{}",
-            self.timeout,
-            last_lines(&self.log)
-        );
+        if !is_ended {
+            let timeout = self.timeout;
+            return Err(self.failed(format!("did not end within {timeout:?}")));
+        }
         let status = self.child.wait()?;
-        ensure!(
-            status.success(),
-            "the Cassandra server ended with {status}\n{}",
-            last_lines(&self.log)
-        );
+        if !status.success() {
+            return Err(self.failed(format!("ended with {status}")));
+        }
         Ok(())
+    }
+
+    /// It takes no more requests; the end of its log has the reason.
+    fn failed(&mut self, how: String) -> Error {
+        self.dead = true;
+        anyhow!("the Cassandra server {how}\n{}", last_lines(&self.log))
     }
 
     /// Resource usage of the JVM needs its process id.
