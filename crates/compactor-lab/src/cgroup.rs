@@ -21,40 +21,42 @@ const PREFIX: &str = "compactor-lab-";
 /// Attempts to remove a group from which the kernel has not yet moved everything.
 const REMOVE_TRIES: u32 = 50;
 
-/// Version of Linux's cgroup hierarchies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Hierarchy {
-    V1,
-    V2,
+/// Version of Linux's cgroup hierarchies, by the names of its files and of lines of `memory.stat`.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Hierarchy {
+    pub(crate) name: &'static str,
+    limit_file: &'static str,
+    usage_file: &'static str,
+    /// Does not swap if it is 0.
+    swap_file: &'static str,
+    /// Page cache, memory of processes, dirty page cache, and that which is being written.
+    stat: [&'static str; 4],
+    /// Before names of page cache, children included.
+    stat_prefix: &'static str,
 }
 
-impl Hierarchy {
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Hierarchy::V1 => "v1",
-            Hierarchy::V2 => "v2",
-        }
-    }
+pub(crate) static V1: Hierarchy = Hierarchy {
+    name: "v1",
+    limit_file: "memory.limit_in_bytes",
+    usage_file: "memory.usage_in_bytes",
+    swap_file: "memory.swappiness",
+    stat: ["cache", "rss", "dirty", "writeback"],
+    stat_prefix: "total_",
+};
 
-    fn limit_file(self) -> &'static str {
-        match self {
-            Hierarchy::V1 => "memory.limit_in_bytes",
-            Hierarchy::V2 => "memory.max",
-        }
-    }
-
-    fn usage_file(self) -> &'static str {
-        match self {
-            Hierarchy::V1 => "memory.usage_in_bytes",
-            Hierarchy::V2 => "memory.current",
-        }
-    }
-}
+pub(crate) static V2: Hierarchy = Hierarchy {
+    name: "v2",
+    limit_file: "memory.max",
+    usage_file: "memory.current",
+    swap_file: "memory.swap.max",
+    stat: ["file", "anon", "file_dirty", "file_writeback"],
+    stat_prefix: "",
+};
 
 /// The memory cgroup that a process is in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CgroupPath {
-    pub(crate) hierarchy: Hierarchy,
+    pub(crate) hierarchy: &'static Hierarchy,
     /// Its directory.
     pub(crate) directory: PathBuf,
     /// Mount point of the hierarchy: nothing above can be reached.
@@ -84,18 +86,15 @@ impl CgroupPath {
         };
         let of_files = |group: &Path| {
             let stat = fs::read_to_string(group.join("memory.stat")).unwrap_or_default();
-            let prefix = match self.hierarchy {
-                Hierarchy::V1 => "total_",
-                Hierarchy::V2 => "",
-            };
+            let prefix = self.hierarchy.stat_prefix;
             let of = |name| stat_value(&stat, &format!("{prefix}{name}")).unwrap_or(0);
             of("active_file") + of("inactive_file")
         };
         let groups = self.directory.ancestors();
         let groups = groups.take_while(|group| group.starts_with(&self.top));
         let rooms = groups.filter_map(|group| {
-            let limit = bytes(group, self.hierarchy.limit_file())?;
-            let usage = bytes(group, self.hierarchy.usage_file())?;
+            let limit = bytes(group, self.hierarchy.limit_file)?;
+            let usage = bytes(group, self.hierarchy.usage_file)?;
             Some(limit.saturating_sub(usage.saturating_sub(of_files(group))))
         });
         rooms.min()
@@ -113,7 +112,7 @@ pub(crate) fn room() -> Option<u64> {
 pub(crate) fn available(limit_bytes: Option<u64>) -> String {
     match limit_bytes.map(MemoryCgroup::enter) {
         None => "not requested".to_owned(),
-        Some(Ok(group)) => group.hierarchy.name().to_owned(),
+        Some(Ok(group)) => group.hierarchy.name.to_owned(),
         Some(Err(reason)) => reason,
     }
 }
@@ -121,7 +120,7 @@ pub(crate) fn available(limit_bytes: Option<u64>) -> String {
 /// A cgroup made for a run, with this process in it.
 #[derive(Debug)]
 pub(crate) struct MemoryCgroup {
-    hierarchy: Hierarchy,
+    hierarchy: &'static Hierarchy,
     directory: PathBuf,
     /// Cgroup that the process came from.
     origin: PathBuf,
@@ -154,12 +153,9 @@ impl MemoryCgroup {
             origin: place.directory,
             process: process.to_owned(),
         };
-        group.write(place.hierarchy.limit_file(), &limit_bytes.to_string())?;
+        group.write(place.hierarchy.limit_file, &limit_bytes.to_string())?;
         // Swapping would make room that the limit denies. Kernels without swap have no such file.
-        match place.hierarchy {
-            Hierarchy::V1 => drop(group.write("memory.swappiness", "0")),
-            Hierarchy::V2 => drop(group.write("memory.swap.max", "0")),
-        }
+        let _ = group.write(place.hierarchy.swap_file, "0");
         group.write("cgroup.procs", &std::process::id().to_string())?;
         Ok(group)
     }
@@ -172,7 +168,7 @@ impl MemoryCgroup {
     /// Memory charged now; refaults since the group was made.
     pub(crate) fn memory(&self) -> CgroupMemory {
         let stat = fs::read_to_string(self.directory.join("memory.stat")).unwrap_or_default();
-        let usage = fs::read_to_string(self.directory.join(self.hierarchy.usage_file()));
+        let usage = fs::read_to_string(self.directory.join(self.hierarchy.usage_file));
         CgroupMemory {
             usage_bytes: usage.ok().and_then(|text| text.trim().parse().ok()),
             ..parse_stat(&stat, self.hierarchy)
@@ -208,7 +204,7 @@ impl Drop for MemoryCgroup {
 /// The directory in which a group can be made.
 fn parent_of_new(place: &CgroupPath) -> Result<PathBuf, String> {
     let own = &place.directory;
-    if place.hierarchy == Hierarchy::V1 {
+    if *place.hierarchy == V1 {
         return Ok(own.clone());
     }
     let gives_memory = |directory: &Path| {
@@ -258,12 +254,13 @@ fn find(groups: &ProcessCGroups, mounts: &MountInfos) -> Option<CgroupPath> {
     };
     let is_memory = |controllers: &[String]| controllers.iter().any(|name| name == "memory");
     let (hierarchy, path) = match path_of(&is_memory) {
-        Some(path) => (Hierarchy::V1, path),
-        None => (Hierarchy::V2, path_of(&<[String]>::is_empty)?),
+        Some(path) => (&V1, path),
+        None => (&V2, path_of(&<[String]>::is_empty)?),
     };
-    let mount = mounts.0.iter().find(|mount| match hierarchy {
-        Hierarchy::V1 => mount.fs_type == "cgroup" && mount.super_options.contains_key("memory"),
-        Hierarchy::V2 => mount.fs_type == "cgroup2",
+    let mount = mounts.0.iter().find(|mount| match mount.fs_type.as_str() {
+        "cgroup" => *hierarchy == V1 && mount.super_options.contains_key("memory"),
+        "cgroup2" => *hierarchy == V2,
+        _ => false,
     })?;
     // In a container the mount shows a part of the hierarchy.
     let below = path.strip_prefix(mount.root.trim_end_matches('/'))?;
@@ -282,18 +279,15 @@ fn stat_value(text: &str, name: &str) -> Option<u64> {
     })
 }
 
-fn parse_stat(text: &str, hierarchy: Hierarchy) -> CgroupMemory {
+fn parse_stat(text: &str, hierarchy: &Hierarchy) -> CgroupMemory {
     let value = |name| stat_value(text, name);
-    let (file, anon, dirty, writeback) = match hierarchy {
-        Hierarchy::V1 => ("cache", "rss", "dirty", "writeback"),
-        Hierarchy::V2 => ("file", "anon", "file_dirty", "file_writeback"),
-    };
+    let [file_bytes, anon_bytes, dirty_bytes, writeback_bytes] = hierarchy.stat.map(value);
     CgroupMemory {
         usage_bytes: None,
-        file_bytes: value(file),
-        anon_bytes: value(anon),
-        dirty_bytes: value(dirty),
-        writeback_bytes: value(writeback),
+        file_bytes,
+        anon_bytes,
+        dirty_bytes,
+        writeback_bytes,
         // One counter until 5.9.
         refaults: value("workingset_refault_file").or_else(|| value("workingset_refault")),
     }

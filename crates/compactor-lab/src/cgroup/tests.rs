@@ -13,12 +13,12 @@ fn found(groups: &str, mounts: &str) -> Option<CgroupPath> {
 #[test]
 fn the_group_of_a_process_is_found_in_either_hierarchy() {
     let place = found("4:memory:/a/b\n3:cpu:/\n0::/\n", V1_MOUNTS).unwrap();
-    assert_eq!(place.hierarchy, Hierarchy::V1);
+    assert_eq!(place.hierarchy, &V1);
     assert_eq!(place.directory, Path::new("/sys/fs/cgroup/memory/a/b"));
 
     let v2 = "30 1 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n";
     let place = found("0::/user.slice/x.scope\n", v2).unwrap();
-    assert_eq!(place.hierarchy, Hierarchy::V2);
+    assert_eq!(place.hierarchy, &V2);
     assert_eq!(
         place.directory,
         Path::new("/sys/fs/cgroup/user.slice/x.scope")
@@ -35,21 +35,21 @@ fn the_group_of_a_process_is_found_in_either_hierarchy() {
 #[test]
 fn counters_have_other_names_in_each_hierarchy() {
     let v1 = "cache 8192\nrss 4096\ndirty 100\nwriteback 0\nworkingset_refault_file 7\n";
-    let found = parse_stat(v1, Hierarchy::V1);
+    let found = parse_stat(v1, &V1);
     assert_eq!(
         (found.file_bytes, found.anon_bytes),
         (Some(8192), Some(4096))
     );
     assert_eq!((found.dirty_bytes, found.refaults), (Some(100), Some(7)));
     let v2 = "anon 1\nfile 2\nfile_dirty 3\nfile_writeback 4\nworkingset_refault 5\n";
-    let found = parse_stat(v2, Hierarchy::V2);
+    let found = parse_stat(v2, &V2);
     assert_eq!((found.anon_bytes, found.file_bytes), (Some(1), Some(2)));
     assert_eq!(
         (found.dirty_bytes, found.writeback_bytes),
         (Some(3), Some(4))
     );
     assert_eq!(found.refaults, Some(5));
-    assert_eq!(parse_stat("", Hierarchy::V1).file_bytes, None);
+    assert_eq!(parse_stat("", &V1).file_bytes, None);
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn the_least_room_of_all_groups_above_counts() {
     let own = top.path().join("a/b");
     fs::create_dir_all(&own).unwrap();
     let group = CgroupPath {
-        hierarchy: Hierarchy::V2,
+        hierarchy: &V2,
         directory: own.clone(),
         top: top.path().to_owned(),
     };
@@ -90,7 +90,7 @@ struct Fake {
 
 impl Fake {
     /// The process is in the group `/slice/own`.
-    fn new(hierarchy: Hierarchy) -> Fake {
+    fn new(hierarchy: &'static Hierarchy) -> Fake {
         let fake = Fake {
             root: tempfile::TempDir::new().unwrap(),
         };
@@ -98,9 +98,9 @@ impl Fake {
         fs::create_dir(fake.process()).unwrap();
         let mount_point = fake.path("fs");
         let mount_point = mount_point.display();
-        let (kind, options) = match hierarchy {
-            Hierarchy::V1 => ("cgroup", "rw,memory"),
-            Hierarchy::V2 => ("cgroup2", "rw"),
+        let (kind, options) = match hierarchy.name {
+            "v1" => ("cgroup", "rw,memory"),
+            _ => ("cgroup2", "rw"),
         };
         let mounts = format!("30 1 0:26 / {mount_point} rw - {kind} {kind} {options}\n");
         fs::write(fake.process().join("mountinfo"), mounts).unwrap();
@@ -116,10 +116,10 @@ impl Fake {
         self.path("self")
     }
 
-    fn is_in(&self, hierarchy: Hierarchy, group: &str) {
-        let line = match hierarchy {
-            Hierarchy::V1 => format!("4:memory:{group}\n0::/\n"),
-            Hierarchy::V2 => format!("0::{group}\n"),
+    fn is_in(&self, hierarchy: &'static Hierarchy, group: &str) {
+        let line = match hierarchy.name {
+            "v1" => format!("4:memory:{group}\n0::/\n"),
+            _ => format!("0::{group}\n"),
         };
         fs::write(self.process().join("cgroup"), line).unwrap();
     }
@@ -145,7 +145,7 @@ fn remove_files(directory: &Path) {
 #[test]
 fn a_group_is_entered_read_and_left_in_either_hierarchy() {
     let pid = std::process::id().to_string();
-    for hierarchy in [Hierarchy::V1, Hierarchy::V2] {
+    for hierarchy in [&V1, &V2] {
         let fake = Fake::new(hierarchy);
         fs::write(
             fake.path("fs/slice/own/cgroup.subtree_control"),
@@ -155,14 +155,14 @@ fn a_group_is_entered_read_and_left_in_either_hierarchy() {
         let group = MemoryCgroup::enter_as(&fake.process(), 1 << 29).unwrap();
         assert_eq!(group.hierarchy, hierarchy);
         let made = fake.made_in("fs/slice/own");
-        let (limit, swap, usage, stat) = match hierarchy {
-            Hierarchy::V1 => (
+        let (limit, swap, usage, stat) = match hierarchy.name {
+            "v1" => (
                 "memory.limit_in_bytes",
                 "memory.swappiness",
                 "memory.usage_in_bytes",
                 "cache 7\nrss 5\nworkingset_refault_file 3\n",
             ),
-            Hierarchy::V2 => (
+            _ => (
                 "memory.max",
                 "memory.swap.max",
                 "memory.current",
@@ -196,7 +196,7 @@ fn a_group_is_entered_read_and_left_in_either_hierarchy() {
 /// In version 2 a group with processes has no children with controllers; then it is a sibling.
 #[test]
 fn a_group_that_may_have_no_children_gets_a_sibling() {
-    let fake = Fake::new(Hierarchy::V2);
+    let fake = Fake::new(&V2);
     fs::write(fake.path("fs/slice/cgroup.subtree_control"), "memory\n").unwrap();
     let dead = fake.path("fs/slice").join(format!("{PREFIX}{}", u32::MAX));
     let of_a_person = fake.path("fs/slice/compactor-lab-mine");
@@ -214,13 +214,13 @@ fn a_group_that_may_have_no_children_gets_a_sibling() {
 
 #[test]
 fn where_no_group_can_be_made_it_says_what_to_do() {
-    let fake = Fake::new(Hierarchy::V2);
+    let fake = Fake::new(&V2);
     let error = MemoryCgroup::enter_as(&fake.process(), 1 << 29).unwrap_err();
     assert!(error.contains("systemd-run --user"), "{error}");
     let error = MemoryCgroup::enter_as(&fake.path("nobody"), 1).unwrap_err();
     assert!(error.contains("nobody/cgroup"), "{error}");
     // One that cannot be made, as without the right to: a file is in its place.
-    let fake = Fake::new(Hierarchy::V1);
+    let fake = Fake::new(&V1);
     fs::write(fake.made_in("fs/slice/own"), "").unwrap();
     let error = MemoryCgroup::enter_as(&fake.process(), 1).unwrap_err();
     assert!(error.contains("run as root"), "{error}");
