@@ -147,16 +147,11 @@ fn show(
         write,
         &mut observer,
     )?;
-    let output = direct
-        .outputs
-        .first()
-        .context("the merge wrote nothing")?
-        .data_path
-        .clone();
+    let output = output_of(&direct)?;
 
     say(format_args!("verifying every byte of the result"));
     let io = Io::new(IoOptions::default()).map_err(Error::from)?;
-    let verified = verify(&io, &output, &VerifyOptions::default(), &mut observer)?;
+    let verified = verify(&io, output, &VerifyOptions::default(), &mut observer)?;
 
     say(format_args!("merging them again with buffered I/O"));
     let (read, write) = (ReadMode::Buffered, WriteMode::Buffered);
@@ -167,12 +162,7 @@ fn show(
         write,
         &mut observer,
     )?;
-    let again = &buffered
-        .outputs
-        .first()
-        .context("the merge wrote nothing")?
-        .data_path;
-    let outputs_are_identical = arm::same_components(&output, again)?;
+    let outputs_are_identical = arm::same_components(output, output_of(&buffered)?)?;
     Ok(Demo {
         place,
         generated,
@@ -181,4 +171,9 @@ fn show(
         buffered,
         outputs_are_identical,
     })
+}
+
+fn output_of(merge: &MergeReport) -> anyhow::Result<&Path> {
+    let output = merge.outputs.first().context("the merge wrote nothing")?;
+    Ok(&output.data_path)
 }
