@@ -140,7 +140,9 @@ impl DataFile {
         let Some(chunk) = self.chunk(index) else {
             return Ok(false);
         };
-        buffer.touch(chunk.offset..chunk.offset + chunk.stored_len);
+        if let Some(touched) = &mut buffer.touched {
+            touched.push(chunk.offset..chunk.offset + chunk.stored_len);
+        }
         let start = buffer.bytes.len();
         buffer.bytes.resize(start + chunk.raw_len as usize, 0);
         buffer.decompressed_bytes += u64::from(chunk.raw_len);
@@ -163,13 +165,5 @@ impl DataFile {
             .decompress(&buffer.stored, chunk.offset, content)
             .map_err(|e| e.with_file(&self.path, Component::Data))?;
         Ok(true)
-    }
-}
-
-impl ReadBuffer {
-    fn touch(&mut self, range: Range<u64>) {
-        if let Some(touched) = &mut self.touched {
-            touched.push(range);
-        }
     }
 }

@@ -154,8 +154,7 @@ impl HotSet {
         let pages = |total, resident| Pages {
             total,
             resident,
-            dirty: None,
-            writeback: None,
+            ..Pages::default()
         };
         Some(HotAndCold {
             hot: pages(hot_total, hot),

@@ -49,11 +49,11 @@ pub fn aligned(rows: &[Vec<String>]) -> String {
 }
 
 /// Lines of a name and a value; values are broken between words and begin in one column.
-pub fn aligned_left(lines: &[(&str, String)]) -> String {
-    let width = lines.iter().map(|(name, _)| name.chars().count()).max();
+pub fn aligned_left<'a>(lines: impl Iterator<Item = (&'a String, &'a String)> + Clone) -> String {
+    let width = lines.clone().map(|(name, _)| name.chars().count()).max();
     let width = width.unwrap_or(0);
-    let line = |(name, value): &(&str, String)| wrapped(&format!("  {name:width$}  "), value);
-    lines.iter().map(line).collect()
+    let line = |(name, value): (&String, &String)| wrapped(&format!("  {name:width$}  "), value);
+    lines.map(line).collect()
 }
 
 /// Breaks a text between words into lines of 100 columns; `first` precedes it, and as many blanks each
@@ -101,8 +101,9 @@ mod tests {
 
     #[test]
     fn values_line_up() {
-        let lines = [("a", "1".to_owned()), ("bcd", "2 3".to_owned())];
-        assert_eq!(aligned_left(&lines), "  a    1\n  bcd  2 3\n");
+        let lines = [("a", "1"), ("bcd", "2 3")].map(|(name, value)| (name.into(), value.into()));
+        let lines = lines.iter().map(|(name, value)| (name, value));
+        assert_eq!(aligned_left(lines), "  a    1\n  bcd  2 3\n");
     }
 
     #[test]

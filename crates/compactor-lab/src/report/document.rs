@@ -117,10 +117,10 @@ impl Table {
         let mut out = wrapped("", &self.caption);
         if self.prose {
             let sentences = self.rows.iter().filter_map(|row| match row.as_slice() {
-                [name, text] => Some((name.as_str(), text.clone())),
+                [name, text] => Some((name, text)),
                 _ => None,
             });
-            out.push_str(&aligned_left(&sentences.collect::<Vec<_>>()));
+            out.push_str(&aligned_left(sentences));
         } else {
             let mut lines = vec![self.columns.clone()];
             lines.extend(self.rows.iter().cloned());
@@ -183,9 +183,8 @@ impl Section {
             "" => String::new(),
             name => format!("{name}\n"),
         };
-        let facts = self.facts.iter();
-        let facts = facts.map(|(name, value)| (name.as_str(), value.clone()));
-        out.push_str(&aligned_left(&facts.collect::<Vec<_>>()));
+        let facts = self.facts.iter().map(|(name, value)| (name, value));
+        out.push_str(&aligned_left(facts));
         for block in &self.blocks {
             match block {
                 Block::Heading(text) => out.push_str(&format!("\n{}", wrapped("", text))),
