@@ -97,6 +97,23 @@ where
     }
 }
 
+/// A value, or `none`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OrNone<T>(pub Option<T>);
+
+/// Parses a value, or `none`.
+pub fn or_none<T>(
+    parse: impl Fn(&str) -> Result<T, String> + Clone,
+) -> impl Fn(&str) -> Result<OrNone<T>, String> + Clone {
+    move |text| match text {
+        "none" => Ok(OrNone(None)),
+        _ => match parse(text) {
+            Ok(value) => Ok(OrNone(Some(value))),
+            Err(reason) => Err(format!("{reason}, or none")),
+        },
+    }
+}
+
 fn is_of_number(error: &dyn Any) -> bool {
     error.is::<ParseIntError>() || error.is::<ParseFloatError>()
 }

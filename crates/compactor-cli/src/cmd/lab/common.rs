@@ -22,7 +22,7 @@ use crate::duration::Seconds;
 use crate::exit_code::INTERRUPTED;
 use crate::flags::{ByteRate, ByteSize};
 use crate::interrupt;
-use crate::numbers::{MEMORY, THREADS, throughput, within};
+use crate::numbers::{MEMORY, OrNone, THREADS, or_none, throughput, within};
 use crate::output::{print, say};
 use crate::progress::ProgressMode;
 use crate::result_file::ResultFile;
@@ -85,10 +85,10 @@ pub struct Common {
         long,
         help_heading = "Memory",
         value_name = "SIZE|none",
-        value_parser = Limit::size,
+        value_parser = or_none(within(MEMORY)),
         allow_hyphen_values = true
     )]
-    memory_limit: Option<Limit>,
+    memory_limit: Option<OrNone<ByteSize>>,
 
     /// Limit on the stored bytes of Data.db that are compacted per second, at least 1MiB/s, or `none`.
     /// Default: 64MiB/s, as Cassandra's compaction_throughput.
@@ -96,10 +96,10 @@ pub struct Common {
         long,
         help_heading = "Compaction",
         value_name = "RATE|none",
-        value_parser = Limit::rate,
+        value_parser = or_none(throughput),
         allow_hyphen_values = true
     )]
-    throughput: Option<Limit>,
+    throughput: Option<OrNone<ByteRate>>,
 
     /// Threads of the compaction. Default: half of the processors.
     #[arg(long, help_heading = "Compaction", value_name = "N", value_parser = within(THREADS),
@@ -156,32 +156,6 @@ pub struct Common {
     pub results: Results,
 }
 
-/// A size or a rate, or none.
-#[derive(Clone, Copy, Debug)]
-struct Limit(Option<NonZeroU64>);
-
-impl Limit {
-    fn size(text: &str) -> Result<Limit, String> {
-        Limit::of(text, within(MEMORY), |size: ByteSize| size.0)
-    }
-
-    fn rate(text: &str) -> Result<Limit, String> {
-        Limit::of(text, throughput, |rate: ByteRate| rate.0)
-    }
-
-    fn of<T>(
-        text: &str,
-        parse: impl Fn(&str) -> Result<T, String>,
-        bytes: fn(T) -> u64,
-    ) -> Result<Limit, String> {
-        if text == "none" {
-            return Ok(Limit(None));
-        }
-        let value = parse(text).map_err(|reason| format!("{reason}, or none"))?;
-        Ok(Limit(NonZeroU64::new(bytes(value))))
-    }
-}
-
 /// Popularity of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum DistributionName {
@@ -231,9 +205,10 @@ impl Common {
         set(&mut setup.seed, self.seed);
         set(&mut setup.reader_threads, self.reader_threads);
         set(&mut setup.distribution, self.popularity());
-        let limit = self.memory_limit.map(|limit| limit.0.map(NonZeroU64::get));
+        let limit = self.memory_limit.map(|limit| limit.0.map(|size| size.0));
         set(&mut setup.memory_limit_bytes, limit);
         let throughput = self.throughput.map(|limit| limit.0);
+        let throughput = throughput.map(|rate| rate.and_then(|rate| NonZeroU64::new(rate.0)));
         set(&mut setup.throughput_bytes_per_s, throughput);
         set(&mut setup.compaction_threads, self.threads);
         setup.compaction_memory_bytes = usize::try_from(self.memory.0).unwrap_or(usize::MAX);

@@ -9,7 +9,7 @@ use compactor_strategy::CompactionParams;
 
 use crate::duration::Seconds;
 use crate::flags::{ByteRate, ByteSize};
-use crate::numbers::{GC_GRACE_SECONDS, within};
+use crate::numbers::{GC_GRACE_SECONDS, OrNone, or_none, within};
 
 const SIZE: RangeInclusive<ByteSize> = ByteSize(1)..=ByteSize(1 << 50);
 const RATE: RangeInclusive<ByteRate> = ByteRate(1)..=ByteRate(1 << 40);
@@ -108,7 +108,7 @@ pub(super) struct TableFlags {
     /// Stored bytes that all compactions together read per second, or none for no limit.
     #[arg(long, help_heading = "Node", value_name = "RATE|none", default_value = "64MiB/s",
         value_parser = throughput, allow_hyphen_values = true)]
-    compaction_throughput: Throughput,
+    compaction_throughput: OrNone<ByteRate>,
 
     /// Compactions that run at once.
     #[arg(long, help_heading = "Node", value_name = "N", default_value = "2",
@@ -126,18 +126,11 @@ pub(super) struct TableFlags {
     seed: u64,
 }
 
-/// A rate, or no limit.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Throughput(Option<ByteRate>);
-
-fn throughput(text: &str) -> Result<Throughput, String> {
+fn throughput(text: &str) -> Result<OrNone<ByteRate>, String> {
     match text {
         // 0 is no limit in cassandra.yaml.
-        "none" | "0" => Ok(Throughput(None)),
-        _ => {
-            let rate = within(RATE)(text).map_err(|reason| format!("{reason}, or none"))?;
-            Ok(Throughput(Some(rate)))
-        }
+        "0" => Ok(OrNone(None)),
+        _ => or_none(within(RATE))(text),
     }
 }
 
@@ -187,42 +180,29 @@ impl TableFlags {
         let throughput = self.compaction_throughput.0;
         let throughput = throughput.map_or("without limit".to_owned(), |rate| format!("of {rate}"));
         let ttl = self.ttl.map(|ttl| format!("time to live {ttl}"));
+        let compactors = self.concurrent_compactors;
         let writes = [
-            ("ingest", Some(self.ingest.to_string())),
-            ("row-size", Some(format!("rows of {}", self.row_size))),
-            (
-                "updates",
-                Some(format!("{} of updates", percent(self.updates))),
-            ),
-            (
-                "deletes",
-                Some(format!("{} of deletes", percent(self.deletes))),
-            ),
-            ("ttl", ttl),
+            ("ingest", self.ingest.to_string()),
+            ("row-size", format!("rows of {}", self.row_size)),
+            ("updates", format!("{} of updates", percent(self.updates))),
+            ("deletes", format!("{} of deletes", percent(self.deletes))),
+            ("ttl", ttl.unwrap_or_default()),
         ];
         let node = [
-            (
-                "flush-size",
-                Some(format!("flushes of {}", self.flush_size)),
-            ),
-            (
-                "compaction-throughput",
-                Some(format!("compaction {throughput}")),
-            ),
+            ("flush-size", format!("flushes of {}", self.flush_size)),
+            ("compaction-throughput", format!("compaction {throughput}")),
             (
                 "concurrent-compactors",
-                Some(format!(
-                    "{} compactions at once",
-                    self.concurrent_compactors
-                )),
+                format!("{compactors} compactions at once"),
             ),
         ];
-        let joined = |facts: &[(&str, Option<String>)]| {
+        let joined = |facts: &[(&str, String)]| {
             let set = facts.iter().filter(|(name, _)| varied != Some(name));
-            let set: Vec<&str> = set.filter_map(|(_, text)| text.as_deref()).collect();
-            set.join(", ")
+            let texts = set.map(|(_, text)| text.as_str());
+            let texts: Vec<&str> = texts.filter(|text| !text.is_empty()).collect();
+            texts.join(", ")
         };
-        let time = [("duration", Some(self.duration.to_string()))];
+        let time = [("duration", self.duration.to_string())];
         let facts = [
             ("writes", joined(&writes)),
             ("node", joined(&node)),

@@ -61,12 +61,7 @@ pub(super) struct Choices(pub(super) Vec<Choice>);
 /// # Errors
 /// A value that cannot be converted, an option that the strategy does not have, or one that is set already.
 pub(super) fn set(choice: &mut Choice, name: &str, value: &str) -> Result<(), Error> {
-    let mut own = Choice {
-        class: choice.class,
-        options: Options::new(),
-    };
-    convert(&mut own, name, value)?;
-    add(choice, own.options)
+    add(choice, converted(choice.class, name, value)?)
 }
 
 /// Adds options by Cassandra's names.
@@ -88,38 +83,32 @@ pub(super) fn add(
     Ok(())
 }
 
-fn convert(choice: &mut Choice, name: &str, value: &str) -> Result<(), Error> {
+/// Options of a class by Cassandra's names, for an option of the command.
+fn converted(class: &str, name: &str, value: &str) -> Result<Vec<(String, String)>, Error> {
     let [_, leveled, time_window, unified, _] = CLASSES;
-    let pairs = match (name, choice.class) {
-        ("sstable-size", class) if class == leveled => {
-            vec![("sstable_size_in_mb", whole_mib(value)?)]
-        }
-        ("sstable-size", class) if class == unified => {
+    let pairs = match name {
+        "sstable-size" if class == leveled => vec![("sstable_size_in_mb", whole_mib(value)?)],
+        "sstable-size" if class == unified => {
             let size: ByteSize = parsed(name, value)?;
             vec![("target_sstable_size", format!("{}B", size.0))]
         }
-        ("window", class) if class == time_window => {
+        "window" if class == time_window => {
             let (unit, count) = window(value)?;
             vec![
-                ("compaction_window_unit", unit.to_owned()),
                 ("compaction_window_size", count.to_string()),
+                ("compaction_window_unit", unit.to_owned()),
             ]
         }
-        ("levels", _) => vec![("level_count", value.to_owned())],
-        ("sstable-size" | "window", class) => {
+        "levels" => vec![("level_count", value.to_owned())],
+        "sstable-size" | "window" => {
             return Err(Error::invalid(format!("--{name} is no option of {class}")));
         }
-        _ => {
-            let own = name.replace('-', "_");
-            choice.options.insert(own, value.to_owned());
-            return Ok(());
-        }
+        _ => return Ok(vec![(name.replace('-', "_"), value.to_owned())]),
     };
-    let pairs = pairs
+    let owned = pairs
         .into_iter()
         .map(|(name, value)| (name.to_owned(), value));
-    choice.options.extend(pairs);
-    Ok(())
+    Ok(owned.collect())
 }
 
 /// Whether a strategy has an option of the command.
