@@ -94,7 +94,6 @@ pub(crate) struct Circumstances<'a> {
     /// Error of the compaction.
     pub(crate) failure: Option<&'a str>,
     pub(crate) least_compaction: Duration,
-    pub(crate) throughput_bytes_per_s: Option<u64>,
     /// The first read that failed.
     pub(crate) first_error: Option<&'a str>,
     /// Hot set divided by the memory that it may take.
@@ -215,7 +214,8 @@ pub(crate) fn caveats(run: &Run, circumstances: &Circumstances<'_>) -> Vec<Warni
             pages.resident, pages.total
         )
     });
-    if let (Some(compaction), Some(limit)) = (&run.compaction, circumstances.throughput_bytes_per_s)
+    if let Some(compaction) = &run.compaction
+        && let Some(limit) = compaction.throughput_limit_bytes_per_s
     {
         let rate = compaction.stored_bytes_per_s;
         found.when(rate < LEAST_RATE * limit as f64, "slower_than_limit", || {

@@ -17,8 +17,8 @@ use crate::hot_set::{HotAndCold, HotSet};
 use crate::load::{Load, LoadResult, Pace};
 use crate::options::InterferenceOptions;
 use crate::outcome::{
-    Attempt, CompactionRecord, GeneratorRecord, HotSetRecord, Interval, MemoryRecord, Pages, Phase,
-    Run, Sample,
+    CompactionRecord, GeneratorRecord, HotSetRecord, Interval, MemoryRecord, Pages, Phase, Run,
+    Sample,
 };
 use crate::parallel::parallel;
 use crate::sampler::{Counters, Progress, Sampler, Seen, pages_of};
@@ -88,7 +88,6 @@ impl Bench<'_> {
         let circumstances = Circumstances {
             failure: during.failure.as_deref(),
             least_compaction: self.options.least_compaction,
-            throughput_bytes_per_s: self.options.throughput_bytes_per_s.map(u64::from),
             first_error: result.first_error.as_deref(),
             pressure: self.pressure,
             kept_cgroup: self.cgroup.map(MemoryCgroup::holds_this_process),
@@ -97,10 +96,7 @@ impl Bench<'_> {
         let rows_not_found = foreground.not_found();
         drop(foreground);
         output.remove()?;
-        let mut run = Run {
-            attempt: plan.attempt(),
-            ..self.record(arm, seen, &during, &result, rows_not_found)
-        };
+        let mut run = self.record((arm, plan), seen, &during, &result, rows_not_found);
         run.attempt.invalid = judge(&run, &circumstances);
         run.attempt.warnings = caveats(&run, &circumstances);
         Ok(run)
@@ -270,7 +266,7 @@ impl Bench<'_> {
     /// The record of what was measured.
     fn record(
         &self,
-        arm: Arm,
+        (arm, plan): (Arm, &Plan),
         mut seen: Seen,
         during: &During,
         result: &LoadResult,
@@ -289,7 +285,7 @@ impl Bench<'_> {
         }
         Run {
             arm,
-            attempt: Attempt::default(),
+            attempt: plan.attempt(),
             before: result.latency(Phase::Before),
             during: result.latency(Phase::During),
             after: result.latency(Phase::After),

@@ -59,7 +59,6 @@ fn sound(arm: &str, compaction: &CompactionRecord) -> (Run, Circumstances<'stati
     let circumstances = Circumstances {
         failure: None,
         least_compaction: Duration::from_secs(10),
-        throughput_bytes_per_s: None,
         first_error: None,
         pressure: 0.5,
         kept_cgroup: Some(true),
@@ -163,7 +162,8 @@ fn runs_have_caveats() {
         })
     };
     circumstances.not_dropped = pages(10);
-    circumstances.throughput_bytes_per_s = Some(64 << 20);
+    let compaction = run.compaction.as_mut().unwrap();
+    compaction.throughput_limit_bytes_per_s = Some(64 << 20);
     let found = |circumstances: &Circumstances<'_>| -> Vec<String> {
         let found = caveats(&run, circumstances).into_iter();
         found.map(|caveat| caveat.text).collect()

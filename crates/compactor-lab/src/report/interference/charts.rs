@@ -17,19 +17,19 @@ const SECONDS: &str = "seconds since the compaction began";
 /// Points of a series are thinned out to about this number, one per pixel and a half.
 const POINTS: usize = 240;
 
-/// Runs of an arm that count and have something to draw, and the index of that with the median p99.
+/// Of the runs of an arm that count and have something to draw, the one with the median p99, and the others.
 fn median_run<'a>(
     point: &'a SweepPoint,
     arm: &str,
     is_drawn: impl Fn(&Run) -> bool,
-) -> Option<(Vec<&'a Run>, usize)> {
+) -> Option<(&'a Run, Vec<&'a Run>)> {
     let counted = Outcome::counted(point, arm.parse().ok()?);
-    let counted: Vec<&Run> = counted.filter(|run| is_drawn(run)).collect();
+    let mut counted: Vec<&Run> = counted.filter(|run| is_drawn(run)).collect();
     let p99s: Vec<f64> = counted.iter().map(|run| run.during.p99_ns as f64).collect();
     let middle = median(&p99s)?;
     let off = |at: &usize| (p99s[*at] - middle).abs();
     let nearest = (0..p99s.len()).min_by(|a, b| off(a).total_cmp(&off(b)))?;
-    Some((counted, nearest))
+    Some((counted.remove(nearest), counted))
 }
 
 /// p99 of each arm over the size of the hot set; `None` for an outcome of fewer than two sizes.
@@ -101,13 +101,14 @@ fn curve(latency: &Latency) -> Vec<Point> {
 /// Latency by percentile of each arm; `None` if no run that counts has any.
 pub(super) fn curves(point: &SweepPoint, comparison: &Comparison) -> Option<Block> {
     let line = |arm: &str| {
-        let (counted, middle) = median_run(point, arm, |run| curve(&run.during).len() > 1)?;
-        let mut others: Vec<_> = counted.iter().map(|run| curve(&run.during)).collect();
+        let (shown, others) = median_run(point, arm, |run| curve(&run.during).len() > 1)?;
         let p99 = comparison.counted(arm)?.median(P99)?;
         let described = format!("{arm}: p99 {} ms", milliseconds(p99));
-        let shown = Line::new(arm, Stroke::of(comparison, arm), others.remove(middle));
-        let shown = shown.described(described);
-        Some(Line { others, ..shown })
+        Some(Line {
+            others: others.iter().map(|run| curve(&run.during)).collect(),
+            described,
+            ..Line::new(arm, Stroke::of(comparison, arm), curve(&shown.during))
+        })
     };
     let lines: Vec<Line> = comparison
         .arms
@@ -232,19 +233,17 @@ struct Timeline {
 impl Timeline {
     fn of(point: &SweepPoint, arm: &str, page_bytes: u64) -> Option<Timeline> {
         let is_drawn = |run: &Run| !run.intervals.is_empty() || !run.samples.is_empty();
-        let (counted, middle) = median_run(point, arm, is_drawn)?;
-        let shown = counted.get(middle)?;
+        let (shown, others) = median_run(point, arm, is_drawn)?;
         let mebibytes = |of: fn(&Sample) -> Option<Pages>| {
             samples(shown, |sample| {
                 let bytes = of(sample)?.resident as f64 * page_bytes as f64;
                 Some(bytes / MIB)
             })
         };
-        let mut other_p99s: Vec<_> = counted.iter().map(|run| p99_by_second(run)).collect();
         let timeline = Timeline {
             arm: arm.to_owned(),
-            p99: other_p99s.remove(middle),
-            other_p99s,
+            p99: p99_by_second(shown),
+            other_p99s: others.into_iter().map(p99_by_second).collect(),
             hot_percent: samples(shown, |sample| {
                 let hot = sample.hot.filter(|hot| hot.total > 0)?;
                 Some(100.0 * hot.resident as f64 / hot.total as f64)
