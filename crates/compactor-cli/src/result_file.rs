@@ -9,10 +9,14 @@ use compactor::Error;
 use compactor_sstable::descriptor::Descriptor;
 use tempfile::NamedTempFile;
 
+use crate::output::say;
+
 /// Destination of a result. Created before the work, so that a path that cannot be written
 /// is known at once and not after an hour. Nothing is there meanwhile that a killed command would leave.
 #[derive(Debug)]
 pub struct ResultFile {
+    /// As the user named it.
+    named: PathBuf,
     path: PathBuf,
     to: To,
 }
@@ -48,8 +52,9 @@ impl ResultFile {
                 .map(|to| (other, To::Special(to))),
             Err(_) => temporary(path).map(|_| (resolved(path), To::New)),
         };
+        let named = path.to_owned();
         let (path, to) = prepared.map_err(failed)?;
-        Ok(ResultFile { path, to })
+        Ok(ResultFile { named, path, to })
     }
 
     /// As [`create`](ResultFile::create), of two results, for each that has a path.
@@ -59,21 +64,24 @@ impl ResultFile {
     pub fn create_two(paths: [Option<&Path>; 2]) -> Result<[Option<ResultFile>; 2], Error> {
         let [first, second] = paths.map(|path| path.map(ResultFile::create).transpose());
         let two = [first?, second?];
-        if let ([Some(path), _], [Some(first), Some(second)]) = (paths, &two)
+        if let [Some(first), Some(second)] = &two
             && first.path == second.path
             && matches!(first.to, To::New)
         {
             let reason = "named for two results; name another file for one of them";
-            return Err(Error::invalid(format!("{}: {reason}", path.display())));
+            return Err(Error::invalid(format!(
+                "{}: {reason}",
+                first.named.display()
+            )));
         }
         Ok(two)
     }
 
-    /// Writes the result.
+    /// Writes the result, and says what was written to where.
     ///
     /// # Errors
     /// A failed write; a file that was there before is as it was then.
-    pub fn write(self, text: &str) -> Result<(), Error> {
+    pub fn write(self, what: &str, text: &str) -> Result<(), Error> {
         let written = match self.to {
             To::Special(mut file) => file.write_all(text.as_bytes()),
             To::New => temporary(&self.path).and_then(|mut file| {
@@ -81,7 +89,9 @@ impl ResultFile {
                 file.persist(&self.path).map(drop).map_err(|e| e.error)
             }),
         };
-        written.map_err(Error::file("write", &self.path))
+        written.map_err(Error::file("write", &self.path))?;
+        say(format_args!("{what}: {}", self.named.display()));
+        Ok(())
     }
 }
 
@@ -133,11 +143,17 @@ mod tests {
         let created = ResultFile::create(&path).unwrap();
         assert!(names(temp.path()).is_empty());
         drop(created);
-        ResultFile::create(&path).unwrap().write("first").unwrap();
+        ResultFile::create(&path)
+            .unwrap()
+            .write("report", "first")
+            .unwrap();
         std::os::unix::fs::symlink(&path, &link).unwrap();
         drop(ResultFile::create(&link).unwrap());
         assert_eq!(fs::read_to_string(&path).unwrap(), "first");
-        ResultFile::create(&link).unwrap().write("second").unwrap();
+        ResultFile::create(&link)
+            .unwrap()
+            .write("report", "second")
+            .unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "second");
         assert!(link.is_symlink());
         assert_eq!(names(temp.path()), ["link", "report"]);
@@ -173,8 +189,8 @@ mod tests {
         let error = ResultFile::create(&component).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Refused, "{error}");
         let device = ResultFile::create(Path::new("/dev/null")).unwrap();
-        device.write("gone").unwrap();
+        device.write("report", "gone").unwrap();
         let full = ResultFile::create(Path::new("/dev/full")).unwrap();
-        assert!(full.write("too much").is_err());
+        assert!(full.write("report", "too much").is_err());
     }
 }

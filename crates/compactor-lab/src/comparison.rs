@@ -93,11 +93,6 @@ impl Comparison {
         self.arms.iter().find(|a| a.arm == arm && a.counted > 0)
     }
 
-    /// Whether every arm has a run that counts.
-    pub fn every_arm_counts(&self) -> bool {
-        self.arms.iter().all(|arm| arm.counted > 0)
-    }
-
     /// The arm that a baseline is.
     pub(crate) fn baseline(&self, name: &str) -> Option<&str> {
         let found = self.baselines.iter().find(|(known, _)| *known == name);

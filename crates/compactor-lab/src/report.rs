@@ -52,6 +52,9 @@ pub struct Report {
     /// The result as one picture, an SVG file, if there is one for the experiment.
     #[serde(skip)]
     pub picture: Option<String>,
+    /// Whether every arm has a run that counts, at every point, unless the experiment has a rule of its own.
+    #[serde(skip)]
+    pub is_sound: bool,
     #[serde(skip)]
     pub(crate) experiment: &'static Experiment,
 }
@@ -72,20 +75,22 @@ impl Report {
     /// A report without a picture and jobs of fio; its name is its section's.
     pub(crate) fn new(
         experiment: &'static Experiment,
-        end: &End,
+        end: End,
         points: impl IntoIterator<Item = (Value, Comparison)>,
         warnings: &[Warning],
         section: Section,
     ) -> Report {
-        let points = points.into_iter();
-        let points = points.map(|(circumstances, comparison)| Point {
+        let point = |(circumstances, comparison)| Point {
             circumstances,
             comparison,
-        });
+        };
+        let points: Vec<Point> = points.into_iter().map(point).collect();
+        let mut arms = points.iter().flat_map(|point| &point.comparison.arms);
         Report {
             name: section.name.clone(),
-            end: end.clone(),
-            points: points.collect(),
+            end,
+            is_sound: arms.all(|arm| arm.counted > 0),
+            points,
             warnings: warnings.to_vec(),
             fio: None,
             section,
@@ -97,13 +102,6 @@ impl Report {
     /// Title of reports of its kind of experiment.
     pub fn title(&self) -> &'static str {
         self.experiment.title
-    }
-
-    /// Whether every arm has a run that counts, at every point.
-    pub fn every_arm_counts(&self) -> bool {
-        self.points
-            .iter()
-            .all(|point| point.comparison.every_arm_counts())
     }
 
     /// Reports of one kind of experiment one after the other; several begin with a comparison.

@@ -9,7 +9,7 @@ use compactor::generate::{Amount, GenerateOptions};
 use compactor::table::DEFAULT_CHUNK_LENGTH;
 use compactor::{Error, Table};
 use compactor_io::{ReadMode, WriteMode};
-use compactor_lab::bench::{self, ArmKind, BenchOptions, IoPair};
+use compactor_lab::bench::{self, BenchOptions, IoPair, Work};
 use compactor_lab::report;
 use compactor_sstable::Version;
 use compactor_sstable::compression::info::CompressionParams;
@@ -207,12 +207,12 @@ enum ArmName {
 }
 
 impl ArmName {
-    fn kind(self) -> ArmKind {
+    fn work(self) -> Work {
         match self {
-            ArmName::Merge => ArmKind::Merge,
-            ArmName::Compact => ArmKind::Compact,
-            ArmName::Copy => ArmKind::Copy,
-            ArmName::Codec => ArmKind::Codec,
+            ArmName::Merge => Work::Merge,
+            ArmName::Compact => Work::Compact,
+            ArmName::Copy => Work::Copy,
+            ArmName::Codec => Work::Codec,
         }
     }
 }
@@ -222,11 +222,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let (interrupted, directory) = begin(args.directory.as_deref())?;
     let options = options(&args, directory)?;
     let program = std::env::current_exe().context("find the program itself")?;
-    let files = args.results.create()?;
-    let outcome = bench::run(&options, &program, &args.results.progress(interrupted))?;
-    let report = report::bench::report(&outcome);
-    let json = serde_json::to_value(report::bench::WithFigures::new(&outcome, &report))?;
-    files.write(&json, report, outcome.is_sound())
+    args.results.of(interrupted, |watcher| {
+        let outcome = bench::run(&options, &program, watcher)?;
+        let report = report::bench::report(&outcome);
+        Ok((report::bench::with_figures(&outcome, &report)?, report))
+    })
 }
 
 fn options(args: &Args, directory: PathBuf) -> anyhow::Result<BenchOptions> {
@@ -250,7 +250,7 @@ fn options(args: &Args, directory: PathBuf) -> anyhow::Result<BenchOptions> {
         directory,
         given,
         generated,
-        kinds: args.arms.iter().map(|arm| arm.kind()).collect(),
+        works: args.arms.iter().map(|arm| arm.work()).collect(),
         pairs: pairs(&args.read_io, &args.write_io)?,
         compactors: args.concurrent_compactors.clone(),
         external: args.cassandra.clone(),

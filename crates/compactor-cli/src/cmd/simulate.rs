@@ -138,9 +138,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     let varied = args.sweep.as_ref().map(|sweep| sweep.name.as_str());
     let document = document(&runs, varied, args.table.facts(varied));
-    if let (Some(file), Some(path)) = (page, &args.html) {
-        file.write(&document.to_html())?;
-        say(format_args!("report with charts: {}", path.display()));
+    if let Some(file) = page {
+        file.write("report with charts", &document.to_html())?;
     }
     let json = || match &runs[..] {
         [only] => serde_json::to_string_pretty(only),

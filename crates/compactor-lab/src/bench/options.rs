@@ -4,24 +4,19 @@ use std::path::PathBuf;
 
 use compactor::generate::{Amount, GenerateOptions};
 use compactor::{Error, Result};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use super::IoPair;
+use super::{IoPair, Work};
 
 /// A kind of arm.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ArmKind {
-    /// Our merge, once for each pair of modes.
-    Merge,
-    /// Compaction by the table's strategy, once for each pair of modes and number of compactors.
-    Compact,
-    /// The plain copy, once for each pair of modes.
-    Copy,
-    /// The codec alone.
-    Codec,
-    /// An external command.
+    /// An external command, which merges.
     External,
+    /// This work of ours.
+    #[serde(untagged)]
+    Ours(Work),
 }
 
 /// Options of a bench, and their record in its outcome.
@@ -39,9 +34,10 @@ pub struct BenchOptions {
     /// evaluated at its time in any case.
     #[serde(skip)]
     pub generated: GenerateOptions,
-    /// Our arms that run.
+    /// Our arms that run: merges and copies once for each pair of modes, compactions also for each number of
+    /// compactors.
     #[serde(skip)]
-    pub kinds: Vec<ArmKind>,
+    pub works: Vec<Work>,
     /// The modes of merges and copies. The first merge is what others are compared with.
     #[serde(skip)]
     pub pairs: Vec<IoPair>,
@@ -84,7 +80,7 @@ impl BenchOptions {
     /// # Errors
     /// No arm, no modes or number of compactors for arms that need some, or nothing to repeat.
     pub(super) fn check(&self) -> Result<()> {
-        let has_arm = !self.kinds.is_empty() || !self.external.is_empty();
+        let has_arm = !self.works.is_empty() || !self.external.is_empty();
         let text = match () {
             () if !has_arm => "there is no arm to run",
             () if self.pairs.is_empty() => "there are no modes to read and write in",

@@ -114,12 +114,13 @@ impl Bench<'_> {
             failure: None,
         };
         let options = self.options;
-        let wants = |kind| options.kinds.contains(&kind);
-        let pairs = |kind| options.pairs.iter().filter(move |_| wants(kind));
-        let of_pairs = |name: &'static str, kind| {
-            pairs(kind).map(move |pair| arm(format!("{name} {pair}"), kind, Some(*pair)))
+        let wants = |work| options.works.contains(&work);
+        let of_pairs = |name: &'static str, work| {
+            let pairs = options.pairs.iter().filter(move |_| wants(work));
+            let kind = ArmKind::Ours(work);
+            pairs.map(move |pair| arm(format!("{name} {pair}"), kind, Some(*pair)))
         };
-        let compacts = of_pairs("compact", ArmKind::Compact).flat_map(|arm| {
+        let compacts = of_pairs("compact", Work::Compact).flat_map(|arm| {
             options
                 .compactors
                 .iter()
@@ -129,14 +130,15 @@ impl Bench<'_> {
                     ..arm.clone()
                 })
         });
-        let merges = of_pairs("merge", ArmKind::Merge);
-        let copies = of_pairs("copy", ArmKind::Copy);
+        let merges = of_pairs("merge", Work::Merge);
+        let copies = of_pairs("copy", Work::Copy);
         let mut arms: Vec<ArmOutcome> = merges.chain(compacts).chain(copies).collect();
         let is_compressed =
             self.inputs.record.compressor.is_some() || self.expected.compression.is_some();
-        if wants(ArmKind::Codec) && is_compressed {
-            arms.push(arm("codec".to_owned(), ArmKind::Codec, None));
-        } else if wants(ArmKind::Codec) {
+        if wants(Work::Codec) && is_compressed {
+            let kind = ArmKind::Ours(Work::Codec);
+            arms.push(arm("codec".to_owned(), kind, None));
+        } else if wants(Work::Codec) {
             let text = "neither inputs nor output are compressed: no arm codec";
             self.session.note(text);
         }
@@ -166,7 +168,7 @@ impl Bench<'_> {
             self.session.watcher.event(&Event::RunStarted(&plan));
             match self.one(arm, external, plan.repeat)? {
                 Ok(done) => {
-                    let run = self.run_of(arm.kind, done, &plan);
+                    let run = self.run_of(done, &plan);
                     let bytes = self.inputs.record.uncompressed_bytes;
                     let measured = report::bench::measured(arm, &run, bytes);
                     self.session.watcher.event(&Event::RunEnded(&measured));
@@ -195,14 +197,12 @@ impl Bench<'_> {
         make_ready(&self.inputs, self.options.warm)?;
         let mut request = request(self.options, &self.inputs, scratch, &output.path);
         request.compression.clone_from(&self.expected.compression);
+        let is_ours = arm.kind != ArmKind::External;
         // Others may have to copy it: once is enough.
-        request.keep_output = arm.kind != ArmKind::External || repeat == 0;
-        request.work = match arm.kind {
-            ArmKind::Merge | ArmKind::External => Work::Merge,
-            ArmKind::Compact => Work::Compact,
-            ArmKind::Copy => Work::Copy,
-            ArmKind::Codec => Work::Codec,
-        };
+        request.keep_output = is_ours || repeat == 0;
+        if let ArmKind::Ours(work) = arm.kind {
+            request.work = work;
+        }
         if let Some(compactors) = arm.compactors {
             request.compactors = compactors;
         }
@@ -221,13 +221,12 @@ impl Bench<'_> {
             Reply::Done(done) => done,
             Reply::Failed(reason) => return Ok(Err(reason)),
         };
-        let is_ours = arm.kind != ArmKind::External;
         let bytes = self.inputs.data_file_bytes();
-        if arm.kind == ArmKind::Compact && self.compacted.is_none() {
+        if request.work == Work::Compact && self.compacted.is_none() {
             self.compacted = output::examine(&request.output, &is_cancelled)?;
         }
-        let expected = match (&self.compacted, arm.kind) {
-            (Some(compacted), ArmKind::Compact) => compacted,
+        let expected = match (&self.compacted, request.work) {
+            (Some(compacted), Work::Compact) => compacted,
             _ => &self.expected,
         };
         let wrong = output::wrong(&request, is_ours, expected, bytes, &is_cancelled)?;
@@ -236,7 +235,7 @@ impl Bench<'_> {
         Ok(Ok(done))
     }
 
-    fn run_of(&self, kind: ArmKind, done: Done, plan: &Plan) -> BenchRun {
+    fn run_of(&self, done: Done, plan: &Plan) -> BenchRun {
         let (wall_s, cpu_s) = match &done.codec {
             None => (done.wall_s, done.cpu_s),
             Some(times) => times.at_scale(
@@ -253,7 +252,7 @@ impl Bench<'_> {
             },
             wall_s,
             cpu_s,
-            peak_rss_bytes: (kind != ArmKind::Codec).then_some(done.peak_rss_bytes),
+            peak_rss_bytes: done.codec.is_none().then_some(done.peak_rss_bytes),
             io: done.io,
             codec: done.codec,
         }
@@ -303,7 +302,7 @@ fn reference(options: &BenchOptions, inputs: &Table, session: &Session<'_>) -> R
 /// The most bytes below the directory at a time: generated inputs, the output of one run, and a second one
 /// where an external command copies its own, or a compaction merges outputs again.
 fn needed_bytes(options: &BenchOptions) -> u64 {
-    let merges_again = options.kinds.contains(&ArmKind::Compact);
+    let merges_again = options.works.contains(&Work::Compact);
     let outputs = 1 + u64::from(merges_again || !options.external.is_empty());
     match options.given.is_empty() {
         true => options.generated_bytes().saturating_mul(1 + outputs),

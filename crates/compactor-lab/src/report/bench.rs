@@ -1,16 +1,14 @@
 //! Report of a bench.
 
-use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::document::{Block, Facts, Section, Table};
 use super::units::{bytes, milliseconds};
-use super::{Report, bars, facts, texts, with_values};
-use crate::bench::{ArmKind, ArmOutcome, BenchOutcome, BenchRun};
-use crate::comparison::{ArmFigures, Comparison, Measured};
+use super::{Point, Report, bars, facts, texts, with_values};
+use crate::bench::{ArmKind, ArmOutcome, BenchOutcome, BenchRun, Work};
+use crate::comparison::{Comparison, Measured};
 use crate::experiment::Experiment;
 use crate::figure::{Figure, Unit};
-use crate::outcome::Warning;
 use crate::report::arm_table::Column;
 
 /// Wall clock time.
@@ -50,31 +48,30 @@ pub fn report(outcome: &BenchOutcome) -> Report {
         ..Section::default()
     };
     let circumstances = json!({});
-    let (end, points) = (&outcome.header.end, [(circumstances, comparison)]);
-    Report::new(&EXPERIMENT, end, points, &outcome.warnings, section)
-}
-
-/// An outcome with the figures of its arms, as JSON.
-#[derive(Debug, Serialize)]
-pub struct WithFigures<'a> {
-    #[serde(flatten)]
-    outcome: &'a BenchOutcome,
-    /// Figures of each arm.
-    figures: Vec<&'a ArmFigures>,
-    /// Caveats about the figures.
-    caveats: Vec<&'a Warning>,
-}
-
-impl<'a> WithFigures<'a> {
-    /// Adds the figures of the outcome's report.
-    pub fn new(outcome: &'a BenchOutcome, report: &'a Report) -> WithFigures<'a> {
-        let comparisons = || report.points.iter().map(|point| &point.comparison);
-        WithFigures {
-            outcome,
-            figures: comparisons().flat_map(|of| &of.arms).collect(),
-            caveats: comparisons().flat_map(|of| &of.caveats).collect(),
-        }
+    let points = [(circumstances, comparison)];
+    Report {
+        is_sound: outcome.is_sound(),
+        ..Report::new(
+            &EXPERIMENT,
+            outcome.header.end,
+            points,
+            &outcome.warnings,
+            section,
+        )
     }
+}
+
+/// An outcome with the figures of its arms and the caveats about them, as JSON; `report` is its report.
+///
+/// # Errors
+/// None that an outcome has.
+pub fn with_figures(outcome: &BenchOutcome, report: &Report) -> serde_json::Result<Value> {
+    let mut json = serde_json::to_value(outcome)?;
+    for Point { comparison, .. } in &report.points {
+        json["figures"] = serde_json::to_value(&comparison.arms)?;
+        json["caveats"] = serde_json::to_value(&comparison.caveats)?;
+    }
+    Ok(json)
 }
 
 /// Compares the arms.
@@ -83,7 +80,10 @@ fn compare(outcome: &BenchOutcome) -> Comparison {
     let bytes = outcome.data.uncompressed_bytes;
     let runs = runs.flat_map(|arm| arm.runs.iter().map(move |run| measured(arm, run, bytes)));
     let first = outcome.arms.first().map(|arm| (FIRST, arm.name.clone()));
-    let codec = outcome.arms.iter().find(|arm| arm.kind == ArmKind::Codec);
+    let codec = outcome
+        .arms
+        .iter()
+        .find(|arm| arm.kind == ArmKind::Ours(Work::Codec));
     let codec = codec.map(|arm| (CODEC, arm.name.clone()));
     let arms = outcome.arms.iter().map(|arm| arm.name.clone());
     let baselines = first.into_iter().chain(codec);
@@ -167,7 +167,7 @@ fn notes(outcome: &BenchOutcome) -> Vec<Block> {
         let used = last.and_then(|run| run.io);
         let used = used.filter(|_| arm.io.is_some() && used != arm.io);
         let codec = last.and_then(|run| run.codec);
-        let codec = codec.filter(|_| arm.kind == ArmKind::Codec);
+        let codec = codec.filter(|_| arm.kind == ArmKind::Ours(Work::Codec));
         let codec = codec.map(|times| {
             format!(
                 "by a sample of {} in memory, {} ms to decompress and {} ms to compress it on all threads, \
@@ -193,9 +193,11 @@ mod tests {
     use compactor::generate::{GenerateOptions, Shape};
     use compactor_sstable::compression::info::CompressionParams;
 
+    use ArmKind::{External, Ours};
+
     use super::*;
     use crate::bench::{BenchOptions, CodecTimes, Compression, OutputFacts};
-    use crate::outcome::{Attempt, DataRecord, End, OutcomeHeader};
+    use crate::outcome::{Attempt, DataRecord, End, OutcomeHeader, Warning};
 
     /// Three repeats after a warm-up, each twice as slow as the one before; an arm that failed.
     fn outcome() -> BenchOutcome {
@@ -225,17 +227,17 @@ mod tests {
                     },
                     wall_s: factor * wall_s,
                     cpu_s: 0.5,
-                    peak_rss_bytes: (kind != ArmKind::Codec).then_some(32 << 20),
+                    peak_rss_bytes: (kind != Ours(Work::Codec)).then_some(32 << 20),
                     io: None,
-                    codec: (kind == ArmKind::Codec).then_some(times),
+                    codec: (kind == Ours(Work::Codec)).then_some(times),
                 })
                 .collect(),
             failure: None,
         };
-        let mut failed = arm("cassandra", ArmKind::External, 1.0);
+        let mut failed = arm("cassandra", External, 1.0);
         failed.runs.clear();
         failed.failure = Some("there is no Java".to_owned());
-        let mut copy = arm("copy direct/direct", ArmKind::Copy, 1.5);
+        let mut copy = arm("copy direct/direct", Ours(Work::Copy), 1.5);
         let deviation = Warning::new("deviation", "read dontneed, not direct");
         copy.runs[2].attempt.warnings.push(deviation);
         BenchOutcome {
@@ -250,7 +252,7 @@ mod tests {
                 directory: "/data".into(),
                 given: Vec::new(),
                 generated: GenerateOptions::new(Shape::KeyValue, ""),
-                kinds: Vec::new(),
+                works: Vec::new(),
                 pairs: Vec::new(),
                 compactors: vec![1],
                 external: Vec::new(),
@@ -289,9 +291,9 @@ mod tests {
                 crc32: 0xabcd,
             },
             arms: vec![
-                arm("merge direct/direct", ArmKind::Merge, 1.0),
+                arm("merge direct/direct", Ours(Work::Merge), 1.0),
                 copy,
-                arm("codec", ArmKind::Codec, 0.5),
+                arm("codec", Ours(Work::Codec), 0.5),
                 failed,
             ],
             warnings: vec![Warning::new("virtual_disk", "the disk is virtual")],
@@ -343,7 +345,7 @@ mod tests {
             "{markdown}"
         );
         assert!(!outcome.is_sound());
-        let json = serde_json::to_value(WithFigures::new(&outcome, &report)).unwrap();
+        let json = with_figures(&outcome, &report).unwrap();
         assert_eq!(json["figures"][0]["arm"], "merge direct/direct");
         assert_eq!(json["figures"][0]["figures"][0]["median"], 2.0);
         assert_eq!(json["data"]["shape"], "kv");

@@ -148,10 +148,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let options = args.options(&directory)?;
     let is_dontcache = options.compaction.is_dontcache();
     refuse_uring_with_dontcache(options.backend, &[("--compaction", is_dontcache)])?;
-    let files = common.results.create()?;
-    let watcher = common.results.progress(interrupted);
-    let outcome = compare(&options, &watcher)?;
-    let report = report::chunk_length::report("chunk length", &outcome);
-    let is_sound = report.every_arm_counts();
-    files.write(&outcome, report, is_sound)
+    common.results.of(interrupted, |watcher| {
+        let outcome = compare(&options, watcher)?;
+        let report = report::chunk_length::report("chunk length", &outcome);
+        Ok((outcome, report))
+    })
 }

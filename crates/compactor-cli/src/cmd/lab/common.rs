@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::Context;
+use compactor::Table;
 use compactor::generate::Shape;
-use compactor::{Error, Table};
 use compactor_io::{BackendKind, raise_open_files_limit};
 use compactor_lab::options::{Data, Distribution, Setup};
 use compactor_lab::outcome::End;
@@ -297,61 +297,30 @@ pub struct Results {
     progress: ProgressMode,
 }
 
-/// Files for results, created before the experiment: a place that cannot be written is known at once.
-pub struct ResultFiles<'a> {
-    results: &'a Results,
-    json: Option<ResultFile>,
-    html: Option<ResultFile>,
-}
-
 impl Results {
-    /// Creates the files.
+    /// Runs an experiment, which returns its outcome and report, and shows them. Returns the exit code.
     ///
     /// # Errors
-    /// If one cannot be written.
-    pub fn create(&self) -> Result<ResultFiles<'_>, Error> {
-        let paths = [self.json.as_deref(), self.html.as_deref()];
-        let [json, html] = ResultFile::create_two(paths)?;
-        Ok(ResultFiles {
-            results: self,
-            json,
-            html,
-        })
-    }
-
-    /// Progress of an experiment.
-    pub fn progress(&self, interrupted: Arc<AtomicBool>) -> LabProgress {
-        LabProgress::new(self.progress, interrupted)
-    }
-}
-
-impl ResultFiles<'_> {
-    /// Writes the files, prints a report, and returns the exit code.
-    ///
-    /// # Errors
-    /// If something cannot be written.
-    pub fn write(
-        self,
-        outcome: &impl Serialize,
-        report: Report,
-        is_sound: bool,
+    /// That of the experiment, or a result that cannot be written.
+    pub fn of<O: Serialize>(
+        &self,
+        interrupted: Arc<AtomicBool>,
+        experiment: impl FnOnce(&LabProgress) -> anyhow::Result<(O, Report)>,
     ) -> anyhow::Result<ExitCode> {
-        let json = serde_json::to_string(outcome)?;
-        let end = report.end.clone();
+        // Created before the experiment: a place that cannot be written is known at once.
+        let paths = [self.json.as_deref(), self.html.as_deref()];
+        let [json_file, html_file] = ResultFile::create_two(paths)?;
+        let (outcome, report) = experiment(&LabProgress::new(self.progress, interrupted))?;
+        let json = serde_json::to_string(&outcome)?;
+        let (end, is_sound) = (report.end, report.is_sound);
         let document = Report::document(&[report]);
-        let results = self.results;
-        if let (Some(file), Some(path)) = (self.json, &results.json) {
-            file.write(&json)?;
-            say(format_args!(
-                "everything that was measured: {}",
-                path.display()
-            ));
+        if let Some(file) = json_file {
+            file.write("everything that was measured", &json)?;
         }
-        if let (Some(file), Some(path)) = (self.html, &results.html) {
-            file.write(&document.to_html())?;
-            say(format_args!("report with charts: {}", path.display()));
+        if let Some(file) = html_file {
+            file.write("report with charts", &document.to_html())?;
         }
-        let code = print(&results.format.text(&document, || Ok(json))?)?;
+        let code = print(&self.format.text(&document, || Ok(json))?)?;
         Ok(match end {
             End::Interrupted => ExitCode::from(INTERRUPTED),
             End::Complete if is_sound => code,

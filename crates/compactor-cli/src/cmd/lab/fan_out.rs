@@ -130,10 +130,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let interrupted = begin_anywhere()?;
     let mut options = args.options()?;
     options.directory = directory(args.directory.as_deref(), options.needed_bytes())?;
-    let files = args.results.create()?;
-    let watcher = args.results.progress(interrupted);
-    let outcome = compare(&options, &watcher)?;
-    let report = report::fan_out::report("fan-out", &outcome);
-    let is_sound = report.every_arm_counts();
-    files.write(&outcome, report, is_sound)
+    args.results.of(interrupted, |watcher| {
+        let outcome = compare(&options, watcher)?;
+        let report = report::fan_out::report("fan-out", &outcome);
+        Ok((outcome, report))
+    })
 }

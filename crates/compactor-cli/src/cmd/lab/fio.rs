@@ -97,13 +97,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     fio::version().context(
         "install fio, `apt-get install fio` on Debian and Ubuntu, `dnf install fio` on Fedora and RHEL",
     )?;
-    let files = args.results.create()?;
-    let outcome = fio::run(
-        &options,
-        &args.directory,
-        &args.results.progress(interrupted),
-    )?;
-    let has_worked = outcome.runs.iter().any(|run| run.failure.is_none());
-    let report = lab_report::fio::report(&outcome, interference.as_ref());
-    files.write(&outcome, report, has_worked)
+    args.results.of(interrupted, |watcher| {
+        let outcome = fio::run(&options, &args.directory, watcher)?;
+        let report = lab_report::fio::report(&outcome, interference.as_ref());
+        Ok((outcome, report))
+    })
 }

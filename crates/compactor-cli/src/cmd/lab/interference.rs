@@ -168,12 +168,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let dontcache = options.arms.iter().any(|arm| arm.is_dontcache());
     refuse_uring_with_dontcache(options.backend, &[("--arms", dontcache)])?;
     let fio = args.ceilings.as_deref().map(read_fio).transpose()?;
-    let files = common.results.create()?;
-    let watcher = common.results.progress(interrupted);
-    let outcome = compactor_lab::interference(&options, &watcher)?;
-    let report = report::interference::report("interference", &outcome, fio.as_ref());
-    let is_sound = report.every_arm_counts();
-    files.write(&outcome, report, is_sound)
+    common.results.of(interrupted, |watcher| {
+        let outcome = compactor_lab::interference(&options, watcher)?;
+        let report = report::interference::report("interference", &outcome, fio.as_ref());
+        Ok((outcome, report))
+    })
 }
 
 /// The default arms that can work in a directory.

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::common::ReportFormat;
-use crate::output::{print, say};
+use crate::output::print;
 use crate::result_file::ResultFile;
 
 /// Print the report of a saved experiment: figures, intervals, caveats, charts.
@@ -93,13 +93,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     let paths = [args.svg.as_deref(), args.html.as_deref()];
     let [svg, html] = ResultFile::create_two(paths)?;
-    if let (Some(file), Some(picture), Some(path)) = (svg, picture, &args.svg) {
-        file.write(picture)?;
-        say(format_args!("picture: {}", path.display()));
+    if let (Some(file), Some(picture)) = (svg, picture) {
+        file.write("picture", picture)?;
     }
-    if let (Some(file), Some(path)) = (html, &args.html) {
-        file.write(&document.to_html())?;
-        say(format_args!("report with charts: {}", path.display()));
+    if let Some(file) = html {
+        file.write("report with charts", &document.to_html())?;
     }
     let json = || serde_json::to_string_pretty(&reports);
     print(&args.format.text(&document, json)?)
@@ -108,25 +106,16 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 /// The report of a saved outcome, whose name is that of its file.
 fn report_of(path: &Path, fio: Option<&FioOutcome>) -> Result<Report, Error> {
     let name = path.display().to_string();
-    let (bytes, any) = any_version(path)?;
-    match (any.experiment, fio) {
-        (None, fio) => {
-            let outcome = parsed(path, &bytes, any.format_version)?;
-            Ok(report::interference::report(name, &outcome, fio))
-        }
-        (Some(Experiment::ChunkLength), None) => {
-            let outcome = parsed(path, &bytes, any.format_version)?;
-            Ok(report::chunk_length::report(name, &outcome))
-        }
-        (Some(Experiment::FanOut), None) => {
-            let outcome = parsed(path, &bytes, any.format_version)?;
-            Ok(report::fan_out::report(name, &outcome))
-        }
-        (Some(_), Some(_)) => {
+    let (bytes, experiment) = read_result(path)?;
+    Ok(match experiment {
+        None => report::interference::report(name, &parsed(path, &bytes)?, fio),
+        Some(_) if fio.is_some() => {
             let reason = "--ceilings are for results of `compactor lab interference` only";
-            Err(Error::invalid(reason))
+            return Err(Error::invalid(reason));
         }
-    }
+        Some(Experiment::ChunkLength) => report::chunk_length::report(name, &parsed(path, &bytes)?),
+        Some(Experiment::FanOut) => report::fan_out::report(name, &parsed(path, &bytes)?),
+    })
 }
 
 /// Content of a file that was named.
@@ -165,31 +154,29 @@ struct AnyVersion {
 /// # Errors
 /// A file that cannot be read, that is no outcome, or that is of a version of another compactor's.
 pub fn read(path: &Path) -> Result<Outcome, Error> {
-    let (bytes, any) = any_version(path)?;
-    parsed(path, &bytes, any.format_version)
+    let (bytes, _) = read_result(path)?;
+    parsed(path, &bytes)
 }
 
-fn strange(path: &Path) -> impl Fn(serde_json::Error) -> Error + '_ {
-    move |e| {
-        Error::invalid(format!(
-            "{}: not what `compactor lab interference --json` writes, nor `chunk-length` or `fan-out`: {e}",
-            path.display()
-        ))
-    }
-}
-
-fn any_version(path: &Path) -> Result<(Vec<u8>, AnyVersion), Error> {
+/// Content of a file that has a result of this version, and the kind of the result.
+fn read_result(path: &Path) -> Result<(Vec<u8>, Option<Experiment>), Error> {
     let bytes = read_file(path)?;
-    let any = serde_json::from_slice(&bytes).map_err(strange(path))?;
-    Ok((bytes, any))
-}
-
-fn parsed<T: DeserializeOwned>(path: &Path, bytes: &[u8], version: u32) -> Result<T, Error> {
+    let any: AnyVersion = parsed(path, &bytes)?;
+    let version = any.format_version;
     if version != FORMAT_VERSION {
         return Err(Error::invalid(format!(
             "{}: of format {version}, and this compactor knows format {FORMAT_VERSION}; use the release that wrote it",
             path.display(),
         )));
     }
-    serde_json::from_slice(bytes).map_err(strange(path))
+    Ok((bytes, any.experiment))
+}
+
+fn parsed<T: DeserializeOwned>(path: &Path, bytes: &[u8]) -> Result<T, Error> {
+    serde_json::from_slice(bytes).map_err(|e| {
+        Error::invalid(format!(
+            "{}: not what `compactor lab interference --json` writes, nor `chunk-length` or `fan-out`: {e}",
+            path.display()
+        ))
+    })
 }
