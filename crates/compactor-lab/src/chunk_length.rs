@@ -108,7 +108,7 @@ pub fn compare(options: &ChunkLengthOptions, watcher: &dyn Watcher) -> Result<Ch
 /// The rows, as they are before any variant is written of them: a copy of what was given or generated.
 fn source(options: &ChunkLengthOptions, session: &Session<'_>) -> Result<Table> {
     let directory = session.directory();
-    let bytes = options.generated_bytes().unwrap_or(0);
+    let bytes = options.data.generated_bytes(options.hot_set_bytes);
     let mut generating = watched(session.watcher, GENERATING, bytes);
     // Source, copy, variants and an output; compressed data takes about half of what it is.
     let needed = bytes.saturating_mul(options.variants().len() as u64 + 3);
@@ -227,7 +227,7 @@ fn of_variants(
 fn run_all(bench: &mut Bench<'_>, variants: &[Written], runs: &mut Vec<VariantRun>) -> Result<()> {
     let (options, session) = (bench.options, bench.session);
     let names = variants.iter().map(|v| v.record.variant.to_string());
-    let mut schedule = Schedule::new(names.collect(), 1, options.all_repeats());
+    let mut schedule = Schedule::new(names.collect(), 1, (options.warm_ups, options.repeats));
     let one = |variant: usize, plan: Plan| {
         if !plan.warm_up && bench.rate_per_s.is_none() {
             bench.rate_per_s = common_rate(runs);

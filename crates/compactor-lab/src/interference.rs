@@ -11,7 +11,6 @@ use compactor::Result;
 use run::Bench;
 
 use crate::arm::Arm;
-use crate::environment::memory_bytes;
 use crate::hot_set::HotSet;
 use crate::options::InterferenceOptions;
 use crate::outcome::{Outcome, Phase, Run, SweepPoint};
@@ -41,7 +40,9 @@ pub fn interference(options: &InterferenceOptions, watcher: &dyn Watcher) -> Res
     let limit = options.memory_limit_bytes;
     let session = Session::begin(&options.directory, "lab", limit, watcher)?;
     let warnings = session.warn(warnings::of_environment(&session.environment, options));
-    let bytes = options.generated_bytes().unwrap_or(0);
+    let sizes = &options.hot_sets_bytes;
+    let largest = sizes.iter().copied().max();
+    let bytes = options.data.generated_bytes(largest.unwrap_or(0));
     // Inputs, the output before and that which is being written: compressed, each is about half of it.
     let mut table = Table::prepare(
         &options.data,
@@ -51,8 +52,7 @@ pub fn interference(options: &InterferenceOptions, watcher: &dyn Watcher) -> Res
         &mut watched(watcher, GENERATING, bytes),
     )?;
     let arms = options.arms.iter().map(Arm::to_string).collect();
-    let sizes = &options.hot_sets_bytes;
-    let mut schedule = Schedule::new(arms, sizes.len(), options.all_repeats());
+    let mut schedule = Schedule::new(arms, sizes.len(), (options.warm_ups, options.repeats));
     let mut points = Vec::new();
     let runs = sizes.iter().try_for_each(|&size| {
         let hot = Arc::new(HotSet::of_table(&table, size, options.seed, watcher)?);
@@ -85,26 +85,19 @@ pub fn interference(options: &InterferenceOptions, watcher: &dyn Watcher) -> Res
 /// A size of the hot set, and caveats about it.
 fn point(session: &Session<'_>, table: &Table, hot: &HotSet, hot_set_bytes: u64) -> SweepPoint {
     let hot_bytes = hot.page_count() * session.environment.page_bytes;
-    let pressure = hot_bytes as f64 / session.room_bytes() as f64;
+    let room_bytes = session.room_bytes();
+    let pressure = hot_bytes as f64 / room_bytes as f64;
     session.note(&format!(
         "hot set: {} rows on {} of pages, {:.0}% of the memory they may take",
         hot.rows.len(),
         bytes(hot_bytes as f64),
         100.0 * pressure
     ));
-    let limit = session.limit_bytes;
-    let found = warnings::of_point(
-        &table.record,
-        hot_bytes,
-        hot_set_bytes,
-        pressure,
-        limit,
-        memory_bytes(),
-    );
+    let found = warnings::of_point(&table.record, hot_bytes, hot_set_bytes, room_bytes);
     SweepPoint {
         hot_set_bytes,
         data: table.record.clone(),
-        memory_limit_bytes: limit,
+        memory_limit_bytes: session.limit_bytes,
         cache_room_bytes: None,
         pressure,
         runs: Vec::new(),

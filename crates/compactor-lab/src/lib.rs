@@ -45,7 +45,6 @@ mod parallel;
 mod point_read;
 pub mod priority;
 mod random;
-mod repeats;
 pub mod report;
 mod sampler;
 mod schedule;

@@ -13,7 +13,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::arm::Arm;
 use crate::priority::Priority;
-use crate::repeats::Repeats;
 use crate::report::units::bytes;
 
 pub(crate) mod form;
@@ -59,16 +58,13 @@ impl Data {
         }
     }
 
-    /// Uncompressed bytes to generate; `None` for a table that was given.
-    pub(crate) fn generated_bytes(&self, largest_hot_set: u64) -> Option<u64> {
+    /// Uncompressed bytes to generate: none for a table that was given.
+    pub(crate) fn generated_bytes(&self, largest_hot_set: u64) -> u64 {
         match self {
-            Data::Given(_) => None,
+            Data::Given(_) => 0,
             Data::Generated {
                 uncompressed_bytes, ..
-            } => {
-                let enough = (4 * largest_hot_set).max(2 * GIB);
-                Some(uncompressed_bytes.unwrap_or(enough))
-            }
+            } => uncompressed_bytes.unwrap_or((4 * largest_hot_set).max(2 * GIB)),
         }
     }
 }
@@ -199,14 +195,6 @@ impl Setup {
         }
     }
 
-    /// Repeats of each arm or variant.
-    pub(crate) fn all_repeats(&self) -> Repeats {
-        Repeats {
-            warm_ups: self.warm_ups,
-            counted: self.repeats,
-        }
-    }
-
     /// Checks that the options make sense.
     ///
     /// # Errors
@@ -303,12 +291,6 @@ impl InterferenceOptions {
             least_compaction: Duration::from_secs(4),
             ..InterferenceOptions::new(directory)
         }
-    }
-
-    /// Uncompressed bytes to generate; `None` for a table that was given.
-    pub fn generated_bytes(&self) -> Option<u64> {
-        let largest = self.hot_sets_bytes.iter().copied().max();
-        self.data.generated_bytes(largest.unwrap_or(0))
     }
 
     /// Checks that the options make sense.

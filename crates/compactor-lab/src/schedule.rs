@@ -5,14 +5,15 @@ use std::time::{Duration, Instant};
 use compactor::Result;
 
 use crate::random::Random;
-use crate::repeats::Repeats;
 use crate::watcher::Plan;
 
 /// Runs of an experiment, and how much longer they take than planned.
 #[derive(Debug)]
 pub(crate) struct Schedule {
     arms: Vec<String>,
-    repeats: Repeats,
+    /// Repeats, which begin with warm-ups.
+    repeats: u32,
+    warm_ups: u32,
     /// Number of all runs.
     runs: u32,
     /// Number of runs that are over.
@@ -23,13 +24,19 @@ pub(crate) struct Schedule {
 }
 
 impl Schedule {
-    /// A schedule that runs each arm in each repeat, at each of a number of points.
-    pub(crate) fn new(arms: Vec<String>, points: usize, repeats: Repeats) -> Schedule {
+    /// A schedule that runs each arm in each repeat, at each of a number of points. Repeats that count follow warm-ups.
+    pub(crate) fn new(
+        arms: Vec<String>,
+        points: usize,
+        (warm_ups, counted): (u32, u32),
+    ) -> Schedule {
+        let repeats = warm_ups + counted;
         let runs = u32::try_from(arms.len() * points).unwrap_or(u32::MAX);
         Schedule {
             arms,
             repeats,
-            runs: runs.saturating_mul(repeats.warm_ups + repeats.counted),
+            warm_ups,
+            runs: runs.saturating_mul(repeats),
             done: 0,
             late_s: 0.0,
         }
@@ -48,8 +55,8 @@ impl Schedule {
         mut run: impl FnMut(usize, Plan) -> Result<()>,
     ) -> Result<()> {
         let mut order: Vec<usize> = (0..self.arms.len()).collect();
-        for repeat in 0..self.repeats.warm_ups + self.repeats.counted {
-            let warm_up = repeat < self.repeats.warm_ups;
+        for repeat in 0..self.repeats {
+            let warm_up = repeat < self.warm_ups;
             random.shuffle(&mut order);
             if warm_up {
                 order.sort_by_key(|arm| Some(*arm) == last);
@@ -81,8 +88,7 @@ impl Schedule {
     /// Expected duration of all runs that are not over.
     fn time_left(&self, planned: &impl Fn(u32) -> Duration) -> Duration {
         let arms = u32::try_from(self.arms.len()).unwrap_or(u32::MAX);
-        let repeats = self.repeats.warm_ups + self.repeats.counted;
-        let repeat_of = |order: u32| order / arms.max(1) % repeats.max(1);
+        let repeat_of = |order: u32| order / arms.max(1) % self.repeats.max(1);
         let left = self.done..self.runs;
         let planned: Duration = left.clone().map(|order| planned(repeat_of(order))).sum();
         let late_s = match self.done {
@@ -102,11 +108,7 @@ mod tests {
     fn the_time_left_is_that_of_runs_that_measure_more() {
         let second = Duration::from_secs(1);
         let planned = |repeat| if repeat == 0 { 3 * second } else { 6 * second };
-        let repeats = Repeats {
-            warm_ups: 1,
-            counted: 5,
-        };
-        let mut schedule = Schedule::new(vec![String::new(); 4], 1, repeats);
+        let mut schedule = Schedule::new(vec![String::new(); 4], 1, (1, 5));
         let left = |schedule: &Schedule| schedule.time_left(&planned);
         assert_eq!(left(&schedule), 4 * 3 * second + 20 * 6 * second);
         // Each warm-up took a second more than that.

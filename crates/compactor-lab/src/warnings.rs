@@ -100,22 +100,20 @@ pub(crate) fn of_point(
     data: &DataRecord,
     hot_bytes: u64,
     asked_bytes: u64,
-    pressure: f64,
-    limit_bytes: Option<u64>,
-    memory_bytes: Option<u64>,
+    room_bytes: u64,
 ) -> Vec<Warning> {
     let mut found = Warnings::default();
     small_hot_set(&mut found, hot_bytes, asked_bytes);
-    let room = limit_bytes.or(memory_bytes).unwrap_or(0);
     // Inputs and output, which is as long at most.
-    let all_fits = 2 * data.bytes + hot_bytes < room;
+    let all_fits = 2 * data.bytes + hot_bytes < room_bytes;
     found.when(all_fits, "everything_fits", || {
         format!(
             "inputs, output and hot set fit into {} MiB of memory together: nothing has to be evicted, and \
              no mode can be better for it; use more data or a lower --memory-limit",
-            room >> 20
+            room_bytes >> 20
         )
     });
+    let pressure = hot_bytes as f64 / room_bytes as f64;
     let is_little = !all_fits && pressure < LITTLE_PRESSURE;
     found.when(is_little, "little_pressure", || {
         format!(
@@ -145,9 +143,7 @@ mod tests {
             uncompressed_bytes: 1000 * MIB,
             partitions: 1,
         };
-        let memory = 100_000 * MIB;
-        let pressure = hot as f64 / limit.unwrap_or(memory) as f64;
-        let found = of_point(&data, hot, asked, pressure, limit, Some(memory));
+        let found = of_point(&data, hot, asked, limit.unwrap_or(100_000 * MIB));
         let kinds: Vec<&str> = found.iter().map(|w| w.kind.as_str()).collect();
         kinds.join(" ")
     }

@@ -15,7 +15,6 @@ use super::{
 use crate::caveats::Warnings;
 use crate::outcome::{Attempt, Environment, Warning};
 use crate::random::Random;
-use crate::repeats::Repeats;
 use crate::report::units::bytes;
 use crate::schedule::Schedule;
 use crate::scratch::OutputDirectory;
@@ -151,10 +150,7 @@ impl Bench<'_> {
     }
 
     fn rounds(&mut self, arms: &mut [ArmOutcome]) -> Result<()> {
-        let repeats = Repeats {
-            warm_ups: self.options.warm_ups,
-            counted: self.options.repeats,
-        };
+        let repeats = (self.options.warm_ups, self.options.repeats);
         let mut random = Random::new(self.options.seed, STREAM);
         let names = arms.iter().map(|arm| arm.name.clone()).collect();
         let mut schedule = Schedule::new(names, 1, repeats);

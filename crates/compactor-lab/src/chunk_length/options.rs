@@ -86,11 +86,6 @@ impl ChunkLengthOptions {
         Variant::all(&self.compressors, &self.chunk_lengths_bytes)
     }
 
-    /// Uncompressed bytes to generate; `None` for a table that was given.
-    pub fn generated_bytes(&self) -> Option<u64> {
-        self.data.generated_bytes(self.hot_set_bytes)
-    }
-
     /// Checks that the options make sense.
     ///
     /// # Errors

@@ -10,7 +10,6 @@ use compactor::{Error, Result};
 use super::{FioJob, FioOptions, FioOutcome, FioRun, Profile, document, profile};
 use crate::outcome::End;
 use crate::random::Random;
-use crate::repeats::Repeats;
 use crate::report;
 use crate::schedule::Schedule;
 use crate::scratch::Scratch;
@@ -71,10 +70,6 @@ pub fn run(options: &FioOptions, directory: &Path, watcher: &dyn Watcher) -> Res
         end: End::Complete,
         runs: Vec::new(),
     };
-    let repeats = Repeats {
-        warm_ups: 0,
-        counted: options.repeats,
-    };
     let names = options.profiles.iter().map(Profile::to_string).collect();
     let runtime = Duration::from_secs(options.runtime_s.into());
     let one = |profile: usize, plan: Plan| {
@@ -95,7 +90,8 @@ pub fn run(options: &FioOptions, directory: &Path, watcher: &dyn Watcher) -> Res
         Ok(())
     };
     let mut random = Random::new(1, STREAM);
-    let runs = Schedule::new(names, 1, repeats).run(&mut random, |_| runtime, None, one);
+    let runs =
+        Schedule::new(names, 1, (0, options.repeats)).run(&mut random, |_| runtime, None, one);
     outcome.end = end_of(runs, !outcome.runs.is_empty())?;
     scratch.remove()?;
     Ok(outcome)
