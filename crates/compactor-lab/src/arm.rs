@@ -83,7 +83,7 @@ impl Arm {
     /// The compaction that touches the page cache in neither direction.
     pub const DIRECT: Arm = Arm::of(ReadMode::Direct, WriteMode::Direct);
 
-    const fn of(read: ReadMode, write: WriteMode) -> Arm {
+    pub(crate) const fn of(read: ReadMode, write: WriteMode) -> Arm {
         Arm::Compaction(IoPair { read, write })
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use compactor::Error;
 use compactor::generate::Shape;
-use compactor_io::BackendKind;
+use compactor_io::{BackendKind, ReadMode, WriteMode};
 use compactor_sstable::Version;
 use serde::{Deserialize, Serialize};
 
@@ -232,15 +232,14 @@ impl Setup {
 ///
 /// # Errors
 /// If there is one.
-pub(crate) fn refuse_twice<T: Ord + Clone>(
+pub(crate) fn refuse_twice<T: PartialEq>(
     items: &[T],
     name: impl Fn(&T) -> String,
 ) -> compactor::Result<()> {
-    let mut sorted = items.to_vec();
-    sorted.sort_unstable();
-    match sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-        Some(twice) => {
-            let text = format!("{} is named twice; use --repeat", name(&twice[0]));
+    let mut others = items.iter().enumerate();
+    match others.find(|(at, item)| items[..*at].contains(item)) {
+        Some((_, twice)) => {
+            let text = format!("{} is named twice; use --repeat", name(twice));
             Err(Error::invalid(text))
         }
         None => Ok(()),
@@ -275,15 +274,14 @@ impl InterferenceOptions {
     /// limit of 256 MiB, 5,000 reads/s, compaction at 32 MiB/s.
     pub fn quick(directory: impl Into<PathBuf>) -> InterferenceOptions {
         let directory = directory.into();
-        let arms = [
-            "idle",
-            "buffered/buffered",
-            "buffered/direct",
-            "direct/direct",
-        ];
         InterferenceOptions {
             setup: Setup::quick(directory.clone(), 512 * MIB, 256 * MIB),
-            arms: arms.iter().filter_map(|arm| arm.parse().ok()).collect(),
+            arms: vec![
+                Arm::Idle,
+                Arm::BUFFERED,
+                Arm::of(ReadMode::Buffered, WriteMode::Direct),
+                Arm::DIRECT,
+            ],
             rate_per_s: 5000.0,
             hot_sets_bytes: vec![96 * MIB],
             before: Duration::from_secs(2),

@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(3);
 const PATIENCE_WITH_OURS: Duration = Duration::from_secs(10);
 
 /// Time that a command may take to introduce itself: it may have to fetch what it runs.
-const INTRODUCTION: Duration = Duration::from_secs(600);
+pub(super) const INTRODUCTION: Duration = Duration::from_secs(600);
 
 /// An external command, and its introduction.
 #[derive(Debug)]
@@ -61,17 +61,13 @@ pub(super) fn run_ours(program: &Path, request: &Request, watcher: &dyn Watcher)
 }
 
 impl External {
-    /// Starts the command with a shell, and waits for its introduction.
+    /// Starts the command with a shell, and waits at most this long for its introduction.
     ///
     /// # Errors
     /// A command that does not introduce itself, or cancellation.
-    pub(super) fn start(command: &str, watcher: &dyn Watcher) -> Result<External> {
-        External::start_within(INTRODUCTION, command, watcher)
-    }
-
-    fn start_within(
-        introduction: Duration,
+    pub(super) fn start(
         command: &str,
+        introduction: Duration,
         watcher: &dyn Watcher,
     ) -> Result<External> {
         let failed = |e: String| Error::invalid(format!("--cassandra {command:?}: {e}"));
@@ -238,7 +234,8 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         let stop = AtomicBool::new(false);
         let answer = r#"while read -r line; do echo '{"failed":"not today"}'; done"#;
-        let mut external = External::start(&format!("{HELLO}; {answer}"), &stop).unwrap();
+        let mut external =
+            External::start(&format!("{HELLO}; {answer}"), INTRODUCTION, &stop).unwrap();
         assert_eq!(external.introduction.name, "other");
         for _ in 0..2 {
             let reply = external
@@ -259,16 +256,19 @@ mod tests {
             ("echo hello", "something other than JSON"),
             ("echo '[1]'", "is not an introduction"),
         ] {
-            let error = External::start(command, &stop).unwrap_err().to_string();
+            let error = External::start(command, INTRODUCTION, &stop)
+                .unwrap_err()
+                .to_string();
             assert!(error.contains(reason), "{error}");
         }
         let soon = Duration::from_millis(1);
-        let error = External::start_within(soon, "cat", &stop).unwrap_err();
+        let error = External::start("cat", soon, &stop).unwrap_err();
         assert!(
             error.to_string().contains("did not introduce itself"),
             "{error}"
         );
-        let mut external = External::start(&format!("{HELLO}; read -r line"), &stop).unwrap();
+        let mut external =
+            External::start(&format!("{HELLO}; read -r line"), INTRODUCTION, &stop).unwrap();
         match external
             .process
             .ask(&request(temp.path(), Work::Merge), &stop)
@@ -289,7 +289,7 @@ mod tests {
             number.display()
         );
         let stop = AtomicBool::new(false);
-        let external = External::start(&command, &stop).unwrap();
+        let external = External::start(&command, INTRODUCTION, &stop).unwrap();
         while !std::fs::read_to_string(&number).is_ok_and(|text| text.ends_with('\n')) {
             std::thread::sleep(LOOK);
         }
@@ -306,7 +306,7 @@ mod tests {
         }
         assert!(!is_running());
         stop.store(true, Ordering::Relaxed);
-        let error = External::start("read -r line", &stop).unwrap_err();
+        let error = External::start("read -r line", INTRODUCTION, &stop).unwrap_err();
         assert_eq!(error.kind(), compactor::ErrorKind::Cancelled);
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use compactor::{Error, Observer, Result};
 
 use super::options::GC_GRACE_S;
-use super::process::{External, run_ours};
+use super::process::{External, INTRODUCTION, run_ours};
 use super::{
     ArmKind, ArmOutcome, BenchOptions, BenchOutcome, BenchRun, Done, OutputFacts, Reply, Request,
     Work, output, work,
@@ -50,7 +50,7 @@ pub fn run(options: &BenchOptions, program: &Path, watcher: &dyn Watcher) -> Res
     let warnings = session.warn(warnings_of(&session.environment));
     // Ended before the directory is removed, which is dropped later.
     let externals = options.external.iter();
-    let externals = externals.map(|command| External::start(command, watcher));
+    let externals = externals.map(|command| External::start(command, INTRODUCTION, watcher));
     let externals = externals.collect::<Result<_>>()?;
     let mut observer = watched(watcher, GENERATING, options.generated_bytes());
     let inputs = inputs(options, session.directory(), &mut observer)?;

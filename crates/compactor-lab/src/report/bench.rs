@@ -48,16 +48,10 @@ pub fn report(outcome: &BenchOutcome) -> Report {
         ..Section::default()
     };
     let circumstances = json!({});
-    let points = [(circumstances, comparison)];
+    let (end, points) = (outcome.header.end, [(circumstances, comparison)]);
     Report {
         is_sound: outcome.is_sound(),
-        ..Report::new(
-            &EXPERIMENT,
-            outcome.header.end,
-            points,
-            &outcome.warnings,
-            section,
-        )
+        ..Report::new(&EXPERIMENT, end, points, &outcome.warnings, section)
     }
 }
 

@@ -84,14 +84,8 @@ pub fn report(name: impl Into<String>, outcome: &ChunkLengthOutcome) -> Report {
         "variants": outcome.variants,
         "published": published,
     });
-    let points = [(circumstances, comparison)];
-    Report::new(
-        &EXPERIMENT,
-        outcome.header.end,
-        points,
-        &outcome.warnings,
-        section,
-    )
+    let (end, points) = (outcome.header.end, [(circumstances, comparison)]);
+    Report::new(&EXPERIMENT, end, points, &outcome.warnings, section)
 }
 
 /// Compares the variants with a baseline, which has this short name.

@@ -62,14 +62,8 @@ pub fn report(name: impl Into<String>, outcome: &FanOutOutcome) -> Report {
         "flushes": outcome.flushes,
         "strategies": outcome.runs,
     });
-    let points = [(circumstances, comparison)];
-    Report::new(
-        &EXPERIMENT,
-        outcome.header.end,
-        points,
-        &outcome.warnings,
-        section,
-    )
+    let (end, points) = (outcome.header.end, [(circumstances, comparison)]);
+    Report::new(&EXPERIMENT, end, points, &outcome.warnings, section)
 }
 
 /// Each strategy in comparison with the first.

@@ -38,16 +38,11 @@ pub fn report(name: impl Into<String>, outcome: &Outcome, fio: Option<&FioOutcom
         (circumstances, comparison)
     };
     let points = points.into_iter().map(point);
+    let end = outcome.header.end;
     Report {
         fio: fio.cloned(),
         picture,
-        ..Report::new(
-            &EXPERIMENT,
-            outcome.header.end,
-            points,
-            &outcome.warnings,
-            section,
-        )
+        ..Report::new(&EXPERIMENT, end, points, &outcome.warnings, section)
     }
 }
 
