@@ -120,7 +120,7 @@ impl Sampler<'_> {
         let mut count_at = Duration::ZERO;
         // Reads before this are in no interval.
         drop(load.take_interval());
-        let next_of = |count: usize| started + self.sample_interval * (count as u32 + 1);
+        let next_of = |count: usize| started + self.sample_interval * count as u32;
         loop {
             let is_last = progress.is_over.load(Ordering::Relaxed);
             let at_s = started.elapsed().as_secs_f64();
@@ -159,7 +159,7 @@ impl Sampler<'_> {
             if is_last {
                 return seen;
             }
-            // A slow sample does not make others catch up.
+            // After a slow sample the others catch up, but not all at once.
             let next = next_of(seen.samples.len()).max(Instant::now() + self.sample_interval / 4);
             while Instant::now() < next && !progress.is_over.load(Ordering::Relaxed) {
                 let left = next.saturating_duration_since(Instant::now());

@@ -87,23 +87,29 @@ pub(super) fn wrong(
     }
     let found = examine(&request.output, is_cancelled)?;
     let Some(found) = found else {
-        return Ok((is_ours || request.keep_output).then(|| "it left no output".to_owned()));
+        let reason = if request.work == Work::Compact {
+            "it left no output: the strategy needs more SSTables, such as --sstables 4"
+        } else {
+            "it left no output"
+        };
+        return Ok((is_ours || request.keep_output).then(|| reason.to_owned()));
     };
-    Ok(match is_ours {
-        true if found != *expected => Some(format!(
-            "its output is not that of the first merge: CRC32 {:08x} over {} bytes, not {:08x} over {}",
-            found.crc32, found.bytes, expected.crc32, expected.bytes
-        )),
-        false if found.rows != expected.rows => Some(format!(
-            "its output has {} rows, and ours {}",
-            found.rows, expected.rows
-        )),
-        false if found.compression != expected.compression => Some(format!(
-            "its output is compressed otherwise than ours: {}",
-            describe(found.compression.as_ref())
-        )),
-        _ => None,
-    })
+    if is_ours {
+        return Ok((found != *expected).then(|| {
+            format!(
+                "its output is not that of the first merge: CRC32 {:08x} over {} bytes, not {:08x} over {}",
+                found.crc32, found.bytes, expected.crc32, expected.bytes
+            )
+        }));
+    }
+    if found.rows != expected.rows {
+        let (rows, ours) = (found.rows, expected.rows);
+        return Ok(Some(format!("its output has {rows} rows, and ours {ours}")));
+    }
+    Ok((found.compression != expected.compression).then(|| {
+        let compression = describe(found.compression.as_ref());
+        format!("its output is compressed otherwise than ours: {compression}")
+    }))
 }
 
 fn describe(compression: Option<&Compression>) -> String {
