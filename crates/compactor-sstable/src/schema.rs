@@ -118,8 +118,7 @@ impl Schema {
                 format!("{} bytes", text.len()),
             ));
         }
-        let statements = statement::parse(text)?;
-        build::build(text, statements)
+        statement::parse(text)
     }
 
     /// Returns the only table or view of the text, as in a snapshot, or the first of a table and its views, as

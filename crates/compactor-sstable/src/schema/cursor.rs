@@ -79,11 +79,17 @@ impl<'a> Cursor<'a> {
         error_at(self.text, self.offset(), expected)
     }
 
+    /// Creates an error at a name.
+    #[cold]
+    pub(super) fn error_at(&self, name: &Name, expected: impl Display) -> Error {
+        error_at(self.text, name.offset, expected)
+    }
+
     pub(super) fn is_keyword(&self, keyword: &str) -> bool {
         self.is_keyword_at(0, keyword)
     }
 
-    pub(super) fn is_keyword_at(&self, ahead: usize, keyword: &str) -> bool {
+    fn is_keyword_at(&self, ahead: usize, keyword: &str) -> bool {
         matches!(self.peek_at(ahead), TokenKind::Word(word) if word.eq_ignore_ascii_case(keyword))
     }
 
@@ -158,12 +164,12 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Skips to a `,` or a closing bracket of an enclosing list.
+    /// Skips to a `,` or a closing bracket of an enclosing list, or to the end of the statement.
     pub(super) fn skip_item(&mut self) {
         let mut depth = 0usize;
         loop {
             match self.peek() {
-                TokenKind::End => return,
+                TokenKind::End | TokenKind::Symbol(';') => return,
                 TokenKind::Symbol(',') if depth == 0 => return,
                 TokenKind::Symbol('(' | '[' | '{') => depth += 1,
                 TokenKind::Symbol(')' | ']' | '}') => match depth.checked_sub(1) {

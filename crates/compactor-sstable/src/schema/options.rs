@@ -2,10 +2,11 @@
 //!
 //! Source: `TableParams`, `CompressionParams`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::str::FromStr;
 
 use crate::error::Result;
+use crate::schema::Table;
 use crate::schema::cursor::Cursor;
 use crate::schema::lexer::TokenKind;
 
@@ -60,24 +61,18 @@ pub struct CompressionOptions {
     pub all: BTreeMap<String, String>,
 }
 
-/// Properties after `WITH`.
-#[derive(Debug, Default)]
-pub(super) struct Properties {
-    pub(super) options: TableOptions,
-    pub(super) id: Option<[u8; 16]>,
-    pub(super) compact_storage: bool,
-    /// Clustering columns and whether each is descending.
-    pub(super) clustering_order: Vec<(String, bool)>,
-}
-
-/// Reads `property AND property ...`.
-pub(super) fn parse_properties(cursor: &mut Cursor<'_>) -> Result<Properties> {
-    let mut properties = Properties::default();
+/// Reads `property AND property ...` into a table. Returns the clustering columns whose order is given, and whether
+/// each is descending.
+pub(super) fn parse_properties(
+    cursor: &mut Cursor<'_>,
+    table: &mut Table,
+) -> Result<HashMap<String, bool>> {
+    let mut clustering_order = Vec::new();
     loop {
         if cursor.take_keywords(&["COMPACT", "STORAGE"]) {
-            properties.compact_storage = true;
+            table.compact_storage = true;
         } else if cursor.take_keywords(&["CLUSTERING", "ORDER", "BY"]) {
-            properties.clustering_order = cursor.list(|cursor| {
+            clustering_order = cursor.list(|cursor| {
                 let name = cursor.name("a clustering column")?;
                 let descending = cursor.take_keyword("DESC");
                 if !descending {
@@ -88,12 +83,12 @@ pub(super) fn parse_properties(cursor: &mut Cursor<'_>) -> Result<Properties> {
         } else if cursor.is_keyword("ID") && *cursor.peek_at(1) == TokenKind::Symbol('=') {
             cursor.advance();
             cursor.advance();
-            properties.id = parse_id(cursor)?;
+            table.id = parse_id(cursor)?;
         } else {
-            parse_option(cursor, &mut properties.options)?;
+            parse_option(cursor, &mut table.options)?;
         }
         if !cursor.take_keyword("AND") {
-            return Ok(properties);
+            return Ok(clustering_order.into_iter().collect());
         }
     }
 }

@@ -1,167 +1,105 @@
-//! CQL statements that concern tables; others are skipped.
+//! CQL statements that concern tables, applied to a schema as they are read; others are skipped.
 //!
 //! Source: `Parser.g`.
 
+use std::collections::HashMap;
+
 use crate::error::Result;
-use crate::schema::cursor::{Cursor, Name, QualifiedName};
+use crate::schema::build::{Builder, Draft, RawColumn};
+use crate::schema::cursor::{Cursor, Name};
 use crate::schema::lexer::TokenKind;
-use crate::schema::options::{Properties, parse_properties};
-use crate::schema::raw_type::{RawType, RawUserType};
-
-/// A statement with unresolved names.
-#[derive(Debug)]
-pub(super) enum Statement {
-    Use(String),
-    CreateType(RawUserType),
-    AlterType {
-        name: QualifiedName,
-        change: TypeChange,
-    },
-    DropType(QualifiedName),
-    CreateTable(CreateTable),
-    CreateView {
-        name: QualifiedName,
-        base: QualifiedName,
-        /// Columns of its primary key.
-        key: Vec<Name>,
-        properties: Properties,
-    },
-    AlterTable {
-        name: QualifiedName,
-        changes: Vec<TableChange>,
-    },
-    DropTable(QualifiedName),
-    CreateIndex {
-        name: Option<String>,
-        table: QualifiedName,
-    },
-    DropIndex(QualifiedName),
-}
-
-#[derive(Debug)]
-pub(super) enum TypeChange {
-    Add(Vec<(String, RawType)>),
-    Rename(Vec<(String, String)>),
-}
-
-#[derive(Debug)]
-pub(super) struct CreateTable {
-    pub(super) name: QualifiedName,
-    pub(super) columns: Vec<RawColumn>,
-    pub(super) partition_key: Vec<Name>,
-    pub(super) clustering: Vec<Name>,
-    pub(super) properties: Properties,
-}
-
-#[derive(Debug)]
-pub(super) struct RawColumn {
-    pub(super) name: Name,
-    pub(super) raw_type: RawType,
-    pub(super) is_static: bool,
-}
-
-#[derive(Debug)]
-pub(super) enum TableChange {
-    Add(Vec<RawColumn>),
-    Drop {
-        names: Vec<Name>,
-        at_micros: Option<i64>,
-    },
-    Rename(Vec<(Name, Name)>),
-    With(Box<Properties>),
-}
+use crate::schema::options::parse_properties;
+use crate::schema::raw_type::RawType;
+use crate::schema::{ColumnKind, Schema, Table};
 
 /// Parses all statements of `text`.
-pub(super) fn parse(text: &str) -> Result<Vec<Statement>> {
+pub(super) fn parse(text: &str) -> Result<Schema> {
     let mut cursor = Cursor::new(text)?;
-    let mut statements = Vec::new();
+    let mut schema = Builder::default();
     while !cursor.is_at_end() {
         if cursor.take_symbol(';') {
             continue;
         }
-        if let Some(statement) = parse_statement(&mut cursor)? {
-            statements.push(statement);
-        }
+        statement(&mut cursor, &mut schema)?;
         if !cursor.is_at_end() {
             cursor.expect_symbol(';')?;
         }
     }
-    Ok(statements)
+    schema.finish()
 }
 
-fn parse_statement(cursor: &mut Cursor<'_>) -> Result<Option<Statement>> {
-    let statement = if cursor.take_keyword("USE") {
-        Statement::Use(cursor.name("a keyspace")?.text)
+fn statement(cursor: &mut Cursor<'_>, schema: &mut Builder) -> Result<()> {
+    if cursor.take_keyword("USE") {
+        schema.keyspace = Some(cursor.name("a keyspace")?.text);
     } else if cursor.take_keywords(&["CREATE", "TYPE"]) {
-        create_type(cursor)?
+        create_type(cursor, schema)?;
     } else if cursor.take_keywords(&["ALTER", "TYPE"]) {
-        match alter_type(cursor)? {
-            Some(statement) => statement,
-            None => return Ok(None),
-        }
+        alter_type(cursor, schema)?;
     } else if cursor.take_keywords(&["DROP", "TYPE"]) {
         cursor.take_keywords(&["IF", "EXISTS"]);
-        Statement::DropType(cursor.qualified_name("a type")?)
+        schema.drop_type(&cursor.qualified_name("a type")?);
     } else if takes_table(cursor, "CREATE") {
-        create_table(cursor)?
+        create_table(cursor, schema)?;
     } else if cursor.take_keywords(&["CREATE", "MATERIALIZED", "VIEW"]) {
-        create_view(cursor)?
+        create_view(cursor, schema)?;
     } else if takes_table(cursor, "ALTER") {
-        alter_table(cursor)?
+        alter_table(cursor, schema)?;
     } else if takes_table(cursor, "DROP") || cursor.take_keywords(&["DROP", "MATERIALIZED", "VIEW"])
     {
         cursor.take_keywords(&["IF", "EXISTS"]);
-        Statement::DropTable(cursor.qualified_name("a table")?)
+        schema.drop_table(&cursor.qualified_name("a table")?);
     } else if cursor.take_keywords(&["CREATE", "INDEX"])
         || cursor.take_keywords(&["CREATE", "CUSTOM", "INDEX"])
     {
-        create_index(cursor)?
+        create_index(cursor, schema)?;
     } else if cursor.take_keywords(&["DROP", "INDEX"]) {
         cursor.take_keywords(&["IF", "EXISTS"]);
-        Statement::DropIndex(cursor.qualified_name("an index")?)
+        schema.drop_index(&cursor.qualified_name("an index")?.name.text);
     } else if matches!(cursor.peek(), TokenKind::Word(_)) {
         cursor.skip_statement();
-        return Ok(None);
     } else {
         return Err(cursor.error("a statement"));
-    };
-    Ok(Some(statement))
+    }
+    Ok(())
 }
 
 fn takes_table(cursor: &mut Cursor<'_>, verb: &str) -> bool {
     cursor.take_keywords(&[verb, "TABLE"]) || cursor.take_keywords(&[verb, "COLUMNFAMILY"])
 }
 
-fn create_type(cursor: &mut Cursor<'_>) -> Result<Statement> {
+fn create_type(cursor: &mut Cursor<'_>, schema: &mut Builder) -> Result<()> {
     cursor.take_keywords(&["IF", "NOT", "EXISTS"]);
-    let QualifiedName { keyspace, name } = cursor.qualified_name("the name of a type")?;
+    let name = cursor.qualified_name("the name of a type")?;
     let fields = cursor.list(field)?;
-    Ok(Statement::CreateType(RawUserType {
-        keyspace,
-        name: name.text,
-        fields,
-    }))
+    schema.create_type(&name, fields);
+    Ok(())
 }
 
 fn field(cursor: &mut Cursor<'_>) -> Result<(String, RawType)> {
     Ok((cursor.name("a field")?.text, RawType::parse(cursor)?))
 }
 
-fn alter_type(cursor: &mut Cursor<'_>) -> Result<Option<Statement>> {
+fn alter_type(cursor: &mut Cursor<'_>, schema: &mut Builder) -> Result<()> {
     cursor.take_keywords(&["IF", "EXISTS"]);
     let name = cursor.qualified_name("the name of a type")?;
-    let change = if cursor.take_keyword("ADD") {
+    let mut altered = schema.type_mut(&name);
+    if cursor.take_keyword("ADD") {
         cursor.take_keywords(&["IF", "NOT", "EXISTS"]);
-        TypeChange::Add(vec![field(cursor)?])
+        let field = field(cursor)?;
+        if let Some(altered) = altered {
+            altered.add(field);
+        }
     } else if cursor.take_keyword("RENAME") {
         cursor.take_keywords(&["IF", "EXISTS"]);
-        let renamed = renamings(cursor)?;
-        TypeChange::Rename(renamed.into_iter().map(|(a, b)| (a.text, b.text)).collect())
+        for (from, to) in renamings(cursor)? {
+            if let Some(altered) = &mut altered {
+                altered.rename(&from.text, to.text);
+            }
+        }
     } else {
         cursor.skip_statement();
-        return Ok(None);
-    };
-    Ok(Some(Statement::AlterType { name, change }))
+    }
+    Ok(())
 }
 
 /// Reads `a TO b AND c TO d`.
@@ -177,48 +115,48 @@ fn renamings(cursor: &mut Cursor<'_>) -> Result<Vec<(Name, Name)>> {
     }
 }
 
-fn create_table(cursor: &mut Cursor<'_>) -> Result<Statement> {
+fn create_table(cursor: &mut Cursor<'_>, schema: &mut Builder) -> Result<()> {
     cursor.take_keywords(&["IF", "NOT", "EXISTS"]);
     let name = cursor.qualified_name("the name of a table")?;
-    let mut columns = Vec::new();
+    let mut draft = Draft::new(schema.full_name(&name), &name.name);
     let (mut partition_key, mut clustering) = (Vec::new(), Vec::new());
     cursor.list(|cursor| {
-        if cursor.is_keyword("PRIMARY") && cursor.is_keyword_at(1, "KEY") {
-            (partition_key, clustering) = primary_key(cursor)?;
+        if cursor.take_keywords(&["PRIMARY", "KEY"]) {
+            (partition_key, clustering) = key_columns(cursor)?;
             return Ok(());
         }
-        let (column, is_primary_key) = column(cursor)?;
+        let (name, column, is_primary_key) = column(cursor)?;
         if is_primary_key {
-            partition_key = vec![column.name.clone()];
+            partition_key = vec![name.clone()];
         }
-        columns.push(column);
-        Ok(())
+        draft.add_column(cursor, name, column)
     })?;
     if partition_key.is_empty() {
         return Err(cursor.error("a PRIMARY KEY before the end of the columns"));
     }
-    let properties = with_properties(cursor)?;
-    Ok(Statement::CreateTable(CreateTable {
-        name,
-        columns,
-        partition_key,
-        clustering,
-        properties,
-    }))
+    let descends = with_properties(cursor, &mut draft.table)?;
+    for (place, name) in partition_key.iter().enumerate() {
+        draft.set_key(cursor, name, ColumnKind::PartitionKey, place, false)?;
+    }
+    for (place, name) in clustering.iter().enumerate() {
+        let descends = descends.get(&name.text).is_some_and(|descends| *descends);
+        draft.set_key(cursor, name, ColumnKind::Clustering, place, descends)?;
+    }
+    schema.add_table(cursor, &name, draft)
 }
 
-/// Reads `[WITH property AND property ...]`.
-fn with_properties(cursor: &mut Cursor<'_>) -> Result<Properties> {
-    match cursor.take_keyword("WITH") {
-        true => parse_properties(cursor),
-        false => Ok(Properties::default()),
+/// Reads `[WITH property AND property ...]` into a table. Returns the clustering columns whose order is given, and
+/// whether each is descending.
+fn with_properties(cursor: &mut Cursor<'_>, table: &mut Table) -> Result<HashMap<String, bool>> {
+    if cursor.take_keyword("WITH") {
+        parse_properties(cursor, table)
+    } else {
+        Ok(HashMap::new())
     }
 }
 
-/// Reads `PRIMARY KEY ( a, b )` or `PRIMARY KEY ( (a, b), c )`.
-fn primary_key(cursor: &mut Cursor<'_>) -> Result<(Vec<Name>, Vec<Name>)> {
-    cursor.expect_keyword("PRIMARY")?;
-    cursor.expect_keyword("KEY")?;
+/// Reads the columns after `PRIMARY KEY`: `( a, b )` or `( (a, b), c )`.
+fn key_columns(cursor: &mut Cursor<'_>) -> Result<(Vec<Name>, Vec<Name>)> {
     let key_column = |cursor: &mut Cursor<'_>| cursor.name("a key column");
     let parts = cursor.list(|cursor| {
         if *cursor.peek() == TokenKind::Symbol('(') {
@@ -233,152 +171,124 @@ fn primary_key(cursor: &mut Cursor<'_>) -> Result<(Vec<Name>, Vec<Name>)> {
 }
 
 /// Reads `name type [STATIC] [PRIMARY KEY] [mask] [constraints]`; also returns whether it is the primary key.
-fn column(cursor: &mut Cursor<'_>) -> Result<(RawColumn, bool)> {
+fn column(cursor: &mut Cursor<'_>) -> Result<(Name, RawColumn, bool)> {
     let name = cursor.name("a column")?;
-    let raw_type = RawType::parse(cursor)?;
-    let (mut is_static, mut is_primary_key) = (false, false);
+    let mut column = RawColumn {
+        raw_type: RawType::parse(cursor)?,
+        kind: ColumnKind::Regular,
+        place: name.offset,
+        descends: false,
+    };
+    let mut is_primary_key = false;
     loop {
         if cursor.take_keyword("STATIC") {
-            is_static = true;
+            column.kind = ColumnKind::Static;
         } else if cursor.take_keywords(&["PRIMARY", "KEY"]) {
             is_primary_key = true;
         } else if cursor.is_keyword("MASKED") {
-            skip_mask(cursor);
+            skip_mask(cursor)?;
         } else {
             break;
         }
     }
     if cursor.is_keyword("CHECK") || cursor.is_keyword("NOT") {
         // Constraints do not affect the bytes on disk.
-        skip_to_item_end(cursor);
+        cursor.skip_item();
     }
-    Ok((
-        RawColumn {
-            name,
-            raw_type,
-            is_static,
-        },
-        is_primary_key,
-    ))
+    Ok((name, column, is_primary_key))
 }
 
 /// Skips `MASKED WITH function(arguments)`.
-fn skip_mask(cursor: &mut Cursor<'_>) {
-    while !cursor.is_at_end() {
-        match cursor.peek() {
-            TokenKind::Symbol('(') => {
-                cursor.advance();
-                loop {
-                    cursor.skip_item();
-                    if !cursor.take_symbol(',') {
-                        break;
-                    }
-                }
-                cursor.take_symbol(')');
-                return;
-            }
-            TokenKind::Symbol(',' | ')' | ';') => return,
-            _ => {
-                cursor.advance();
-            }
-        }
-    }
-}
-
-/// Skips to the `,` or `)` of the list of columns, or to the end of the statement.
-fn skip_to_item_end(cursor: &mut Cursor<'_>) {
-    let mut depth = 0usize;
-    loop {
-        match cursor.peek() {
-            TokenKind::End | TokenKind::Symbol(';') => return,
-            TokenKind::Symbol(',' | ')') if depth == 0 => return,
-            TokenKind::Symbol('(') => depth += 1,
-            TokenKind::Symbol(')') => depth -= 1,
-            _ => {}
-        }
+fn skip_mask(cursor: &mut Cursor<'_>) -> Result<()> {
+    while !matches!(
+        cursor.peek(),
+        TokenKind::End | TokenKind::Symbol('(' | ',' | ')' | ';')
+    ) {
         cursor.advance();
     }
+    let skip_argument = |cursor: &mut Cursor<'_>| {
+        cursor.skip_item();
+        Ok(())
+    };
+    cursor.list(skip_argument).map(drop)
 }
 
 /// Reads `name AS SELECT ... FROM base WHERE ... PRIMARY KEY (...) WITH ...`.
-fn create_view(cursor: &mut Cursor<'_>) -> Result<Statement> {
+fn create_view(cursor: &mut Cursor<'_>, schema: &mut Builder) -> Result<()> {
     cursor.take_keywords(&["IF", "NOT", "EXISTS"]);
     let name = cursor.qualified_name("the name of a view")?;
-    skip_to_keyword(cursor, "FROM")?;
-    let base = cursor.qualified_name("the base table")?;
-    while !(cursor.is_keyword("PRIMARY") && cursor.is_keyword_at(1, "KEY")) {
-        skip_one(cursor, "PRIMARY KEY")?;
-    }
-    let (mut key, clustering) = primary_key(cursor)?;
-    key.extend(clustering);
-    let properties = with_properties(cursor)?;
-    Ok(Statement::CreateView {
-        name,
-        base,
-        key,
-        properties,
-    })
+    let mut draft = Draft::new(schema.full_name(&name), &name.name);
+    skip_past(cursor, &["FROM"])?;
+    draft.table.view_of = Some(cursor.qualified_name("the base table")?.name.text);
+    skip_past(cursor, &["PRIMARY", "KEY"])?;
+    let (partition_key, clustering) = key_columns(cursor)?;
+    let key = partition_key.into_iter().chain(clustering);
+    draft.view_key = key.map(|name| name.text).collect();
+    with_properties(cursor, &mut draft.table)?;
+    schema.add_table(cursor, &name, draft)
 }
 
-fn skip_to_keyword(cursor: &mut Cursor<'_>, keyword: &str) -> Result<()> {
-    while !cursor.take_keyword(keyword) {
-        skip_one(cursor, keyword)?;
+/// Skips to keywords in the statement, and them.
+fn skip_past(cursor: &mut Cursor<'_>, keywords: &[&str]) -> Result<()> {
+    while !cursor.take_keywords(keywords) {
+        if matches!(cursor.peek(), TokenKind::End | TokenKind::Symbol(';')) {
+            return Err(cursor.error(keywords.join(" ")));
+        }
+        cursor.advance();
     }
     Ok(())
 }
 
-fn skip_one(cursor: &mut Cursor<'_>, wanted: &str) -> Result<()> {
-    if matches!(cursor.peek(), TokenKind::End | TokenKind::Symbol(';')) {
-        return Err(cursor.error(wanted));
-    }
-    cursor.advance();
-    Ok(())
-}
-
-fn alter_table(cursor: &mut Cursor<'_>) -> Result<Statement> {
+fn alter_table(cursor: &mut Cursor<'_>, schema: &mut Builder) -> Result<()> {
     cursor.take_keywords(&["IF", "EXISTS"]);
     let name = cursor.qualified_name("the name of a table")?;
-    let mut changes = Vec::new();
+    let draft = schema.table_mut(cursor, &name)?;
     if cursor.take_keyword("ADD") {
         cursor.take_keywords(&["IF", "NOT", "EXISTS"]);
-        let added = cursor.items(|cursor| column(cursor).map(|(column, _)| column))?;
-        changes.push(TableChange::Add(added));
-    } else if cursor.is_keyword("DROP") && !cursor.is_keyword_at(1, "COMPACT") {
-        cursor.advance();
-        changes.push(drop_columns(cursor)?);
+        for (name, column, _) in cursor.items(column)? {
+            draft.add_column(cursor, name, column)?;
+        }
+    } else if cursor.take_keywords(&["DROP", "COMPACT"]) {
+        cursor.skip_statement();
+    } else if cursor.take_keyword("DROP") {
+        let (names, at_micros) = dropped_columns(cursor)?;
+        for name in names {
+            draft.drop_column(cursor, name, at_micros)?;
+        }
     } else if cursor.take_keyword("RENAME") {
         cursor.take_keywords(&["IF", "EXISTS"]);
-        changes.push(TableChange::Rename(renamings(cursor)?));
+        for (from, to) in renamings(cursor)? {
+            draft.rename_column(cursor, &from, to)?;
+        }
     } else if cursor.take_keyword("WITH") {
-        changes.push(TableChange::With(Box::new(parse_properties(cursor)?)));
+        parse_properties(cursor, &mut draft.table)?;
     } else {
         cursor.skip_statement();
     }
-    Ok(Statement::AlterTable { name, changes })
+    Ok(())
 }
 
 /// Reads `[IF EXISTS] a, b` or `(a, b)`, then `[USING TIMESTAMP micros]`.
-fn drop_columns(cursor: &mut Cursor<'_>) -> Result<TableChange> {
+fn dropped_columns(cursor: &mut Cursor<'_>) -> Result<(Vec<Name>, Option<i64>)> {
     cursor.take_keywords(&["IF", "EXISTS"]);
     let names = cursor.items(|cursor| cursor.name("a column"))?;
-    let mut at_micros = None;
-    if cursor.take_keywords(&["USING", "TIMESTAMP"]) {
-        let sign = if cursor.take_symbol('-') { "-" } else { "" };
-        let parsed = match cursor.peek() {
-            TokenKind::Number(number) => format!("{sign}{number}").parse().ok(),
-            _ => None,
-        };
-        let Some(micros) = parsed else {
-            return Err(cursor.error("a timestamp of 64 bits"));
-        };
-        cursor.advance();
-        at_micros = Some(micros);
+    if !cursor.take_keywords(&["USING", "TIMESTAMP"]) {
+        return Ok((names, None));
     }
-    Ok(TableChange::Drop { names, at_micros })
+    let sign = if cursor.take_symbol('-') { "-" } else { "" };
+    let parsed = match cursor.peek() {
+        TokenKind::Number(number) => format!("{sign}{number}").parse().ok(),
+        _ => None,
+    };
+    let Some(micros) = parsed else {
+        return Err(cursor.error("a timestamp of 64 bits"));
+    };
+    cursor.advance();
+    Ok((names, Some(micros)))
 }
 
 /// Reads `[name] ON table`, and skips `(target) [USING 'class'] [WITH OPTIONS = {...}]`.
-fn create_index(cursor: &mut Cursor<'_>) -> Result<Statement> {
+fn create_index(cursor: &mut Cursor<'_>, schema: &mut Builder) -> Result<()> {
     cursor.take_keywords(&["IF", "NOT", "EXISTS"]);
     let name = if cursor.is_keyword("ON") {
         None
@@ -387,6 +297,7 @@ fn create_index(cursor: &mut Cursor<'_>) -> Result<Statement> {
     };
     cursor.expect_keyword("ON")?;
     let table = cursor.qualified_name("the name of a table")?;
+    schema.add_index(cursor, name, &table)?;
     cursor.skip_statement();
-    Ok(Statement::CreateIndex { name, table })
+    Ok(())
 }
