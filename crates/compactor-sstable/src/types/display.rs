@@ -123,16 +123,27 @@ fn write_class(cql_type: &CqlType, freezing: Freezing, out: &mut String) {
     }
 }
 
-/// Appends the types in a type.
+/// Appends the types in a type, in brackets.
 fn write_parameters(cql_type: &CqlType, freezing: Freezing, out: &mut String) {
     out.push('(');
-    for (index, parameter) in cql_type.parts().into_iter().enumerate() {
-        if index > 0 {
-            out.push(',');
-        }
-        write_class(parameter, freezing, out);
-    }
+    write_parts(cql_type, ",", out, |part, out| {
+        write_class(part, freezing, out)
+    });
     out.push(')');
+}
+
+fn write_parts(
+    cql_type: &CqlType,
+    separator: &str,
+    out: &mut String,
+    write: impl Fn(&CqlType, &mut String),
+) {
+    for (index, part) in cql_type.parts().into_iter().enumerate() {
+        if index > 0 {
+            out.push_str(separator);
+        }
+        write(part, out);
+    }
 }
 
 fn write_user_type(udt: &UserType, freezing: Freezing, out: &mut String) {
@@ -150,52 +161,36 @@ fn write_user_type(udt: &UserType, freezing: Freezing, out: &mut String) {
 }
 
 fn write_cql(cql_type: &CqlType, out: &mut String) {
-    match cql_type {
-        CqlType::Reversed(base) => write_cql(base, out),
+    let (opening, closing) = if cql_type.is_multi_cell() {
+        ("", "")
+    } else {
+        ("frozen<", ">")
+    };
+    let generic = match cql_type {
+        CqlType::Reversed(base) => return write_cql(base, out),
         CqlType::Vector { element, dimension } => {
             out.push_str("vector<");
             write_cql(element, out);
-            out.push_str(&format!(", {dimension}>"));
+            return out.push_str(&format!(", {dimension}>"));
         }
-        CqlType::List { .. }
-        | CqlType::Set { .. }
-        | CqlType::Map { .. }
-        | CqlType::Tuple(_)
-        | CqlType::Udt(_) => write_cql_freezable(cql_type, out),
-        other => match simple::names(other) {
-            Some((_, name)) if !name.is_empty() => out.push_str(name),
-            _ => out.push_str(&format!("'{}'", other.class_string())),
-        },
-    }
-}
-
-fn write_cql_freezable(cql_type: &CqlType, out: &mut String) {
-    let frozen = !cql_type.is_multi_cell();
-    if frozen {
-        out.push_str("frozen<");
-    }
-    match cql_type {
-        CqlType::List { .. } => write_cql_list("list<", cql_type, out),
-        CqlType::Set { .. } => write_cql_list("set<", cql_type, out),
-        CqlType::Map { .. } => write_cql_list("map<", cql_type, out),
-        CqlType::Tuple(_) => write_cql_list("tuple<", cql_type, out),
-        CqlType::Udt(udt) => out.push_str(&maybe_quote(&String::from_utf8_lossy(&udt.name))),
-        _ => {}
-    }
-    if frozen {
-        out.push('>');
-    }
-}
-
-fn write_cql_list(opening: &str, cql_type: &CqlType, out: &mut String) {
-    out.push_str(opening);
-    for (index, parameter) in cql_type.parts().into_iter().enumerate() {
-        if index > 0 {
-            out.push_str(", ");
+        CqlType::Udt(udt) => {
+            let name = String::from_utf8_lossy(&udt.name);
+            return out.push_str(&format!("{opening}{}{closing}", maybe_quote(&name)));
         }
-        write_cql(parameter, out);
-    }
-    out.push('>');
+        CqlType::List { .. } => "list",
+        CqlType::Set { .. } => "set",
+        CqlType::Map { .. } => "map",
+        CqlType::Tuple(_) => "tuple",
+        other => {
+            return match simple::names(other) {
+                Some((_, name)) if !name.is_empty() => out.push_str(name),
+                _ => out.push_str(&format!("'{}'", other.class_string())),
+            };
+        }
+    };
+    out.push_str(&format!("{opening}{generic}<"));
+    write_parts(cql_type, ", ", out, write_cql);
+    out.push_str(&format!(">{closing}"));
 }
 
 #[cfg(test)]

@@ -27,16 +27,16 @@ pub(super) enum Item<'a> {
 
 /// Reader of the elements of a value.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Elements<'a> {
+pub(crate) struct Elements<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Elements<'a> {
-    pub(super) fn new(bytes: &'a [u8]) -> Elements<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Elements<'a> {
         Elements { rest: bytes }
     }
 
-    pub(super) fn rest(&self) -> &'a [u8] {
+    pub(crate) fn rest(&self) -> &'a [u8] {
         self.rest
     }
 

@@ -6,9 +6,8 @@
 
 use crate::hex::push_hex;
 use crate::types::elements::{Elements, Item};
-use crate::types::java_number::{push_double, push_single};
-use crate::types::scalar_text::{leading, push_decimal_value, push_plain};
-use crate::types::{CqlType, MarshalError, UserType, big_int};
+use crate::types::scalar_text::{leading, push_scalar};
+use crate::types::{CqlType, MarshalError, UserType};
 
 /// Text that `sstabledump` prints, in quotes, for a value that it cannot convert.
 pub const UNSUPPORTED: &str = "unsupported conversion to JSON";
@@ -36,12 +35,9 @@ impl CqlType {
 
 fn push_json(cql_type: &CqlType, bytes: &[u8], out: &mut String) -> Rendered {
     match cql_type {
-        CqlType::Boolean => match bytes.first() {
-            Some(byte) => out.push_str(if *byte == 0 { "false" } else { "true" }),
-            None => return Err(MarshalError::length("1 byte", bytes)),
-        },
-        CqlType::Byte => out.push_str(&i8::from_be_bytes(leading(bytes)?).to_string()),
-        CqlType::CounterColumn => out.push_str(&i64::from_be_bytes(leading(bytes)?).to_string()),
+        CqlType::Boolean | CqlType::Byte | CqlType::CounterColumn => {
+            return push_scalar(cql_type, bytes, out);
+        }
         CqlType::Bytes => {
             out.push_str("\"0x");
             push_hex(bytes, out);
@@ -88,30 +84,18 @@ fn push_json(cql_type: &CqlType, bytes: &[u8], out: &mut String) -> Rendered {
         // The remaining types print an empty value as an empty string.
         CqlType::Empty => out.push_str("\"\""),
         _ if bytes.is_empty() => out.push_str("\"\""),
-        CqlType::Short => out.push_str(&i16::from_be_bytes(leading(bytes)?).to_string()),
-        CqlType::Int32 => out.push_str(&i32::from_be_bytes(leading(bytes)?).to_string()),
-        CqlType::Long => out.push_str(&i64::from_be_bytes(leading(bytes)?).to_string()),
-        CqlType::Integer => out.push_str(&big_int::to_decimal(bytes)?),
-        CqlType::Decimal => push_decimal_value(bytes, out)?,
-        CqlType::Float => {
-            let value = f32::from_be_bytes(leading(bytes)?);
-            if value.is_finite() {
-                push_single(value, out)
-            } else {
-                out.push_str("null")
-            }
-        }
-        CqlType::Double => {
-            let value = f64::from_be_bytes(leading(bytes)?);
-            if value.is_finite() {
-                push_double(value, out)
-            } else {
-                out.push_str("null")
-            }
-        }
+        CqlType::Float if !f32::from_be_bytes(leading(bytes)?).is_finite() => out.push_str("null"),
+        CqlType::Double if !f64::from_be_bytes(leading(bytes)?).is_finite() => out.push_str("null"),
+        CqlType::Short
+        | CqlType::Int32
+        | CqlType::Long
+        | CqlType::Integer
+        | CqlType::Decimal
+        | CqlType::Float
+        | CqlType::Double => return push_scalar(cql_type, bytes, out),
         _ => {
             out.push('"');
-            push_plain(cql_type, bytes, out)?;
+            push_scalar(cql_type, bytes, out)?;
             out.push('"');
         }
     }
@@ -157,14 +141,26 @@ fn element<'a>(elements: &mut Elements<'a>) -> Result<&'a [u8], MarshalError> {
 fn push_list(element_type: &CqlType, bytes: &[u8], out: &mut String) -> Rendered {
     let mut elements = Elements::new(bytes);
     let count = count(&mut elements)?;
-    out.push('[');
-    for index in 0..count {
+    push_items(['[', ']'], 0..count, out, |_, out| {
+        push_json(element_type, element(&mut elements)?, out)
+    })
+}
+
+/// Appends items between brackets, with a comma between them.
+fn push_items<T>(
+    [opening, closing]: [char; 2],
+    items: impl IntoIterator<Item = T>,
+    out: &mut String,
+    mut push: impl FnMut(T, &mut String) -> Rendered,
+) -> Rendered {
+    out.push(opening);
+    for (index, item) in items.into_iter().enumerate() {
         if index > 0 {
             out.push_str(", ");
         }
-        push_json(element_type, element(&mut elements)?, out)?;
+        push(item, out)?;
     }
-    out.push(']');
+    out.push(closing);
     Ok(())
 }
 
@@ -175,11 +171,7 @@ const MAX_KEY_LEN: usize = 1 << 24;
 fn push_map(key: &CqlType, value: &CqlType, bytes: &[u8], out: &mut String) -> Rendered {
     let mut elements = Elements::new(bytes);
     let count = count(&mut elements)?;
-    out.push('{');
-    for index in 0..count {
-        if index > 0 {
-            out.push_str(", ");
-        }
+    push_items(['{', '}'], 0..count, out, |_, out| {
         let start = out.len();
         push_json(key, element(&mut elements)?, out)?;
         // A JSON key is a string, so other values are quoted.
@@ -191,54 +183,44 @@ fn push_map(key: &CqlType, value: &CqlType, bytes: &[u8], out: &mut String) -> R
             push_quoted(&json, out);
         }
         out.push_str(": ");
-        push_json(value, element(&mut elements)?, out)?;
-    }
-    out.push('}');
-    Ok(())
+        push_json(value, element(&mut elements)?, out)
+    })
 }
 
 /// As in `CollectionSerializer.readValue`: a tuple that ends early cannot be converted.
 fn push_tuple(types: &[CqlType], bytes: &[u8], out: &mut String) -> Rendered {
     let mut elements = Elements::new(bytes);
-    out.push('[');
-    for (index, field) in types.iter().enumerate() {
-        if index > 0 {
-            out.push_str(", ");
-        }
-        match elements.next32() {
-            Item::Null => out.push_str("null"),
-            Item::Value(value) => push_json(field, value, out)?,
-            Item::Broken(_) | Item::End => return Err(MarshalError::new("a tuple ends early")),
-        }
+    push_items(['[', ']'], types, out, |field, out| {
+        push_field(field, elements.next32(), "a tuple ends early", out)
+    })
+}
+
+/// Appends a field of a tuple or UDT.
+fn push_field(field: &CqlType, item: Item<'_>, broken: &str, out: &mut String) -> Rendered {
+    match item {
+        Item::Null => out.push_str("null"),
+        Item::Value(value) => push_json(field, value, out)?,
+        Item::Broken(_) | Item::End => return Err(MarshalError::new(broken)),
     }
-    out.push(']');
     Ok(())
 }
 
 /// Source: `UserType.toJSONString`, `TupleType.unpack`.
 fn push_udt(udt: &UserType, bytes: &[u8], out: &mut String) -> Rendered {
     let mut elements = Elements::new(bytes);
-    out.push('{');
-    for (index, (name, field)) in udt.fields.iter().enumerate() {
-        if index > 0 {
-            out.push_str(", ");
-        }
+    push_items(['{', '}'], &udt.fields, out, |(name, field), out| {
         push_field_name(&String::from_utf8_lossy(name), out);
         out.push_str(": ");
-        if elements.is_empty() {
-            out.push_str("null");
-            continue;
-        }
-        match elements.next32() {
-            Item::Null => out.push_str("null"),
-            Item::Value(value) => push_json(field, value, out)?,
-            Item::Broken(_) | Item::End => return Err(MarshalError::new("a UDT ends early")),
-        }
-    }
+        let item = if elements.is_empty() {
+            Item::Null
+        } else {
+            elements.next32()
+        };
+        push_field(field, item, "a UDT ends early", out)
+    })?;
     if !elements.is_empty() {
         return Err(MarshalError::new("bytes after the last field of a UDT"));
     }
-    out.push('}');
     Ok(())
 }
 
@@ -258,23 +240,18 @@ fn push_vector(element_type: &CqlType, dimension: u32, bytes: &[u8], out: &mut S
         return Err(MarshalError::new("a vector of elements without width"));
     }
     let mut elements = Elements::new(bytes);
-    out.push('[');
-    for index in 0..dimension {
+    push_items(['[', ']'], 0..dimension, out, |_, out| {
         let Item::Value(value) = elements.next_of_vector(fixed_len) else {
             return Err(MarshalError::new("a vector ends early"));
         };
         element_type.validate(value)?;
-        if index > 0 {
-            out.push_str(", ");
-        }
-        push_json(element_type, value, out)?;
-    }
+        push_json(element_type, value, out)
+    })?;
     if !elements.is_empty() {
         return Err(MarshalError::new(
             "bytes after the last element of a vector",
         ));
     }
-    out.push(']');
     Ok(())
 }
 

@@ -1,18 +1,32 @@
-//! Text of scalar values that is the same in JSON and in keys.
+//! Text of scalar values, which is the same in JSON and in keys, apart from quotes and a few values.
 
 use std::net::Ipv6Addr;
 
 use crate::hex::push_hex;
-use crate::types::java_number::push_decimal;
-use crate::types::{CqlType, MarshalError, temporal, validate};
+use crate::types::java_number::{push_decimal, push_double, push_single};
+use crate::types::{CqlType, MarshalError, big_int, temporal, validate};
 
-/// Appends a type whose JSON is its text in quotes, without anything to escape.
-pub(super) fn push_plain(
+/// Appends a value that is not empty and has nothing to escape.
+pub(super) fn push_scalar(
     cql_type: &CqlType,
     bytes: &[u8],
     out: &mut String,
 ) -> Result<(), MarshalError> {
     match cql_type {
+        CqlType::Boolean => out.push_str(match leading(bytes)? {
+            [0] => "false",
+            _ => "true",
+        }),
+        CqlType::Byte => out.push_str(&i8::from_be_bytes(leading(bytes)?).to_string()),
+        CqlType::Short => out.push_str(&i16::from_be_bytes(leading(bytes)?).to_string()),
+        CqlType::Int32 => out.push_str(&i32::from_be_bytes(leading(bytes)?).to_string()),
+        CqlType::Long | CqlType::CounterColumn => {
+            out.push_str(&i64::from_be_bytes(leading(bytes)?).to_string());
+        }
+        CqlType::Float => push_single(f32::from_be_bytes(leading(bytes)?), out),
+        CqlType::Double => push_double(f64::from_be_bytes(leading(bytes)?), out),
+        CqlType::Integer => out.push_str(&big_int::to_decimal(bytes)?),
+        CqlType::Decimal => push_decimal_value(bytes, out)?,
         CqlType::Timestamp | CqlType::LegacyDate => {
             temporal::push_timestamp(i64::from_be_bytes(leading(bytes)?), ' ', out);
         }
@@ -46,7 +60,7 @@ fn push_time_value(bytes: &[u8], out: &mut String) -> Result<(), MarshalError> {
         .ok_or_else(|| MarshalError::new(format!("expected nanoseconds of one day, found {nanos}")))
 }
 
-pub(super) fn push_decimal_value(bytes: &[u8], out: &mut String) -> Result<(), MarshalError> {
+fn push_decimal_value(bytes: &[u8], out: &mut String) -> Result<(), MarshalError> {
     match bytes.split_first_chunk::<4>() {
         Some((scale, unscaled)) if !unscaled.is_empty() => {
             push_decimal(i32::from_be_bytes(*scale), unscaled, out)
@@ -56,7 +70,7 @@ pub(super) fn push_decimal_value(bytes: &[u8], out: &mut String) -> Result<(), M
 }
 
 /// `java.util.UUID.toString`.
-pub(super) fn push_uuid(raw: [u8; 16], out: &mut String) {
+fn push_uuid(raw: [u8; 16], out: &mut String) {
     for (index, part) in [&raw[..4], &raw[4..6], &raw[6..8], &raw[8..10], &raw[10..]]
         .iter()
         .enumerate()
@@ -69,7 +83,7 @@ pub(super) fn push_uuid(raw: [u8; 16], out: &mut String) {
 }
 
 /// `InetAddress.getHostAddress`: IPv6 is not shortened, and IPv4 mapped to IPv6 is printed as IPv4.
-pub(super) fn push_inet(bytes: &[u8], out: &mut String) -> Result<(), MarshalError> {
+fn push_inet(bytes: &[u8], out: &mut String) -> Result<(), MarshalError> {
     let push_v4 = |[a, b, c, d]: [u8; 4], out: &mut String| {
         out.push_str(&format!("{a}.{b}.{c}.{d}"));
     };

@@ -5,9 +5,8 @@
 use crate::hex::{hex, push_hex};
 use crate::types::compare::{ComparatorName, next_comparator};
 use crate::types::elements::{Component, Elements, Item, split_static_marker};
-use crate::types::java_number::{push_double, push_single};
-use crate::types::scalar_text::{leading, push_decimal_value, push_plain};
-use crate::types::{CqlType, MarshalError, big_int, temporal};
+use crate::types::scalar_text::{leading, push_scalar};
+use crate::types::{CqlType, MarshalError, temporal};
 
 impl CqlType {
     /// Returns the value as text: blobs, collections, vectors and counters in hexadecimal digits, tuples and
@@ -66,23 +65,10 @@ fn push_valid(cql_type: &CqlType, bytes: &[u8], out: &mut String) -> Result<(), 
             // Cassandra's validation accepts more than its decoder.
             Err(_) => return Err(MarshalError::new("expected UTF-8, found other bytes")),
         },
-        CqlType::Boolean => out.push_str(if leading(bytes)? == [0] {
-            "false"
-        } else {
-            "true"
-        }),
-        CqlType::Byte => out.push_str(&i8::from_be_bytes(leading(bytes)?).to_string()),
-        CqlType::Short => out.push_str(&i16::from_be_bytes(leading(bytes)?).to_string()),
-        CqlType::Int32 => out.push_str(&i32::from_be_bytes(leading(bytes)?).to_string()),
-        CqlType::Long => out.push_str(&i64::from_be_bytes(leading(bytes)?).to_string()),
-        CqlType::Float => push_single(f32::from_be_bytes(leading(bytes)?), out),
-        CqlType::Double => push_double(f64::from_be_bytes(leading(bytes)?), out),
         CqlType::Timestamp | CqlType::LegacyDate => {
             temporal::push_timestamp(i64::from_be_bytes(leading(bytes)?), 'T', out);
         }
-        CqlType::Integer => out.push_str(&big_int::to_decimal(bytes)?),
-        CqlType::Decimal => push_decimal_value(bytes, out)?,
-        other => push_plain(other, bytes, out)?,
+        other => push_scalar(other, bytes, out)?,
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 //! Differs from Cassandra if its validation accepts values on which its readers fail: a collection with a
 //! negative count and a decimal without unscaled bytes are refused here.
 
+use crate::data::counter;
 use crate::types::compare::next_comparator;
 use crate::types::elements::{Component, Elements, Item, split_static_marker};
 use crate::types::{CqlType, MarshalError};
@@ -16,7 +17,7 @@ impl CqlType {
     /// Validates a serialized value of this type. For a cell of a complex column, use its
     /// [`cell_type`](CqlType::cell_type).
     ///
-    /// For counters this validates the structure of the counter context (`validateCellValue`).
+    /// For counters this validates the structure of the counter context (`CounterContext.validateContext`).
     ///
     /// # Errors
     /// A description without the value itself.
@@ -59,7 +60,13 @@ impl CqlType {
             CqlType::Inet if matches!(bytes.len(), 0 | 4 | 16) => Ok(()),
             CqlType::Inet => Err(MarshalError::length("0, 4 or 16 bytes", bytes)),
             CqlType::Duration => duration(bytes).map(|_| ()),
-            CqlType::CounterColumn => counter_context(bytes),
+            CqlType::CounterColumn => match counter::Context::parse(bytes) {
+                Ok(_) => Ok(()),
+                Err(_) => Err(MarshalError::length(
+                    "a counter context of whole shards",
+                    bytes,
+                )),
+            },
             CqlType::Empty if bytes.is_empty() => Ok(()),
             CqlType::Empty => Err(MarshalError::length("no bytes", bytes)),
             CqlType::List { element, .. } => collection("list", &[element.as_ref()], bytes),
@@ -128,23 +135,6 @@ pub(super) fn duration(bytes: &[u8]) -> Result<(i32, i32, i64), MarshalError> {
         Err(MarshalError::new(format!(
             "expected months, days and nanoseconds of one sign, found {months}, {days}, {nanos}"
         )))
-    }
-}
-
-/// `i16 count | i16 × |count| | 32-byte shards`.
-///
-/// Source: `CounterContext.validateContext`.
-fn counter_context(bytes: &[u8]) -> Valid {
-    let Some((count, rest)) = bytes.split_first_chunk::<2>() else {
-        return Err(MarshalError::length("a counter context", bytes));
-    };
-    let header_len = 2 * usize::from(i16::from_be_bytes(*count).unsigned_abs());
-    match rest.len().checked_sub(header_len) {
-        Some(shards_len) if shards_len % 32 == 0 => Ok(()),
-        _ => Err(MarshalError::length(
-            "a counter context of whole shards",
-            bytes,
-        )),
     }
 }
 

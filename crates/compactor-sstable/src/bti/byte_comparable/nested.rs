@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use crate::byte_reader::ByteReader;
 use crate::error::{Error, Result};
 use crate::types::CqlType;
-use crate::types::elements::split_static_marker;
+use crate::types::compare::next_comparator;
+use crate::types::elements::{Elements, split_static_marker};
 
 use super::{NEXT_COMPONENT, NEXT_COMPONENT_NULL, TERMINATOR, append_component, append_escaped};
 
@@ -165,36 +166,22 @@ pub(super) fn dynamic_composite(
     Ok(())
 }
 
-/// Reads `u16` with the high bit set and an alias in its low byte, or the length of a type string.
+/// Reads the type of a component: an alias or a type string.
 fn comparator<'t>(
     aliases: &'t [(u8, CqlType)],
     reader: &mut ByteReader<'_>,
 ) -> Result<Cow<'t, CqlType>> {
     const NAME: &str = "dynamic_composite.comparator";
-    let at = reader.offset();
-    let header = reader.u16(NAME)?;
-    if header & 0x8000 != 0 {
-        let alias = (header & 0xff) as u8;
-        let found = aliases.iter().find(|(name, _)| *name == alias);
-        return found
-            .map(|(_, cql_type)| Cow::Borrowed(cql_type))
-            .ok_or_else(|| {
-                Error::corrupt(NAME, at, "an alias of the type", format!("{alias:02x}"))
-            });
-    }
-    let name = reader.bytes(usize::from(header), NAME)?;
-    let text = std::str::from_utf8(name)
-        .map_err(|_| Error::corrupt(NAME, at, "a type string", format!("{name:02x?}")))?;
-    // Values that name types whose values name types would recurse without bound.
-    if text.contains("DynamicComposite") {
-        return Err(Error::corrupt(
+    let rest = reader.clone().bytes(reader.remaining(), NAME)?;
+    let mut elements = Elements::new(rest);
+    let Some(comparator) = next_comparator(aliases, &mut elements) else {
+        let found = format!("{:02x?}", &rest[..rest.len().min(64)]);
+        return Err(reader.corrupt(
             NAME,
-            at,
-            "a type without dynamic parts",
-            text,
+            "an alias or a type string without dynamic parts",
+            found,
         ));
-    }
-    let parsed =
-        CqlType::parse(text).map_err(|error| Error::corrupt(NAME, at, "a type string", error))?;
-    Ok(Cow::Owned(parsed))
+    };
+    reader.bytes(rest.len() - elements.rest().len(), NAME)?;
+    Ok(comparator.cql_type)
 }

@@ -145,21 +145,21 @@ impl TypedValue<'_, '_> {
 
 /// Name of a type in a component of a dynamic composite.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::types) enum ComparatorName<'a> {
+pub(crate) enum ComparatorName<'a> {
     Alias(u8),
     Class(&'a str),
 }
 
 /// Type of a component, and its name in the component.
 #[derive(Debug)]
-pub(in crate::types) struct Comparator<'a, 't> {
-    pub(in crate::types) name: ComparatorName<'a>,
-    pub(in crate::types) cql_type: Cow<'t, CqlType>,
+pub(crate) struct Comparator<'a, 't> {
+    pub(crate) name: ComparatorName<'a>,
+    pub(crate) cql_type: Cow<'t, CqlType>,
 }
 
 /// Reads the comparator part of a component: `u16` with the high bit set and an alias in the low byte, or the
 /// length of a type string that follows. `None` if it names an unknown type.
-pub(in crate::types) fn next_comparator<'a, 't>(
+pub(crate) fn next_comparator<'a, 't>(
     aliases: &'t [(u8, CqlType)],
     elements: &mut Elements<'a>,
 ) -> Option<Comparator<'a, 't>> {
