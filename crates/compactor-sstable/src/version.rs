@@ -25,7 +25,7 @@ impl Format {
     }
 }
 
-/// A version known to this project.
+/// A version known to this project. Those of one format ascend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[expect(
     missing_docs,
@@ -80,72 +80,63 @@ impl Version {
         }
     }
 
-    /// Order within the format family; BIG versions ascend from `ma` to `pa`.
-    fn at_least(self, other: Version) -> bool {
-        self >= other
-    }
-
     /// STATS contains the commit log lower bound.
     pub fn has_commit_log_lower_bound(self) -> bool {
-        self.at_least(Version::Mb)
+        self >= Version::Mb
     }
     /// STATS contains commit log intervals.
     pub fn has_commit_log_intervals(self) -> bool {
-        self.at_least(Version::Mc)
+        self >= Version::Mc
     }
-    /// STATS contains two lists of clustering values.
-    pub fn has_legacy_min_max(self) -> bool {
-        !self.has_improved_min_max()
-    }
-    /// The two lists can be trusted (CASSANDRA-14861).
+    /// STATS contains two lists of clustering values that can be trusted (CASSANDRA-14861).
     pub fn has_accurate_min_max(self) -> bool {
-        self.at_least(Version::Md) && self.has_legacy_min_max()
+        self >= Version::Md && !self.has_improved_min_max()
     }
     /// STATS contains clustering types and the covered slice.
     pub fn has_improved_min_max(self) -> bool {
-        self.at_least(Version::Oa)
+        self >= Version::Oa
     }
     /// STATS contains the originating host id. `na` does not have it, although `me` does.
     pub fn has_originating_host_id(self) -> bool {
-        self == Version::Me || self.at_least(Version::Nb)
+        self == Version::Me || self >= Version::Nb
     }
     /// CompressionInfo contains the maximum compressed length; chunks may be stored raw.
     pub fn has_max_compressed_length(self) -> bool {
-        self.at_least(Version::Na)
+        self >= Version::Na
     }
     /// STATS contains pendingRepair and isTransient.
     pub fn has_pending_repair(self) -> bool {
-        self.at_least(Version::Na)
+        self >= Version::Na
     }
     /// Statistics.db has checksums.
     pub fn has_metadata_checksum(self) -> bool {
-        self.at_least(Version::Na)
+        self >= Version::Na
     }
     /// The header's minima of local deletion times and TTLs may be vints of 64 bits, as written by ScyllaDB,
     /// of which Cassandra's readers of that time use the low 32.
     pub fn has_wide_encoding_stats(self) -> bool {
-        !self.at_least(Version::Na)
+        self < Version::Na
     }
     /// The header may list columns in an order other than that of rows, as ScyllaDB did.
     pub fn may_list_columns_in_any_order(self) -> bool {
-        !self.at_least(Version::Na)
+        self < Version::Na
     }
     /// Summary.db may omit its size at full sampling, as ScyllaDB does: Cassandra needs it only to reduce a
     /// summary.
     pub fn may_lack_summary_size(self) -> bool {
-        !self.at_least(Version::Na)
+        self < Version::Na
     }
     /// Filter.db stores big-endian words instead of bytes.
     pub fn has_old_bloom_filter(self) -> bool {
-        !self.at_least(Version::Na)
+        self < Version::Na
     }
     /// STATS contains whether partition deletions exist, first and last key, and token space coverage.
     pub fn has_key_range(self) -> bool {
-        self.at_least(Version::Oa)
+        self >= Version::Oa
     }
     /// Local deletion times are unsigned 32-bit; partition deletions take one byte when live.
     pub fn has_uint_deletion_time(self) -> bool {
-        self.at_least(Version::Oa)
+        self >= Version::Oa
     }
     /// A compression dictionary may follow CompressionInfo's offsets.
     pub fn has_compression_dictionary(self) -> bool {

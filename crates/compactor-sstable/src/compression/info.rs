@@ -184,12 +184,11 @@ impl CompressionInfo {
         let mut reader = ByteReader::new(bytes);
         let compressor = reader.utf16_string("compression_info.compressor")?;
         let option_count = reader.i32_count(4, "compression_info.option_count")?;
-        let mut options = Vec::with_capacity(option_count);
-        for _ in 0..option_count {
+        let option = |_| {
             let key = reader.utf16_string("compression_info.option_name")?;
-            let value = reader.utf16_string("compression_info.option_value")?;
-            options.push((key, value));
-        }
+            Ok((key, reader.utf16_string("compression_info.option_value")?))
+        };
+        let options = (0..option_count).map(option).collect::<Result<_>>()?;
         let chunk_len = positive(&mut reader, "compression_info.chunk_length")?;
         if !chunk_len.is_power_of_two() || chunk_len > MAX_CHUNK_LEN {
             return Err(Error::corrupt(

@@ -2,6 +2,8 @@
 //!
 //! Source: `CommitLogPosition`, `IntervalSet`.
 
+use std::collections::BTreeMap;
+
 use crate::byte_reader::ByteReader;
 use crate::byte_sink::ByteSink;
 use crate::error::Result;
@@ -88,23 +90,15 @@ impl IntervalSet {
 
     pub(super) fn parse(reader: &mut ByteReader<'_>) -> Result<IntervalSet> {
         let count = reader.i32_count(24, "stats.commit_log_intervals.count")?;
-        let mut intervals = Vec::with_capacity(count);
+        // As in Cassandra, a sorted map from starts to ends, in which the last of equal starts wins.
+        let mut intervals = BTreeMap::new();
         for _ in 0..count {
-            intervals.push((
-                CommitLogPosition::parse(reader)?,
-                CommitLogPosition::parse(reader)?,
-            ));
+            let start = CommitLogPosition::parse(reader)?;
+            intervals.insert(start, CommitLogPosition::parse(reader)?);
         }
-        // Cassandra reads them into a sorted map from starts to ends, in which the last of equal starts wins.
-        intervals.sort_by_key(|interval: &(CommitLogPosition, CommitLogPosition)| interval.0);
-        intervals.dedup_by(|next, kept| {
-            let same = next.0 == kept.0;
-            if same {
-                kept.1 = next.1;
-            }
-            same
-        });
-        Ok(IntervalSet { intervals })
+        Ok(IntervalSet {
+            intervals: intervals.into_iter().collect(),
+        })
     }
 
     pub(super) fn write(&self, out: &mut Vec<u8>) {

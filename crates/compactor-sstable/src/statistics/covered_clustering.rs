@@ -97,13 +97,11 @@ impl CoveredClustering {
 
 fn parse_values(reader: &mut ByteReader<'_>) -> Result<Vec<Option<Vec<u8>>>> {
     let count = reader.i32_count(2, "stats.min_max_clustering.count")?;
-    let mut values = Vec::with_capacity(count);
-    for _ in 0..count {
-        values.push(Some(
-            reader.bytes16("stats.min_max_clustering.value")?.to_vec(),
-        ));
-    }
-    Ok(values)
+    let value = |_| {
+        let value = reader.bytes16("stats.min_max_clustering.value")?;
+        Ok(Some(value.to_vec()))
+    };
+    (0..count).map(value).collect()
 }
 
 fn write_values(bound: &ClusteringBound, out: &mut Vec<u8>) -> Result<usize> {
@@ -138,11 +136,11 @@ fn comparator_of(types: &[HeaderType]) -> Result<ClusteringComparator> {
 }
 
 fn parse_slice(reader: &mut ByteReader<'_>) -> Result<CoveredClustering> {
-    let count = reader.uvint_count(1, "stats.clustering_types.count")?;
-    let mut types = Vec::with_capacity(count);
-    for _ in 0..count {
-        types.push(HeaderType::parse(reader, "stats.clustering_types.type")?);
-    }
+    let names = [
+        "stats.clustering_types.count",
+        "stats.clustering_types.type",
+    ];
+    let types = HeaderType::parse_all(reader, names)?;
     let comparator = comparator_of(&types)?;
     let mut spans = Vec::new();
     let mut bound = |name: &'static str, is_wanted: fn(Kind) -> bool| {

@@ -172,11 +172,8 @@ impl SerializationHeader {
     ) -> Result<SerializationHeader> {
         let encoding_stats = EncodingStats::parse(reader, version)?;
         let key_type = HeaderType::parse(reader, "header.key_type")?;
-        let clustering_count = reader.uvint_count(1, "header.clustering_count")?;
-        let mut clustering_types = Vec::with_capacity(clustering_count);
-        for _ in 0..clustering_count {
-            clustering_types.push(HeaderType::parse(reader, "header.clustering_type")?);
-        }
+        let names = ["header.clustering_count", "header.clustering_type"];
+        let clustering_types = HeaderType::parse_all(reader, names)?;
         let static_columns = parse_columns(reader, version)?;
         let regular_columns = parse_columns(reader, version)?;
         Ok(SerializationHeader {

@@ -44,6 +44,17 @@ impl HeaderType {
         })
     }
 
+    /// Reads a number of types, and the types; `names` are those of both.
+    pub(super) fn parse_all(
+        reader: &mut ByteReader<'_>,
+        [count, each]: [&'static str; 2],
+    ) -> Result<Vec<HeaderType>> {
+        let count = reader.uvint_count(1, count)?;
+        (0..count)
+            .map(|_| HeaderType::parse(reader, each))
+            .collect()
+    }
+
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         out.put_bytes_v(self.text.as_bytes());
     }
