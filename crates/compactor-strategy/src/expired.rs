@@ -7,15 +7,35 @@ use std::sync::Arc;
 use crate::context::Context;
 use crate::sstable::{RepairState, Sstable, SstableId};
 
+pub(crate) const CHECK_INTERVAL: &str = "expired_sstable_check_frequency_seconds";
+pub(crate) const AGGRESSIVE_EXPIRATION: &str = "unsafe_aggressive_sstable_expiration";
+
+/// Options of the check for fully expired SSTables.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ExpiryOptions {
+    /// Interval, seconds (`expired_sstable_check_frequency_seconds`).
+    pub interval_s: i64,
+    /// Whether an expired SSTable is dropped although it may shadow data in others, if the node allows it
+    /// (`unsafe_aggressive_sstable_expiration`).
+    pub ignores_overlaps: bool,
+    /// Whether only repaired SSTables expire (`only_purge_repaired_tombstones`).
+    pub only_repaired: bool,
+}
+
+impl Default for ExpiryOptions {
+    fn default() -> ExpiryOptions {
+        ExpiryOptions {
+            interval_s: 600,
+            ignores_overlaps: false,
+            only_repaired: false,
+        }
+    }
+}
+
 /// Check for fully expired SSTables that a strategy repeats in intervals.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct ExpiredCheck {
-    /// Interval, milliseconds (`expired_sstable_check_frequency_seconds`).
-    pub(crate) interval_ms: i64,
-    /// Whether overlapping SSTables are ignored (`unsafe_aggressive_sstable_expiration`).
-    pub(crate) ignores_overlaps: bool,
-    /// Whether only repaired SSTables may expire (`only_purge_repaired_tombstones`).
-    pub(crate) only_repaired: bool,
+    pub(crate) options: ExpiryOptions,
     /// Time of the last check, milliseconds since 1970.
     pub(crate) last_ms: i64,
 }
@@ -27,12 +47,14 @@ impl ExpiredCheck {
         candidates: &[Arc<Sstable>],
         context: &Context<'_>,
     ) -> Vec<SstableId> {
-        if context.now_ms.saturating_sub(self.last_ms) <= self.interval_ms {
+        let interval_ms = self.options.interval_s.saturating_mul(1000);
+        if context.now_ms.saturating_sub(self.last_ms) <= interval_ms {
             return Vec::new();
         }
         self.last_ms = context.now_ms;
         let candidates: Vec<&Sstable> = candidates.iter().map(Arc::as_ref).collect();
-        let is_aggressive = self.ignores_overlaps && context.node.allows_aggressive_expiration;
+        let is_aggressive =
+            self.options.ignores_overlaps && context.node.allows_aggressive_expiration;
         let overlapping = match is_aggressive {
             true => None,
             false => Some(context.live.overlapping(&candidates)),
@@ -40,7 +62,7 @@ impl ExpiredCheck {
         fully_expired(
             &candidates,
             overlapping.as_deref(),
-            self.only_repaired,
+            self.options.only_repaired,
             context,
         )
     }
@@ -94,9 +116,10 @@ mod tests {
 
     fn check(only_repaired: bool) -> ExpiredCheck {
         ExpiredCheck {
-            interval_ms: 600_000,
-            ignores_overlaps: false,
-            only_repaired,
+            options: ExpiryOptions {
+                only_repaired,
+                ..ExpiryOptions::default()
+            },
             last_ms: 0,
         }
     }

@@ -6,6 +6,7 @@ mod generations;
 mod l0;
 mod options;
 mod sizes;
+mod sizing;
 mod starvation;
 
 use std::collections::BTreeMap;
@@ -13,6 +14,7 @@ use std::sync::Arc;
 
 pub use options::LeveledOptions;
 pub use sizes::{LevelSizes, TOP_LEVEL};
+pub use sizing::Sizing;
 
 use generations::Generations;
 use sizes::LEVELS;
@@ -33,6 +35,8 @@ const MAX_COMPACTING_L0: usize = 32;
 #[derive(Clone, Debug)]
 pub struct Leveled {
     options: LeveledOptions,
+    /// If the number of levels is fixed: how sizes follow the data, and the bytes for which they were computed.
+    sizing: Option<(Sizing, u64)>,
     generations: Generations,
     /// Last partition of the SSTable that was last compacted from each level into the next one, after which
     /// the next compaction of the level begins.
@@ -48,6 +52,7 @@ impl Leveled {
     pub fn new(options: LeveledOptions) -> Leveled {
         Leveled {
             options,
+            sizing: None,
             generations: Generations::default(),
             last_compacted: Default::default(),
             starvation: Starvation::default(),
@@ -55,19 +60,27 @@ impl Leveled {
         }
     }
 
-    /// Stored bytes of all levels.
-    pub(crate) fn bytes(&self) -> u64 {
-        self.generations.bytes_by_level().iter().sum()
+    /// The same with a fixed number of levels, whose sizes follow the data.
+    #[must_use]
+    pub fn with_sizing(mut self, sizing: Sizing) -> Leveled {
+        self.sizing = Some((sizing, 0));
+        self
     }
 
-    /// Size of SSTables and limits of levels.
+    /// Size of SSTables and limits of levels at present.
     pub fn sizes(&self) -> LevelSizes {
         self.options.sizes
     }
 
-    /// Changes the size of SSTables and the limits of levels. SSTables keep their levels.
-    pub(crate) fn resize(&mut self, sizes: LevelSizes) {
-        self.options.sizes = sizes;
+    /// Adjusts the size of SSTables and the limits of levels to the data, if they follow it. SSTables keep their levels.
+    fn follow_data(&mut self) {
+        let bytes = self.generations.bytes_by_level().iter().sum();
+        if let Some((sizing, sized_for)) = &mut self.sizing
+            && Sizing::is_outgrown(*sized_for, bytes)
+        {
+            self.options.sizes = sizing.sizes(bytes);
+            *sized_for = bytes;
+        }
     }
 
     /// The compaction with the highest priority (`getCompactionCandidates`).
@@ -288,9 +301,11 @@ impl Strategy for Leveled {
                 self.last_compacted[level - 1] = Some(newest.last.clone());
             }
         }
+        self.follow_data();
     }
 
     fn next_task(&mut self, context: &mut Context<'_>) -> Result<Task, Idle> {
+        self.follow_data();
         self.next_compaction(context)
             .or_else(|idle| self.next_for_tombstones(context).ok_or(idle))
     }

@@ -2,7 +2,7 @@
 //!
 //! Source: `schema.CompactionParams`.
 
-use crate::level_count::{self, LevelCount, LevelCountOptions};
+use crate::level_count::{self, LevelCountOptions};
 use crate::leveled::{Leveled, LeveledOptions};
 use crate::options::{OptionError, Options, boolean};
 use crate::release::Release;
@@ -102,7 +102,9 @@ impl CompactionParams {
             StrategyOptions::Leveled(options) => Box::new(Leveled::new(*options)),
             StrategyOptions::TimeWindow(options) => Box::new(TimeWindow::new(*options)),
             StrategyOptions::Unified(options) => Box::new(Unified::new(options.clone())),
-            StrategyOptions::LevelCount(options) => Box::new(LevelCount::new(*options)),
+            StrategyOptions::LevelCount(options) => {
+                Box::new(Leveled::new(options.leveled).with_sizing(options.sizing))
+            }
         }
     }
 }

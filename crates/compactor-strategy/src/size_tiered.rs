@@ -75,18 +75,6 @@ impl SizeTiered {
             ..SizeTiered::default()
         }
     }
-
-    /// The largest SSTable that is worth compacting alone, of equal ones the first.
-    fn next_for_tombstones(
-        &self,
-        available: &[Arc<Sstable>],
-        context: &Context<'_>,
-    ) -> Option<Task> {
-        let order = |sstable: &Sstable| Reverse(sstable.data_bytes);
-        self.options
-            .tombstones
-            .first_task(available, context, order)
-    }
 }
 
 impl Strategy for SizeTiered {
@@ -109,7 +97,9 @@ impl Strategy for SizeTiered {
             };
             return Ok(Task::compact(&tier.sstables, reason, Output::default()));
         }
-        let task = self.next_for_tombstones(&available, context);
+        let largest_first = |sstable: &Sstable| Reverse(sstable.data_bytes);
+        let tombstones = &self.options.tombstones;
+        let task = tombstones.first_task(&available, context, largest_first);
         task.ok_or_else(|| idle(&tiers, thresholds))
     }
 

@@ -13,6 +13,7 @@ pub use windows::{Resolution, WindowSize, WindowUnit};
 
 use crate::context::Context;
 use crate::expired::ExpiredCheck;
+pub use crate::expired::ExpiryOptions;
 use crate::members::Members;
 use crate::options::Thresholds;
 use crate::size_tiered::most_interesting;
@@ -41,9 +42,7 @@ impl TimeWindow {
         TimeWindow {
             members: Members::default(),
             expired: ExpiredCheck {
-                interval_ms: options.expired_check_s.saturating_mul(1000),
-                ignores_overlaps: options.ignores_overlaps,
-                only_repaired: options.only_repaired,
+                options: options.expiry,
                 last_ms: 0,
             },
             newest_ms: 0,
@@ -104,18 +103,6 @@ impl TimeWindow {
         Some(Task::compact(&tier.sstables, reason, Output::default()))
     }
 
-    /// The smallest SSTable that is worth compacting alone, of equal ones the first.
-    fn next_for_tombstones(
-        &self,
-        sstables: &[Arc<Sstable>],
-        context: &Context<'_>,
-    ) -> Option<Task> {
-        let order = |sstable: &Sstable| sstable.data_bytes;
-        self.options
-            .tombstones?
-            .first_task(sstables, context, order)
-    }
-
     fn idle(&self, windows: &Windows) -> Idle {
         match windows.values().map(Vec::len).max() {
             None => Idle::NoSstables,
@@ -163,7 +150,11 @@ impl Strategy for TimeWindow {
         available.retain(|sstable| !sstable.is_suspect && !expired.contains(&sstable.id));
         let windows = self.windows(&available);
         let selection = self.next_window(&windows);
-        let selection = selection.or_else(|| self.next_for_tombstones(&available, context));
+        let selection = selection.or_else(|| {
+            let smallest_first = |sstable: &Sstable| sstable.data_bytes;
+            let tombstones = self.options.tombstones?;
+            tombstones.first_task(&available, context, smallest_first)
+        });
         Task::with_expired(selection.ok_or_else(|| self.idle(&windows)), expired)
     }
 

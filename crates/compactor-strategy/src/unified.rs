@@ -24,6 +24,7 @@ use shards::split_in_shards;
 
 use crate::context::Context;
 use crate::expired::ExpiredCheck;
+pub use crate::expired::ExpiryOptions;
 use crate::live::Live;
 use crate::sstable::{Sstable, SstableId};
 use crate::strategy::Strategy;
@@ -53,9 +54,7 @@ impl Unified {
         Unified {
             members: Vec::new(),
             expired: ExpiredCheck {
-                interval_ms: options.expired_check_s.saturating_mul(1000),
-                ignores_overlaps: options.ignores_overlaps,
-                only_repaired: options.only_repaired,
+                options: options.expiry,
                 last_ms: 0,
             },
             flush_bytes: options.flush_bytes.unwrap_or(0),

@@ -1,7 +1,6 @@
 //! Options of compaction into a fixed number of levels.
 
-use super::sizing::Sizing;
-use crate::leveled::LeveledOptions;
+use crate::leveled::{LeveledOptions, Sizing};
 use crate::options::{OptionError, Options, Thresholds, boolean, number, refuse_unknown};
 use crate::release::Release;
 use crate::size_tiered::{BucketOptions, TIER_OPTIONS};

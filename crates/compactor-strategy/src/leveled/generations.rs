@@ -15,14 +15,8 @@ pub(super) struct Generations {
     /// L0 by id, every other level by first partition.
     levels: [Vec<Arc<Sstable>>; LEVELS],
     bytes: [u64; LEVELS],
-    places: HashMap<SstableId, LevelMember>,
-}
-
-/// Where an SSTable is.
-#[derive(Clone, Debug)]
-struct LevelMember {
-    level: usize,
-    sstable: Arc<Sstable>,
+    /// Each SSTable with its level.
+    members: HashMap<SstableId, (usize, Arc<Sstable>)>,
 }
 
 /// Order of SSTables above L0 (`nonL0Comparator`).
@@ -48,13 +42,13 @@ impl Generations {
 
     /// Level of an SSTable.
     pub(super) fn level_of(&self, id: SstableId) -> Option<usize> {
-        self.places.get(&id).map(|place| place.level)
+        self.get(id).map(|(level, _)| level)
     }
 
     /// An SSTable and its level.
     pub(super) fn get(&self, id: SstableId) -> Option<(usize, &Arc<Sstable>)> {
-        let place = self.places.get(&id)?;
-        Some((place.level, &place.sstable))
+        let (level, sstable) = self.members.get(&id)?;
+        Some((*level, sstable))
     }
 
     /// All SSTables, from L0 up.
@@ -85,7 +79,7 @@ impl Generations {
 
     /// Removes an SSTable and returns its level.
     pub(super) fn remove(&mut self, id: SstableId) -> Option<usize> {
-        let LevelMember { level, sstable } = self.places.remove(&id)?;
+        let (level, sstable) = self.members.remove(&id)?;
         let members = &mut self.levels[level];
         let found = match level {
             0 => members.binary_search_by_key(&id, |member| member.id),
@@ -149,11 +143,8 @@ impl Generations {
 
     fn insert(&mut self, level: usize, place: usize, sstable: Arc<Sstable>) {
         self.bytes[level] += sstable.data_bytes;
-        let at = LevelMember {
-            level,
-            sstable: Arc::clone(&sstable),
-        };
-        self.places.insert(sstable.id, at);
+        let member = (level, Arc::clone(&sstable));
+        self.members.insert(sstable.id, member);
         self.levels[level].insert(place, sstable);
     }
 }

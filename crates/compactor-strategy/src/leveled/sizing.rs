@@ -1,6 +1,6 @@
 //! SSTable size and fan-out that put all data into a number of levels.
 
-use crate::leveled::LevelSizes;
+use super::sizes::LevelSizes;
 
 /// Growth or shrinkage of the data up to which sizes are kept: within it, they change at most once.
 const RESIZE_RATIO: f64 = 2.0;

@@ -5,6 +5,7 @@
 use std::str::FromStr;
 
 use super::windows::{Resolution, WindowSize, WindowUnit};
+use crate::expired::{AGGRESSIVE_EXPIRATION, CHECK_INTERVAL, ExpiryOptions};
 use crate::options::{OptionError, Options, Thresholds, boolean, number, refuse_unknown, set};
 use crate::size_tiered::{BucketOptions, TIER_OPTIONS};
 use crate::tombstones::TombstoneOptions;
@@ -12,14 +13,12 @@ use crate::tombstones::TombstoneOptions;
 const RESOLUTION: &str = "timestamp_resolution";
 const WINDOW_UNIT: &str = "compaction_window_unit";
 const WINDOW_SIZE: &str = "compaction_window_size";
-const EXPIRED_CHECK: &str = "expired_sstable_check_frequency_seconds";
-const AGGRESSIVE_EXPIRATION: &str = "unsafe_aggressive_sstable_expiration";
 
 const OPTIONS: [&str; 5] = [
     RESOLUTION,
     WINDOW_UNIT,
     WINDOW_SIZE,
-    EXPIRED_CHECK,
+    CHECK_INTERVAL,
     AGGRESSIVE_EXPIRATION,
 ];
 
@@ -37,20 +36,14 @@ pub struct TimeWindowOptions {
     pub window: WindowSize,
     /// Unit of the timestamps in the table (`timestamp_resolution`).
     pub resolution: Resolution,
-    /// Interval of the check for fully expired SSTables, seconds
-    /// (`expired_sstable_check_frequency_seconds`).
-    pub expired_check_s: i64,
-    /// Whether an expired SSTable is dropped although it may shadow data in others, if the node allows it
-    /// (`unsafe_aggressive_sstable_expiration`).
-    pub ignores_overlaps: bool,
+    /// Options of the check for fully expired SSTables.
+    pub expiry: ExpiryOptions,
     /// Number of SSTables per compaction.
     pub thresholds: Thresholds,
     /// Options of size tiers in the current window.
     pub buckets: BucketOptions,
     /// Options of single-SSTable tombstone compactions; `None` if there are none.
     pub tombstones: Option<TombstoneOptions>,
-    /// Whether only repaired SSTables expire (`only_purge_repaired_tombstones`).
-    pub only_repaired: bool,
 }
 
 impl Default for TimeWindowOptions {
@@ -61,12 +54,10 @@ impl Default for TimeWindowOptions {
                 count: 1,
             },
             resolution: Resolution::Microseconds,
-            expired_check_s: 600,
-            ignores_overlaps: false,
+            expiry: ExpiryOptions::default(),
             thresholds: Thresholds::default(),
             buckets: BucketOptions::default(),
             tombstones: None,
-            only_repaired: false,
         }
     }
 }
@@ -79,10 +70,7 @@ impl TimeWindowOptions {
     /// refused: a node has it only if its system property allows it.
     pub fn from_options(options: &Options) -> Result<TimeWindowOptions, OptionError> {
         let tombstones = TombstoneOptions::from_options(options)?;
-        let mut read = TimeWindowOptions {
-            only_repaired: tombstones.only_repaired,
-            ..TimeWindowOptions::default()
-        };
+        let mut read = TimeWindowOptions::default();
         set(&mut read.resolution, options, RESOLUTION, |text| {
             named(text, RESOLUTION)
         })?;
@@ -90,14 +78,11 @@ impl TimeWindowOptions {
             named(text, WINDOW_UNIT)
         })?;
         set(&mut read.window.count, options, WINDOW_SIZE, window_count)?;
+        let expiry = &mut read.expiry;
+        expiry.only_repaired = tombstones.only_repaired;
+        set(&mut expiry.interval_s, options, CHECK_INTERVAL, interval_s)?;
         set(
-            &mut read.expired_check_s,
-            options,
-            EXPIRED_CHECK,
-            expired_check_s,
-        )?;
-        set(
-            &mut read.ignores_overlaps,
+            &mut expiry.ignores_overlaps,
             options,
             AGGRESSIVE_EXPIRATION,
             aggressive_expiration,
@@ -130,10 +115,10 @@ fn window_count(text: &str) -> Result<u32, OptionError> {
     }
 }
 
-fn expired_check_s(text: &str) -> Result<i64, OptionError> {
-    match number(text, EXPIRED_CHECK)? {
+fn interval_s(text: &str) -> Result<i64, OptionError> {
+    match number(text, CHECK_INTERVAL)? {
         negative @ ..0 => Err(OptionError(format!(
-            "{EXPIRED_CHECK} must not be negative, but was {negative}"
+            "{CHECK_INTERVAL} must not be negative, but was {negative}"
         ))),
         seconds => Ok(seconds),
     }

@@ -5,6 +5,7 @@
 use super::overlaps::Inclusion;
 use super::scaling::Scaling;
 use super::shards::ShardCount;
+use crate::expired::{AGGRESSIVE_EXPIRATION, CHECK_INTERVAL, ExpiryOptions};
 use crate::options::{OptionError, Options, Thresholds, boolean, number, refuse_unknown, set};
 use crate::release::Release;
 use crate::size_text::{parse_bytes, parse_percent, parse_whole_bytes, print_bytes};
@@ -15,8 +16,6 @@ const BASE_SHARDS: &str = "base_shard_count";
 const TARGET_SIZE: &str = "target_sstable_size";
 const FLUSH_SIZE: &str = "flush_size_override";
 const MAX_SSTABLES: &str = "max_sstables_to_compact";
-const EXPIRED_CHECK: &str = "expired_sstable_check_frequency_seconds";
-const AGGRESSIVE_EXPIRATION: &str = "unsafe_aggressive_sstable_expiration";
 const INCLUSION: &str = "overlap_inclusion_method";
 const MIN_SIZE: &str = "min_sstable_size";
 const GROWTH: &str = "sstable_growth";
@@ -28,7 +27,7 @@ const OPTIONS: [&str; 10] = [
     TARGET_SIZE,
     FLUSH_SIZE,
     MAX_SSTABLES,
-    EXPIRED_CHECK,
+    CHECK_INTERVAL,
     AGGRESSIVE_EXPIRATION,
     INCLUSION,
     MIN_SIZE,
@@ -53,18 +52,12 @@ pub struct UnifiedOptions {
     pub flush_bytes: Option<u64>,
     /// Maximum number of overlapping SSTables per compaction (`max_sstables_to_compact`).
     pub max_sstables: usize,
-    /// Interval of the check for fully expired SSTables, seconds
-    /// (`expired_sstable_check_frequency_seconds`).
-    pub expired_check_s: i64,
-    /// Whether an expired SSTable is dropped although it may shadow data in others, if the node allows it
-    /// (`unsafe_aggressive_sstable_expiration`).
-    pub ignores_overlaps: bool,
+    /// Options of the check for fully expired SSTables.
+    pub expiry: ExpiryOptions,
     /// Neighbours that are compacted with overlapping SSTables (`overlap_inclusion_method`).
     pub inclusion: Inclusion,
     /// Whether output shards are compacted concurrently (`parallelize_output_shards`).
     pub is_parallel: bool,
-    /// Whether only repaired SSTables expire (`only_purge_repaired_tombstones`).
-    pub only_repaired: bool,
     /// Whether the outputs of a major compaction are the shards of the whole density. Before 6.0,
     /// non-overlapping groups are compacted separately.
     pub(super) has_sharded_major: bool,
@@ -78,11 +71,9 @@ impl UnifiedOptions {
             shards: ShardCount::default(),
             flush_bytes: None,
             max_sstables: usize::MAX,
-            expired_check_s: 600,
-            ignores_overlaps: false,
+            expiry: ExpiryOptions::default(),
             inclusion: Inclusion::Transitive,
             is_parallel: release.has_parallel_shards(),
-            only_repaired: false,
             has_sharded_major: release.has_parallel_shards(),
         }
     }
@@ -96,11 +87,9 @@ impl UnifiedOptions {
         release: Release,
     ) -> Result<UnifiedOptions, OptionError> {
         let tombstones = TombstoneOptions::from_options(options)?;
-        let mut read = UnifiedOptions {
-            only_repaired: tombstones.only_repaired,
-            ..UnifiedOptions::new(release)
-        };
-        let shards = &mut read.shards;
+        let mut read = UnifiedOptions::new(release);
+        let (shards, expiry) = (&mut read.shards, &mut read.expiry);
+        expiry.only_repaired = tombstones.only_repaired;
         set(&mut read.scaling, options, SCALING, Scaling::parse)?;
         set(&mut shards.base, options, BASE_SHARDS, base_shards)?;
         set(&mut shards.target_bytes, options, TARGET_SIZE, target_bytes)?;
@@ -108,14 +97,9 @@ impl UnifiedOptions {
             flush_bytes(text).map(Some)
         })?;
         set(&mut read.max_sstables, options, MAX_SSTABLES, max_sstables)?;
+        set(&mut expiry.interval_s, options, CHECK_INTERVAL, interval_s)?;
         set(
-            &mut read.expired_check_s,
-            options,
-            EXPIRED_CHECK,
-            expired_check_s,
-        )?;
-        set(
-            &mut read.ignores_overlaps,
+            &mut expiry.ignores_overlaps,
             options,
             AGGRESSIVE_EXPIRATION,
             |text| true_or_false(text, AGGRESSIVE_EXPIRATION),
@@ -203,15 +187,15 @@ fn max_sstables(text: &str) -> Result<usize, OptionError> {
     })
 }
 
-fn expired_check_s(text: &str) -> Result<i64, OptionError> {
+fn interval_s(text: &str) -> Result<i64, OptionError> {
     let refusal = |_| {
         OptionError(format!(
-            "{text} is not a parsable long (base10) for {EXPIRED_CHECK}"
+            "{text} is not a parsable long (base10) for {CHECK_INTERVAL}"
         ))
     };
     match text.parse().map_err(refusal)? {
         seconds @ 1.. => Ok(seconds),
-        number => Err(not_positive(EXPIRED_CHECK, number)),
+        number => Err(not_positive(CHECK_INTERVAL, number)),
     }
 }
 
