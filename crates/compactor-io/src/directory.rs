@@ -16,56 +16,28 @@ use rustix::io::{Errno, retry_on_intr};
 /// # Errors
 ///
 /// A failed system call, here and in each step.
-pub fn read_dir(path: impl AsRef<Path>) -> io::Result<Entries> {
-    let path = path.as_ref();
-    let directory = open(CWD, path, OFlags::empty())?;
-    Ok(Entries {
-        path: path.to_owned(),
-        entries: Dir::new(directory)?,
-        has_failed: false,
-    })
-}
-
-/// Iterator returned by [`read_dir`].
-#[derive(Debug)]
-pub struct Entries {
-    path: PathBuf,
-    entries: Dir,
-    has_failed: bool,
-}
-
-impl Iterator for Entries {
-    type Item = io::Result<DirectoryEntry>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        // A directory that cannot be read would report this forever.
-        if self.has_failed {
-            return None;
-        }
-        loop {
-            match self.entries.read()? {
-                Ok(entry) if is_dots(entry.file_name()) => {}
-                Ok(entry) => {
-                    let name = OsStr::from_bytes(entry.file_name().to_bytes());
-                    return Some(Ok(DirectoryEntry {
-                        path: self.path.join(name),
-                        name: name.to_owned(),
-                    }));
-                }
-                Err(errno) => {
-                    self.has_failed = true;
-                    return Some(Err(errno.into()));
-                }
-            }
-        }
-    }
+pub fn read_dir<P: AsRef<Path>>(
+    path: P,
+) -> io::Result<impl Iterator<Item = io::Result<DirectoryEntry>>> {
+    let parent = path.as_ref().to_owned();
+    let entries = Dir::new(open(CWD, parent.as_path(), OFlags::empty())?)?;
+    // A directory that cannot be read would report this forever.
+    let mut has_failed = false;
+    let entries =
+        entries.take_while(move |entry| !std::mem::replace(&mut has_failed, entry.is_err()));
+    let entries = entries.filter(|entry| !matches!(entry, Ok(entry) if is_dots(entry.file_name())));
+    Ok(entries.map(move |entry| {
+        let name = entry?.file_name().to_bytes().to_owned();
+        Ok(DirectoryEntry {
+            path: parent.join(OsStr::from_bytes(&name)),
+        })
+    }))
 }
 
 /// An entry of a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DirectoryEntry {
     path: PathBuf,
-    name: OsString,
 }
 
 impl DirectoryEntry {
@@ -76,7 +48,7 @@ impl DirectoryEntry {
 
     /// File name.
     pub fn file_name(&self) -> OsString {
-        self.name.clone()
+        self.path.file_name().unwrap_or_default().to_owned()
     }
 
     /// Metadata of the entry itself, also if it is a symbolic link.
@@ -174,9 +146,9 @@ mod tests {
         fs::create_dir(temp.path().join("directory")).unwrap();
         all.push("directory".to_owned());
         assert_eq!(names(temp.path()), all);
-        let error = read_dir(temp.path().join("none")).unwrap_err();
+        let error = read_dir(temp.path().join("none")).err().unwrap();
         assert_eq!(error.kind(), io::ErrorKind::NotFound);
-        let error = read_dir(temp.path().join(&all[0])).unwrap_err();
+        let error = read_dir(temp.path().join(&all[0])).err().unwrap();
         assert_eq!(error.kind(), io::ErrorKind::NotADirectory);
     }
 

@@ -117,17 +117,11 @@ struct Details {
 impl IoError {
     /// Creates an error that the system reported.
     pub(crate) fn system(operation: IoOperation, path: &Path, source: io::Error) -> IoError {
-        let kind = classify(&source);
-        IoError(Arc::new(Details {
-            operation,
-            kind,
-            path: path.to_owned(),
-            extent: None,
-            mode: None,
-            remedy: remedy(&source).map(str::to_owned),
-            source: Some(source),
-            reason: None,
-        }))
+        let remedy = remedy(&source).map(str::to_owned);
+        IoError::new(operation, classify(&source), path).with(|details| {
+            details.remedy = remedy;
+            details.source = Some(source);
+        })
     }
 
     /// Creates an error that this crate detected.
@@ -137,6 +131,10 @@ impl IoError {
         path: &Path,
         reason: String,
     ) -> IoError {
+        IoError::new(operation, kind, path).with(|details| details.reason = Some(reason))
+    }
+
+    fn new(operation: IoOperation, kind: IoErrorKind, path: &Path) -> IoError {
         IoError(Arc::new(Details {
             operation,
             kind,
@@ -144,7 +142,7 @@ impl IoError {
             extent: None,
             mode: None,
             source: None,
-            reason: Some(reason),
+            reason: None,
             remedy: None,
         }))
     }
@@ -157,41 +155,36 @@ impl IoError {
         IoError::found(IoOperation::Read, IoErrorKind::UnexpectedEof, path, reason).at(offset, len)
     }
 
-    // The builders below run right after construction, when the Arc has one owner; a shared error is not
-    // changed.
-
-    pub(crate) fn at(mut self, offset: u64, len: u64) -> IoError {
+    /// Adds to an error right after its construction, when it has one owner; a shared error is not changed.
+    fn with(mut self, add: impl FnOnce(&mut Details)) -> IoError {
         if let Some(details) = Arc::get_mut(&mut self.0) {
-            details.extent = Some((offset, len));
+            add(details);
         }
         self
     }
 
-    pub(crate) fn in_mode(mut self, mode: Mode) -> IoError {
-        if let Some(details) = Arc::get_mut(&mut self.0) {
-            details.mode = Some(mode);
-        }
-        self
+    pub(crate) fn at(self, offset: u64, len: u64) -> IoError {
+        self.with(|details| details.extent = Some((offset, len)))
+    }
+
+    pub(crate) fn in_mode(self, mode: Mode) -> IoError {
+        self.with(|details| details.mode = Some(mode))
     }
 
     /// Adds the alignment required by direct I/O, if the system's error is only `EINVAL`.
-    pub(crate) fn with_alignment(mut self, alignment: u64, address: usize) -> IoError {
-        if let Some(details) = Arc::get_mut(&mut self.0)
-            && details.source.as_ref().and_then(io::Error::raw_os_error) == Some(libc::EINVAL)
-        {
-            details.reason = Some(format!(
-                "offsets and lengths must be multiples of {alignment}, addresses of {DEFAULT_ALIGNMENT}; \
-                 the address was {address:#x}"
-            ));
+    pub(crate) fn with_alignment(self, alignment: u64, address: usize) -> IoError {
+        if self.errno() != Some(libc::EINVAL) {
+            return self;
         }
-        self
+        let reason = format!(
+            "offsets and lengths must be multiples of {alignment}, addresses of {DEFAULT_ALIGNMENT}; \
+             the address was {address:#x}"
+        );
+        self.with(|details| details.reason = Some(reason))
     }
 
-    pub(crate) fn remedy(mut self, remedy: impl Into<String>) -> IoError {
-        if let Some(details) = Arc::get_mut(&mut self.0) {
-            details.remedy = Some(remedy.into());
-        }
-        self
+    pub(crate) fn remedy(self, remedy: impl Into<String>) -> IoError {
+        self.with(|details| details.remedy = Some(remedy.into()))
     }
 
     /// Failed operation.

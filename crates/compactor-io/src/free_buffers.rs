@@ -13,8 +13,6 @@ pub(crate) struct FreeBuffers {
     pub(crate) free_bytes_limit: usize,
     pub(crate) current_bytes: AtomicU64,
     pub(crate) peak_bytes: AtomicU64,
-    /// Copy of `FreeLists::bytes`, which is read without the lock.
-    pub(crate) free_bytes: AtomicU64,
 }
 
 #[derive(Default)]
@@ -39,7 +37,6 @@ impl FreeBuffers {
             free_bytes_limit,
             current_bytes: AtomicU64::new(0),
             peak_bytes: AtomicU64::new(0),
-            free_bytes: AtomicU64::new(0),
         }
     }
 
@@ -54,7 +51,6 @@ impl FreeBuffers {
         class.last_taken = now;
         let memory = class.buffers.pop()?;
         free.bytes -= capacity;
-        self.free_bytes.store(free.bytes as u64, Ordering::Relaxed);
         Some(memory)
     }
 
@@ -84,7 +80,6 @@ impl FreeBuffers {
                 };
                 surplus.push(memory);
             }
-            self.free_bytes.store(free.bytes as u64, Ordering::Relaxed);
         }
         // Freed outside the lock: releasing a mebibyte to the system takes longer than taking a buffer.
         self.release(surplus);
@@ -106,8 +101,11 @@ impl FreeBuffers {
             self.current_bytes
                 .fetch_sub(memory.capacity() as u64, Ordering::Relaxed);
         }
-        self.free_bytes
-            .store(lock(&self.free).bytes as u64, Ordering::Relaxed);
+    }
+
+    /// Number of unused bytes.
+    pub(crate) fn free_bytes(&self) -> u64 {
+        lock(&self.free).bytes as u64
     }
 }
 

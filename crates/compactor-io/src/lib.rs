@@ -97,7 +97,7 @@ pub use backend::{
     BlockingCall, Completion, FileHandle, IoBackend, Operation, Outcome, ReadTarget, Request,
 };
 pub use buffer::AlignedBuffer;
-pub use directory::{DirectoryEntry, Entries, read_dir, remove_dir_all};
+pub use directory::{DirectoryEntry, read_dir, remove_dir_all};
 pub use durable::{exchange, remove_if_exists, rename, rename_no_replace, sync_directory};
 pub use error::{IoError, IoErrorKind, IoOperation};
 pub use exiting_allocator::ExitingAllocator;

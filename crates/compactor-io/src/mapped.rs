@@ -1,29 +1,23 @@
 //! Files mapped into memory, to be read through the page cache as a database maps its indexes.
-#![expect(unsafe_code, reason = "mmap has no safe wrapper")]
+#![expect(unsafe_code, reason = "the bytes of a mapping as a slice")]
 
 use std::fmt;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
-use std::ptr::{self, NonNull};
 
-use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use rustix::mm::ProtFlags;
 
 use crate::error::{IoError, IoErrorKind, IoOperation};
 use crate::file::open_regular;
+use crate::sys::mapping::Mapping;
 
 /// A memory-mapped file, whose pages are read through the page cache when they are accessed.
 ///
 /// A failed read, or access to a truncated file, causes a signal (`SIGBUS`) and not an error.
 pub struct MappedFile {
     path: PathBuf,
-    address: NonNull<u8>,
-    len: usize,
+    mapping: Mapping,
 }
-
-// SAFETY: the mapping is only read, belongs to no thread, and lives until it is dropped.
-unsafe impl Send for MappedFile {}
-// SAFETY: as above: shared references only read.
-unsafe impl Sync for MappedFile {}
 
 impl MappedFile {
     /// Maps a regular file that is not empty.
@@ -47,28 +41,10 @@ impl MappedFile {
             let kind = IoErrorKind::Unsupported;
             return Err(IoError::found(IoOperation::Open, kind, path, reason));
         }
-        // SAFETY: the kernel chooses the address, so no mapping of anybody's is replaced.
-        let address = unsafe {
-            mmap(
-                ptr::null_mut(),
-                len,
-                ProtFlags::READ,
-                MapFlags::SHARED,
-                &file,
-                0,
-            )
-        }
-        .map_err(|errno| failed(errno.into()))?;
-        match NonNull::new(address.cast()) {
-            Some(address) => Ok(MappedFile {
-                path: path.to_owned(),
-                address,
-                len,
-            }),
-            None => Err(failed(std::io::Error::other(
-                "mmap returned a null address",
-            ))),
-        }
+        Ok(MappedFile {
+            path: path.to_owned(),
+            mapping: Mapping::new(&file, 0, len, ProtFlags::READ).map_err(failed)?,
+        })
     }
 
     /// Path with which it was opened.
@@ -81,9 +57,10 @@ impl Deref for MappedFile {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // SAFETY: `open` mapped `len` readable bytes at `address`, they stay until `self` is dropped,
-        // and its caller promised that nobody changes them.
-        unsafe { std::slice::from_raw_parts(self.address.as_ptr(), self.len) }
+        let start = self.mapping.address().cast::<u8>();
+        // SAFETY: the bytes are readable and stay until `self` is dropped, and the caller of `open` promised
+        // that nobody changes them.
+        unsafe { std::slice::from_raw_parts(start, self.mapping.len()) }
     }
 }
 
@@ -91,16 +68,8 @@ impl fmt::Debug for MappedFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("MappedFile")
             .field("path", &self.path)
-            .field("len", &self.len)
+            .field("len", &self.mapping.len())
             .finish()
-    }
-}
-
-impl Drop for MappedFile {
-    fn drop(&mut self) {
-        // SAFETY: the mapping was made by `open` with this address and length, and nothing borrows
-        // from it any more. It cannot fail for such arguments.
-        let _ = unsafe { munmap(self.address.as_ptr().cast(), self.len) };
     }
 }
 

@@ -60,7 +60,7 @@ impl BufferPool {
 
     /// Memory of unused buffers in the pool, bytes.
     pub fn pooled_bytes(&self) -> u64 {
-        self.shared.free_bytes.load(Ordering::Relaxed)
+        self.shared.free_bytes()
     }
 
     /// Memory of buffers in use, bytes.

@@ -1,11 +1,12 @@
 //! Counting resident pages of a file with `mincore(2)`, if `cachestat` is missing.
-#![expect(unsafe_code, reason = "mmap and mincore have no safe wrapper")]
+#![expect(unsafe_code, reason = "mincore has no safe wrapper")]
 
 use std::io;
 use std::os::fd::AsFd;
-use std::ptr::{self, NonNull};
 
-use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use rustix::mm::ProtFlags;
+
+use super::mapping::Mapping;
 
 /// Maximum length of a file mapped at a time, bytes. A multiple of every page size.
 const STEP_BYTES: u64 = 1 << 30;
@@ -30,58 +31,25 @@ pub(crate) fn for_each_page(
     let mut offset = 0;
     while offset < len {
         let step = STEP_BYTES.min(len - offset);
-        let pages = Mapping::new(&file, offset, step as usize)?.pages()?;
-        pages.iter().for_each(|page| report(page & 1 != 0));
+        let mapping = Mapping::new(&file, offset, step as usize, ProtFlags::empty())?;
+        pages(&mapping)?
+            .iter()
+            .for_each(|page| report(page & 1 != 0));
         offset += step;
     }
     Ok(())
 }
 
-/// A mapping without access rights, used only for queries.
-struct Mapping {
-    address: NonNull<libc::c_void>,
-    len: usize,
-}
-
-impl Mapping {
-    fn new(file: impl AsFd, offset: u64, len: usize) -> io::Result<Mapping> {
-        // SAFETY: the kernel chooses the address, so no mapping of anybody's is replaced, and no
-        // reference into the new one is ever made.
-        let address = unsafe {
-            mmap(
-                ptr::null_mut(),
-                len,
-                ProtFlags::empty(),
-                MapFlags::SHARED,
-                file,
-                offset,
-            )
-        }?;
-        match NonNull::new(address) {
-            Some(address) => Ok(Mapping { address, len }),
-            None => Err(io::Error::other("mmap returned a null address")),
-        }
+/// Returns a byte for each page of a mapping, whose lowest bit is set if it is resident.
+fn pages(mapping: &Mapping) -> io::Result<Vec<u8>> {
+    let mut pages = vec![0u8; mapping.len().div_ceil(rustix::param::page_size())];
+    // SAFETY: the mapping lives until the end of this function, and the vector has one byte for each of its
+    // pages, which is what the kernel writes.
+    let result = unsafe { libc::mincore(mapping.address(), mapping.len(), pages.as_mut_ptr()) };
+    if result != 0 {
+        return Err(io::Error::last_os_error());
     }
-
-    /// Returns a byte for each page, whose lowest bit is set if it is resident.
-    fn pages(&self) -> io::Result<Vec<u8>> {
-        let mut pages = vec![0u8; self.len.div_ceil(rustix::param::page_size())];
-        // SAFETY: `address` and `len` are of a mapping that lives as long as `self`, and the vector
-        // has one byte for each of its pages, which is what the kernel writes.
-        let result = unsafe { libc::mincore(self.address.as_ptr(), self.len, pages.as_mut_ptr()) };
-        if result != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(pages)
-    }
-}
-
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        // SAFETY: the mapping was made by `new` with this address and length and nothing refers
-        // into it. It cannot fail for such arguments.
-        let _ = unsafe { munmap(self.address.as_ptr(), self.len) };
-    }
+    Ok(pages)
 }
 
 #[cfg(test)]
