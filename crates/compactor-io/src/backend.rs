@@ -96,6 +96,27 @@ impl FileHandle {
     pub(crate) fn backend(&self) -> &dyn IoBackend {
         &*self.backend
     }
+
+    /// Queues an operation on the file; `end` is called at its end.
+    pub(crate) fn submit(
+        self: &Arc<FileHandle>,
+        request: Request,
+        end: impl FnOnce(Outcome) + Send + 'static,
+    ) {
+        self.backend.submit(self.operation(request, end));
+    }
+
+    pub(crate) fn operation(
+        self: &Arc<FileHandle>,
+        request: Request,
+        end: impl FnOnce(Outcome) + Send + 'static,
+    ) -> Operation {
+        Operation {
+            file: Arc::clone(self),
+            request,
+            completion: Completion::new(end),
+        }
+    }
 }
 
 impl AsFd for FileHandle {

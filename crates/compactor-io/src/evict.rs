@@ -12,7 +12,7 @@ use rustix::fs::{Advice, fadvise};
 
 use crate::align::{round_down, round_up};
 use crate::backend::FileHandle;
-use crate::backend::{Completion, Operation, Request, on_io_thread};
+use crate::backend::{Request, on_io_thread};
 use crate::lock;
 use crate::range_set::RangeSet;
 use crate::sys::sync_file_range;
@@ -91,11 +91,7 @@ fn later(
     file: &Arc<FileHandle>,
     call: impl FnOnce(&FileHandle) -> io::Result<()> + Send + 'static,
 ) {
-    file.backend().submit(Operation {
-        file: Arc::clone(file),
-        request: Request::Call(Box::new(call)),
-        completion: Completion::new(|_| {}),
-    });
+    file.submit(Request::Call(Box::new(call)), |_| {});
 }
 
 /// Writes back and drops the pages of a page-aligned range. Fails if they cannot be written.

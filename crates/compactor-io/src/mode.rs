@@ -141,7 +141,7 @@ impl Mode {
         }
     }
 
-    /// `read-io` or `write-io`, the name of the option.
+    /// What it is in messages.
     pub(crate) fn option_name(self) -> &'static str {
         match self {
             Mode::Read(_) => "read mode",

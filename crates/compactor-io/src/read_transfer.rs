@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::align::{round_down, round_up};
-use crate::backend::{Completion, Operation, Outcome, ReadTarget, Request};
+use crate::backend::{Outcome, ReadTarget, Request};
 use crate::error::{IoError, IoErrorKind, IoOperation, is_transient};
 use crate::extent::Extent;
 use crate::limits::{ATTEMPTS_MAX, OPERATION_BYTES_MAX};
@@ -53,11 +53,7 @@ impl ReadTransfer {
             } else {
                 Ok(Extent::new(input.pool.take(0), 0, 0, offset))
             };
-            input.handle.backend().submit(Operation {
-                file: Arc::clone(&input.handle),
-                request: Request::Nothing,
-                completion: Completion::new(move |_| done(answer)),
-            });
+            input.handle.submit(Request::Nothing, move |_| done(answer));
             return;
         }
         let step = input.step();
@@ -93,23 +89,17 @@ impl ReadTransfer {
     /// Submits one operation that reads from `position` (relative to `start`) on.
     fn submit_into(self, target: ReadTarget, position: usize) {
         let file = Arc::clone(&self.input.handle);
-        let backend = Arc::clone(&file);
-        let offset = self.start + position as u64;
-        let flags = self.input.flags;
         let is_awaited = self.is_awaited;
-        let operation = Operation {
-            file,
-            request: Request::Read {
-                target,
-                offset,
-                flags,
-            },
-            completion: Completion::new(move |outcome| self.complete(outcome, position)),
+        let request = Request::Read {
+            target,
+            offset: self.start + position as u64,
+            flags: self.input.flags,
         };
+        let operation = file.operation(request, move |outcome| self.complete(outcome, position));
         if is_awaited {
-            backend.backend().submit_awaited(operation)
+            file.backend().submit_awaited(operation)
         } else {
-            backend.backend().submit(operation)
+            file.backend().submit(operation)
         }
     }
 

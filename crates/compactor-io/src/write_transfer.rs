@@ -7,7 +7,7 @@ use rustix::io::Errno;
 use rustix::process::Resource;
 
 use crate::align::round_down;
-use crate::backend::{Completion, Operation, Outcome, Request};
+use crate::backend::{Outcome, Request};
 use crate::buffer::AlignedBuffer;
 use crate::error::{IoError, IoOperation, is_transient};
 use crate::limits::ATTEMPTS_MAX;
@@ -42,7 +42,6 @@ impl WriteTransfer {
 
     fn submit_rest(self, buffer: AlignedBuffer) {
         let file = Arc::clone(&self.writer.handle);
-        let backend = Arc::clone(&file);
         // A direct write that ended within a block is repeated from the block's start.
         let step = self.writer.alignment.unwrap_or(1);
         let position = round_down(self.written as u64, step) as usize;
@@ -53,11 +52,7 @@ impl WriteTransfer {
             offset: self.offset + position as u64,
             flags: self.writer.flags,
         };
-        backend.backend().submit(Operation {
-            file,
-            request,
-            completion: Completion::new(move |outcome| self.complete(outcome, position)),
-        });
+        file.submit(request, move |outcome| self.complete(outcome, position));
     }
 
     fn complete(mut self, outcome: Outcome, position: usize) {

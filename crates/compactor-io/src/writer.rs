@@ -9,7 +9,7 @@ use rustix::io::ReadWriteFlags;
 
 use crate::align::{DEFAULT_ALIGNMENT_U64, round_up};
 use crate::backend::FileHandle;
-use crate::backend::{Completion, Operation, Outcome, Request, assert_may_block};
+use crate::backend::{Request, assert_may_block};
 use crate::buffer::AlignedBuffer;
 use crate::error::{IoError, IoErrorKind, IoOperation};
 use crate::lock;
@@ -289,13 +289,10 @@ impl SequentialWriter {
     /// Syncs through the backend. A failed sync is not repeated.
     fn sync_data(&self) -> Result<(), IoError> {
         let (sender, receiver) = crossbeam_channel::bounded(1);
-        self.shared.handle.backend().submit(Operation {
-            file: Arc::clone(&self.shared.handle),
-            request: Request::SyncData,
-            completion: Completion::new(move |outcome: Outcome| {
-                // Fails only if the receiver has been dropped, but it is awaited below.
-                drop(sender.send(outcome.result));
-            }),
+        let handle = &self.shared.handle;
+        handle.submit(Request::SyncData, move |outcome| {
+            // Fails only if the receiver has been dropped, but it is awaited below.
+            drop(sender.send(outcome.result));
         });
         match receiver.recv() {
             Ok(Ok(_)) => Ok(()),
@@ -326,22 +323,19 @@ impl SequentialWriter {
 /// Submits a step of forced write-back, which blocks, to the backend, and notifies the writer at its end.
 fn submit_step(shared: &Arc<OpenOutput>, step: Step) {
     let told = Arc::clone(shared);
-    shared.handle.backend().submit(Operation {
-        file: Arc::clone(&shared.handle),
-        request: Request::Call(Box::new(move |file| step.run(file))),
-        completion: Completion::new(move |outcome| {
-            let mut state = lock(&told.state);
-            state.writeback_in_flight = false;
-            if let Err(error) = outcome.result {
-                state.keep_error(
-                    IoError::system(IoOperation::SyncRange, told.path(), error)
-                        .at(step.offset(), step.len())
-                        .in_mode(Mode::Write(told.mode)),
-                );
-            }
-            drop(state);
-            told.changed.notify_all();
-        }),
+    let call = Request::Call(Box::new(move |file| step.run(file)));
+    shared.handle.submit(call, move |outcome| {
+        let mut state = lock(&told.state);
+        state.writeback_in_flight = false;
+        if let Err(error) = outcome.result {
+            state.keep_error(
+                IoError::system(IoOperation::SyncRange, told.path(), error)
+                    .at(step.offset(), step.len())
+                    .in_mode(Mode::Write(told.mode)),
+            );
+        }
+        drop(state);
+        told.changed.notify_all();
     });
 }
 

@@ -157,6 +157,21 @@ impl<'a> ByteReader<'a> {
         i32::try_from(raw).map_err(|_| Error::corrupt(structure, at, "a value of 32 bits", raw))
     }
 
+    /// Reads an `i32` of at least `least`.
+    pub fn i32_from(&mut self, least: u32, structure: &'static str) -> Result<u32> {
+        let at = self.offset();
+        let raw = self.i32(structure)?;
+        match u32::try_from(raw) {
+            Ok(number) if number >= least => Ok(number),
+            _ => Err(Error::corrupt(
+                structure,
+                at,
+                format!("{least} or more"),
+                raw,
+            )),
+        }
+    }
+
     /// Reads a count or length as vint and checks that `count * min_item_len` bytes can follow.
     pub fn uvint_count(&mut self, min_item_len: usize, structure: &'static str) -> Result<usize> {
         let at = self.offset();

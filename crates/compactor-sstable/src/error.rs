@@ -9,12 +9,14 @@ use crate::component::Component;
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Reason why bytes could not be parsed.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The bytes violate the format.
+    #[error("{0}")]
     Corrupt(Box<Corruption>),
     /// The bytes are, as far as can be determined, valid, but of a kind that this project does not handle.
+    #[error("{0}")]
     Unsupported(Box<Unsupported>),
 }
 
@@ -111,15 +113,6 @@ impl Error {
     }
 }
 
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Error::Corrupt(c) => c.fmt(f),
-            Error::Unsupported(u) => u.fmt(f),
-        }
-    }
-}
-
 impl Corruption {
     /// Whether the offset is a position in the uncompressed content of `Data.db`: it is for all structures in
     /// it except the chunks and the file themselves.
@@ -158,8 +151,6 @@ impl fmt::Display for Unsupported {
         write!(f, "not supported: {}", self.what)
     }
 }
-
-impl std::error::Error for Error {}
 
 #[cfg(test)]
 mod tests {

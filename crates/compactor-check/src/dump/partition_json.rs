@@ -263,7 +263,8 @@ impl<'a> PartitionJson<'a> {
     /// Appends the clustering; nothing for a bound without values, which starts before or ends after all
     /// rows.
     fn push_clustering(&mut self, clustering: Prefix<'_>) {
-        if clustering.is_empty() {
+        let mut values = clustering.values();
+        if values.len() == 0 {
             return;
         }
         self.line.push_str(",\"clustering\":[");
@@ -271,10 +272,9 @@ impl<'a> PartitionJson<'a> {
             if index > 0 {
                 self.line.push(',');
             }
-            if index >= clustering.len() {
-                self.line.push_str("\"*\"");
-            } else {
-                push_value(cql_type, clustering.value(index), &mut self.line);
+            match values.next() {
+                Some(value) => push_value(cql_type, value, &mut self.line),
+                None => self.line.push_str("\"*\""),
             }
         }
         self.line.push(']');

@@ -161,8 +161,8 @@ fn covered_from(place: &Name, layout: &Layout, last: Option<&Name>) -> Option<Na
             _ => Kind::ExclStartBound,
         };
         let mut bound = Name::default();
-        let values = (0..prefix.len()).map(|index| prefix.value(index));
-        layout.clustering.write_prefix(&mut bound.0, kind, values);
+        let clustering = &layout.clustering;
+        clustering.write_prefix(&mut bound.0, kind, prefix.values());
         Some(bound)
     })??;
     match last {

@@ -64,8 +64,8 @@ pub(super) fn marker(
     };
     name.with(layout, |place| {
         let mut bound = Vec::new();
-        let values = (0..place.len()).map(|index| place.value(index));
-        layout.clustering.write_prefix(&mut bound, kind, values);
+        let clustering = &layout.clustering;
+        clustering.write_prefix(&mut bound, kind, place.values());
         layout.put_marker(&mut out, kind, &bound, close, open, 0);
     });
     out

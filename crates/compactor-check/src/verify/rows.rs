@@ -94,8 +94,9 @@ impl<'a> RowCheck<'a> {
 
     /// Checks the clustering of a row or marker.
     pub(crate) fn clustering(&self, prefix: &Prefix<'_>, position: u64) {
-        for (index, column) in self.clustering_types.iter().enumerate().take(prefix.len()) {
-            let Some(value) = prefix.value(index).filter(|value| !value.is_empty()) else {
+        let columns = self.clustering_types.iter().zip(prefix.values());
+        for (index, (column, value)) in columns.enumerate() {
+            let Some(value) = value.filter(|value| !value.is_empty()) else {
                 continue;
             };
             if let Err(error) = column.cql_type.validate(value) {

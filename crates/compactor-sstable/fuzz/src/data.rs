@@ -2,9 +2,9 @@
 
 use compactor_sstable::data::clustering::{ClusteringComparator, Kind, Prefix, ValueSpan};
 use compactor_sstable::data::layout::{ColumnLayout, Layout, TimestampDeltas, check_column_order};
-use compactor_sstable::data::stated_extremes::StatedExtremes;
 use compactor_sstable::data::partition::PartitionHead;
 use compactor_sstable::data::row::RowRef;
+use compactor_sstable::data::stated_extremes::StatedExtremes;
 use compactor_sstable::data::unfiltered::{RowHead, UnfilteredHead, parse_head, parse_static_head};
 use compactor_sstable::statistics::{HeaderColumn, SerializationHeader, Statistics};
 use compactor_sstable::{Result, Version};
@@ -81,13 +81,8 @@ fn partition(bytes: &[u8], layout: &Layout, header: &SerializationHeader) -> Opt
             base: rest,
             spans: &spans,
         };
-        for (index, column) in header
-            .clustering_types
-            .iter()
-            .enumerate()
-            .take(current.len())
-        {
-            value(&column.cql_type, current.value(index).unwrap_or_default());
+        for (column, bytes) in header.clustering_types.iter().zip(current.values()) {
+            value(&column.cql_type, bytes.unwrap_or_default());
         }
         if let Some((kind, at)) = last {
             let before = Prefix {

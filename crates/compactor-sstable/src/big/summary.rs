@@ -49,13 +49,13 @@ impl Summary {
     /// Corruption if lengths are inconsistent.
     pub fn parse(bytes: &[u8], version: Version) -> Result<Summary> {
         let mut reader = ByteReader::new(bytes);
-        let min_index_interval = at_least(1, &mut reader, "summary.min_index_interval")?;
+        let min_index_interval = reader.i32_from(1, "summary.min_index_interval")?;
         let count = reader.i32_count(4 + POSITION_LEN, "summary.offset_count")?;
         let size_at = reader.offset();
         let size = reader.i64("summary.size")?;
-        let sampling_level = at_least(1, &mut reader, "summary.sampling_level")?;
+        let sampling_level = reader.i32_from(1, "summary.sampling_level")?;
         let least = u32::from(!version.may_lack_summary_size());
-        let size_at_full_sampling = at_least(least, &mut reader, "summary.size_at_full_sampling")?;
+        let size_at_full_sampling = reader.i32_from(least, "summary.size_at_full_sampling")?;
         let base = 4 * count;
         let left = reader.remaining();
         let entries_len = usize::try_from(size)
@@ -158,15 +158,6 @@ impl Summary {
         out.put_bytes32(&self.first_key);
         out.put_bytes32(&self.last_key);
     }
-}
-
-fn at_least(least: u32, reader: &mut ByteReader<'_>, structure: &'static str) -> Result<u32> {
-    let at = reader.offset();
-    let value = reader.i32(structure)?;
-    u32::try_from(value)
-        .ok()
-        .filter(|&value| value >= least)
-        .ok_or_else(|| Error::corrupt(structure, at, format!("{least} or more"), value))
 }
 
 /// Builder of a full sample of an index that is being written.

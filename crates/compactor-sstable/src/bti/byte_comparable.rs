@@ -66,8 +66,8 @@ pub fn append_key(hash: &KeyHash, key: &[u8], out: &mut Vec<u8>) {
 /// # Errors
 /// A value that is not valid for its type, or a type without an order.
 pub fn append_prefix(types: &[CqlType], prefix: Prefix<'_>, out: &mut Vec<u8>) -> Result<()> {
-    for (index, cql_type) in types.iter().enumerate().take(prefix.len()) {
-        match prefix.value(index) {
+    for (cql_type, value) in types.iter().zip(prefix.values()) {
+        match value {
             None => out.push(NEXT_COMPONENT_NULL),
             Some(value) => {
                 let empty = match cql_type {

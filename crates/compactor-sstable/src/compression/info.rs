@@ -189,7 +189,7 @@ impl CompressionInfo {
             Ok((key, reader.utf16_string("compression_info.option_value")?))
         };
         let options = (0..option_count).map(option).collect::<Result<_>>()?;
-        let chunk_len = positive(&mut reader, "compression_info.chunk_length")?;
+        let chunk_len = reader.i32_from(1, "compression_info.chunk_length")?;
         if !chunk_len.is_power_of_two() || chunk_len > MAX_CHUNK_LEN {
             return Err(Error::corrupt(
                 "compression_info.chunk_length",
@@ -199,7 +199,7 @@ impl CompressionInfo {
             ));
         }
         let max_compressed_len = if version.has_max_compressed_length() {
-            positive(&mut reader, "compression_info.max_compressed_length")?
+            reader.i32_from(1, "compression_info.max_compressed_length")?
         } else {
             NO_MAX_COMPRESSED_LEN
         };
@@ -365,14 +365,6 @@ impl CompressionInfo {
             out.put_i64(offset as i64);
         }
         Ok(())
-    }
-}
-
-fn positive(reader: &mut ByteReader<'_>, structure: &'static str) -> Result<u32> {
-    let at = reader.offset();
-    match reader.i32(structure)? {
-        value @ 1.. => Ok(value as u32),
-        value => Err(Error::corrupt(structure, at, "a positive number", value)),
     }
 }
 

@@ -168,14 +168,10 @@ impl<'a> Prefix<'a> {
         self.spans.get(index).and_then(|span| span.of(self.base))
     }
 
-    /// Number of values.
-    pub fn len(&self) -> usize {
-        self.spans.len()
-    }
-
-    /// Whether there are no values.
-    pub fn is_empty(&self) -> bool {
-        self.spans.is_empty()
+    /// All values, `None` for null.
+    pub fn values(&self) -> impl ExactSizeIterator<Item = Option<&'a [u8]>> + Clone + use<'a> {
+        let base = self.base;
+        self.spans.iter().map(move |span| span.of(base))
     }
 }
 
@@ -262,8 +258,9 @@ impl ClusteringComparator {
         self.append_values(bytes, pos, count, spans)
     }
 
+    /// As [`ClusteringComparator::parse_values`], but appends to `spans`.
     #[inline(always)]
-    fn append_values(
+    pub(super) fn append_values(
         &self,
         bytes: &[u8],
         pos: &mut usize,
@@ -321,20 +318,6 @@ impl ClusteringComparator {
         spans: &mut Vec<ValueSpan>,
     ) -> Parse<()> {
         self.parse_values(bytes, pos, self.columns.len(), spans)
-    }
-
-    /// As [`ClusteringComparator::parse_row`], but appends to `spans`.
-    ///
-    /// # Errors
-    /// [`Stop::Incomplete`] if the bytes end first.
-    #[inline(always)]
-    pub fn append_row(
-        &self,
-        bytes: &[u8],
-        pos: &mut usize,
-        spans: &mut Vec<ValueSpan>,
-    ) -> Parse<()> {
-        self.append_values(bytes, pos, self.columns.len(), spans)
     }
 
     /// Parses `u8 kind | u16 count | values` of a range tombstone marker at `*pos`.

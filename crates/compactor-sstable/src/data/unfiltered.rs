@@ -124,7 +124,8 @@ fn row_at(
     }
     let clustering_start = pos;
     if !is_static {
-        let appended = layout.clustering.append_row(bytes, &mut pos, spans);
+        let clustering = &layout.clustering;
+        let appended = clustering.append_values(bytes, &mut pos, clustering.len(), spans);
         appended.map_err(|_| Halt::Clustering)?;
     }
     let clustering_end = pos;

@@ -6,14 +6,14 @@
 //! Source: `SerializationHeader.Component.toHeader`, `AbstractType.isSerializationCompatibleWith`.
 
 use std::collections::HashMap;
-use std::fmt;
 
 use crate::schema::{ColumnKind, DroppedColumn, Table};
 use crate::statistics::header::{HeaderColumn, SerializationHeader};
 use crate::types::CqlType;
 
 /// Disagreement between schema and SSTable.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{subject} is {schema} in the schema but {sstable} in the SSTable")]
 pub struct Disagreement {
     /// Subject, such as a column or the partition key.
     pub subject: String,
@@ -30,16 +30,6 @@ impl Disagreement {
     /// Whether the SSTable has a column that the schema does not: it may have been dropped.
     pub fn is_unknown_column(&self) -> bool {
         self.schema == UNKNOWN_COLUMN
-    }
-}
-
-impl fmt::Display for Disagreement {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} is {} in the schema but {} in the SSTable",
-            self.subject, self.schema, self.sstable
-        )
     }
 }
 

@@ -98,7 +98,7 @@ impl Builder {
             Some(earlier) if earlier.is_same_view(&draft) => {}
             Some(_) => {
                 let expected = "a table that does not exist yet, or the same view again";
-                return Err(cursor.error_at(&name.name, expected));
+                return Err(cursor.error_at(name.name.offset, expected));
             }
             None => {
                 self.tables.insert(full_name, draft);
@@ -114,7 +114,7 @@ impl Builder {
     ) -> Result<&mut Draft> {
         let full_name = self.full_name(name);
         let found = self.tables.get_mut(&full_name);
-        found.ok_or_else(|| cursor.error_at(&name.name, "a table that the text creates"))
+        found.ok_or_else(|| cursor.error_at(name.name.offset, "a table that the text creates"))
     }
 
     pub(super) fn drop_table(&mut self, name: &QualifiedName) {
@@ -228,7 +228,7 @@ impl Draft {
         column: RawColumn,
     ) -> Result<()> {
         if self.columns.contains_key(&name.text) {
-            return Err(cursor.error_at(&name, NEW_COLUMN));
+            return Err(cursor.error_at(name.offset, NEW_COLUMN));
         }
         self.columns.insert(name.text, column);
         Ok(())
@@ -244,7 +244,7 @@ impl Draft {
         descends: bool,
     ) -> Result<()> {
         let Some(column) = self.columns.get_mut(&name.text) else {
-            return Err(cursor.error_at(name, "a column of the table"));
+            return Err(cursor.error_at(name.offset, "a column of the table"));
         };
         if !column.is_key() {
             (column.kind, column.place, column.descends) = (kind, place, descends);
@@ -273,7 +273,7 @@ impl Draft {
     ) -> Result<()> {
         let column = self.columns.remove(&name.text);
         if column.as_ref().is_some_and(RawColumn::is_key) {
-            return Err(cursor.error_at(&name, "a column that is not of the primary key"));
+            return Err(cursor.error_at(name.offset, "a column that is not of the primary key"));
         }
         let kind = column.as_ref().map(|column| column.kind);
         self.table.dropped_columns.push(DroppedColumn {

@@ -52,15 +52,6 @@ impl<'a> Cursor<'a> {
             .map_or(self.text.len(), |token| token.start)
     }
 
-    /// Returns the current position, for [`reset`](Cursor::reset).
-    pub(super) fn mark(&self) -> usize {
-        self.pos
-    }
-
-    pub(super) fn reset(&mut self, mark: usize) {
-        self.pos = mark;
-    }
-
     pub(super) fn is_at_end(&self) -> bool {
         *self.peek() == TokenKind::End
     }
@@ -79,10 +70,10 @@ impl<'a> Cursor<'a> {
         error_at(self.text, self.offset(), expected)
     }
 
-    /// Creates an error at a name.
+    /// Creates an error at an offset.
     #[cold]
-    pub(super) fn error_at(&self, name: &Name, expected: impl Display) -> Error {
-        error_at(self.text, name.offset, expected)
+    pub(super) fn error_at(&self, offset: usize, expected: impl Display) -> Error {
+        error_at(self.text, offset, expected)
     }
 
     pub(super) fn is_keyword(&self, keyword: &str) -> bool {

@@ -3,9 +3,10 @@
 //! Source: `TableParams`, `CompressionParams`.
 
 use std::collections::{BTreeMap, HashMap};
+use std::fmt::Display;
 use std::str::FromStr;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::schema::Table;
 use crate::schema::cursor::Cursor;
 use crate::schema::lexer::TokenKind;
@@ -121,21 +122,25 @@ fn parse_id(cursor: &mut Cursor<'_>) -> Result<Option<[u8; 16]>> {
 fn parse_option(cursor: &mut Cursor<'_>, options: &mut TableOptions) -> Result<()> {
     let name = cursor.name("a table option")?.text;
     cursor.expect_symbol('=')?;
+    let at = cursor.offset();
+    let value = parse_value(cursor)?;
+    let given = Given {
+        cursor,
+        at,
+        value: &value,
+    };
     match name.as_str() {
-        "gc_grace_seconds" => options.gc_grace_seconds = Some(number(cursor, |_: &u32| true)?),
-        "min_index_interval" => options.min_index_interval = Some(number(cursor, |n| *n >= 1)?),
-        "max_index_interval" => drop(number(cursor, |n: &u32| *n >= 1)?),
-        "default_time_to_live" => {
-            options.default_time_to_live = Some(number(cursor, |_: &u32| true)?);
-        }
+        "gc_grace_seconds" => options.gc_grace_seconds = Some(given.number(|_| true)?),
+        "min_index_interval" => options.min_index_interval = Some(given.number(|n| *n >= 1)?),
+        "max_index_interval" => drop(given.number(|n: &u32| *n >= 1)?),
+        "default_time_to_live" => options.default_time_to_live = Some(given.number(|_| true)?),
         "bloom_filter_fp_chance" => {
-            options.bloom_filter_fp_chance = Some(number(cursor, |p| *p > 0.0 && *p <= 1.0)?);
+            options.bloom_filter_fp_chance = Some(given.number(|p| *p > 0.0 && *p <= 1.0)?);
         }
-        "crc_check_chance" => drop(number(cursor, |p: &f64| (0.0..=1.0).contains(p))?),
-        "compression" => options.compression = Some(parse_compression(cursor)?),
+        "crc_check_chance" => drop(given.number(|p: &f64| (0.0..=1.0).contains(p))?),
+        "compression" => options.compression = Some(given.compression()?),
         _ => {}
     }
-    let value = parse_value(cursor)?;
     if name == "compaction"
         && let OptionValue::Map(map) = &value
     {
@@ -145,15 +150,67 @@ fn parse_option(cursor: &mut Cursor<'_>, options: &mut TableOptions) -> Result<(
     Ok(())
 }
 
-/// Parses a number, quoted or not, without consuming it.
-fn number<T: FromStr>(cursor: &Cursor<'_>, is_valid: impl Fn(&T) -> bool) -> Result<T> {
-    let text = match cursor.peek() {
-        TokenKind::Number(text) => *text,
-        TokenKind::Text(text) => text.as_str(),
-        _ => "",
-    };
-    let parsed = text.parse().ok().filter(is_valid);
-    parsed.ok_or_else(|| cursor.error("a number in the option's range"))
+/// Value of an option, and its offset.
+struct Given<'v, 'a> {
+    cursor: &'v Cursor<'a>,
+    at: usize,
+    value: &'v OptionValue,
+}
+
+impl Given<'_, '_> {
+    #[cold]
+    fn error(&self, expected: impl Display) -> Error {
+        self.cursor.error_at(self.at, expected)
+    }
+
+    /// A number, quoted or not.
+    fn number<T: FromStr>(&self, is_valid: impl Fn(&T) -> bool) -> Result<T> {
+        let text = match self.value {
+            OptionValue::Literal(text) | OptionValue::Text(text) => text,
+            _ => "",
+        };
+        let parsed = text.parse().ok().filter(is_valid);
+        parsed.ok_or_else(|| self.error("a number in the option's range"))
+    }
+
+    /// `{'class': ..., ...}`
+    fn compression(&self) -> Result<CompressionOptions> {
+        let OptionValue::Map(all) = self.value else {
+            return Err(self.error("a map of compression options"));
+        };
+        let get = |names: &[&str]| names.iter().find_map(|name| all.get(*name));
+        let class = get(&["class", "sstable_compression"]).cloned();
+        let has_class = class.as_deref().is_some_and(|class| !class.is_empty());
+        let enabled = match get(&["enabled"]).map(|text| text.to_ascii_lowercase()) {
+            None => has_class,
+            Some(text) => text == "true",
+        };
+        let chunk_length = get(&["chunk_length_in_kb", "chunk_length_kb"]).map(|text| {
+            let len = text.parse::<u32>().ok().and_then(|kb| kb.checked_mul(1024));
+            len.filter(|len| len.is_power_of_two()).ok_or_else(|| {
+                self.error(format!(
+                    "chunk_length_in_kb as a power of two, not '{text}'"
+                ))
+            })
+        });
+        let min_compress_ratio = get(&["min_compress_ratio"]).map(|text| {
+            let ratio = text.parse::<f64>().ok();
+            ratio
+                .filter(|ratio| *ratio == 0.0 || *ratio >= 1.0)
+                .ok_or_else(|| {
+                    self.error(format!(
+                        "min_compress_ratio as 0 or at least 1, not '{text}'"
+                    ))
+                })
+        });
+        Ok(CompressionOptions {
+            enabled,
+            class,
+            chunk_length: chunk_length.transpose()?,
+            min_compress_ratio: min_compress_ratio.transpose()?,
+            all: all.clone(),
+        })
+    }
 }
 
 fn parse_value(cursor: &mut Cursor<'_>) -> Result<OptionValue> {
@@ -201,50 +258,5 @@ fn parse_braces(cursor: &mut Cursor<'_>) -> Result<OptionValue> {
         OptionValue::Map(map)
     } else {
         OptionValue::Set(set)
-    })
-}
-
-/// Parses `{'class': ..., ...}` without consuming it.
-fn parse_compression(cursor: &mut Cursor<'_>) -> Result<CompressionOptions> {
-    let at = cursor.mark();
-    let all = match parse_value(cursor)? {
-        OptionValue::Map(all) => all,
-        _ => {
-            cursor.reset(at);
-            return Err(cursor.error("a map of compression options"));
-        }
-    };
-    cursor.reset(at);
-    let get = |names: &[&str]| names.iter().find_map(|name| all.get(*name));
-    let class = get(&["class", "sstable_compression"]).cloned();
-    let has_class = class.as_deref().is_some_and(|class| !class.is_empty());
-    let enabled = match get(&["enabled"]).map(|text| text.to_ascii_lowercase()) {
-        None => has_class,
-        Some(text) => text == "true",
-    };
-    let chunk_length = get(&["chunk_length_in_kb", "chunk_length_kb"]).map(|text| {
-        let len = text.parse::<u32>().ok().and_then(|kb| kb.checked_mul(1024));
-        len.filter(|len| len.is_power_of_two()).ok_or_else(|| {
-            cursor.error(format!(
-                "chunk_length_in_kb as a power of two, not '{text}'"
-            ))
-        })
-    });
-    let min_compress_ratio = get(&["min_compress_ratio"]).map(|text| {
-        let ratio = text.parse::<f64>().ok();
-        ratio
-            .filter(|ratio| *ratio == 0.0 || *ratio >= 1.0)
-            .ok_or_else(|| {
-                cursor.error(format!(
-                    "min_compress_ratio as 0 or at least 1, not '{text}'"
-                ))
-            })
-    });
-    Ok(CompressionOptions {
-        enabled,
-        class,
-        chunk_length: chunk_length.transpose()?,
-        min_compress_ratio: min_compress_ratio.transpose()?,
-        all,
     })
 }

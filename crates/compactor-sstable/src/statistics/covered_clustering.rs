@@ -230,10 +230,7 @@ impl OwnedPrefix {
     fn set(&mut self, comparator: &ClusteringComparator, prefix: Prefix<'_>) {
         self.kind = prefix.kind;
         self.bytes.clear();
-        comparator.write_values(
-            &mut self.bytes,
-            prefix.spans.iter().map(|s| s.of(prefix.base)),
-        );
+        comparator.write_values(&mut self.bytes, prefix.values());
         let mut pos = 0;
         let parsed =
             comparator.parse_values(&self.bytes, &mut pos, prefix.spans.len(), &mut self.spans);
@@ -250,11 +247,8 @@ impl OwnedPrefix {
     }
 
     fn bound(&self, kind: Kind) -> ClusteringBound {
-        let values = self
-            .spans
-            .iter()
-            .map(|s| s.of(&self.bytes).map(<[u8]>::to_vec))
-            .collect();
+        let values = self.prefix().values();
+        let values = values.map(|value| value.map(<[u8]>::to_vec)).collect();
         ClusteringBound { kind, values }
     }
 }

@@ -3,7 +3,8 @@
 use std::fmt;
 
 /// Error of a serializer (`MarshalException`).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
 pub struct MarshalError {
     message: String,
 }
@@ -28,11 +29,3 @@ impl MarshalError {
         MarshalError::new(format!("{place}: {}", self.message))
     }
 }
-
-impl fmt::Display for MarshalError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for MarshalError {}

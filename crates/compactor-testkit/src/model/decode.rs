@@ -25,9 +25,8 @@ pub fn decode<S: BlockSource>(schema: &Schema, cursor: &mut Cursor<S>) -> Result
             let Some(prefix) = cursor.clustering() else {
                 break;
             };
-            let values = (0..prefix.len())
-                .map(|i| prefix.value(i).map(<[u8]>::to_vec))
-                .collect();
+            let values = prefix.values().map(|value| value.map(<[u8]>::to_vec));
+            let values = values.collect();
             partition
                 .unfiltereds
                 .push(match (cursor.row(), cursor.marker()) {

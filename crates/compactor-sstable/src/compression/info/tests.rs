@@ -98,7 +98,7 @@ fn contradictions_are_named() {
             &0x3000u32.to_be_bytes(),
             "a power of two up to 134217728, found 12288",
         ),
-        (19, &0u32.to_be_bytes(), "a positive number, found 0"),
+        (19, &0u32.to_be_bytes(), "1 or more, found 0"),
         (19, &0x4000_0000u32.to_be_bytes(), "a power of two"),
         (23, &0u32.to_be_bytes(), "max_compressed_length"),
         (27, &0u64.to_be_bytes(), "a positive number, found 0"),
