@@ -11,7 +11,7 @@ use crate::params::CompactionParams;
 use crate::random::TieBreak;
 use crate::sstable::{RepairState, Session, Sstable, SstableId};
 use crate::strategy::Strategy;
-use crate::task::{Idle, Output, Reason, Task, TaskKind};
+use crate::task::{Idle, Reason, Task, TaskKind};
 
 /// SSTables that may be compacted together: those of a repair state in a data directory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -278,13 +278,9 @@ impl CompactionStrategyManager {
         let members = self.live.iter().filter(|s| self.group_of(s) == group);
         let inputs: Vec<SstableId> = members.map(|sstable| sstable.id).collect();
         let is_busy = inputs.iter().any(|&id| self.live.is_compacting(id));
-        (!inputs.is_empty() && !is_busy).then(|| Task {
-            inputs,
-            expired: Vec::new(),
-            kind: TaskKind::RepairFinished(repaired_at),
-            reason: Reason::RepairEnded(session),
-            output: Output::default(),
-        })
+        let kind = TaskKind::RepairFinished(repaired_at);
+        (!inputs.is_empty() && !is_busy)
+            .then(|| Task::new(kind, inputs, Reason::RepairEnded(session)))
     }
 
     /// Groups to be asked, by remaining compactions, descending. Of the pending sessions of a directory only

@@ -22,14 +22,23 @@ pub struct Task {
 }
 
 impl Task {
+    /// An operation on these SSTables, whose outputs are not split.
+    pub(crate) fn new(kind: TaskKind, inputs: Vec<SstableId>, reason: Reason) -> Task {
+        Task {
+            inputs,
+            expired: Vec::new(),
+            kind,
+            reason,
+            output: Output::default(),
+        }
+    }
+
     /// A merge of these SSTables.
     pub(crate) fn compact(inputs: &[Arc<Sstable>], reason: Reason, output: Output) -> Task {
+        let inputs = inputs.iter().map(|sstable| sstable.id).collect();
         Task {
-            inputs: inputs.iter().map(|sstable| sstable.id).collect(),
-            expired: Vec::new(),
-            kind: TaskKind::Compact,
-            reason,
             output,
+            ..Task::new(TaskKind::Compact, inputs, reason)
         }
     }
 
@@ -50,12 +59,10 @@ impl Task {
 
     /// A rewrite of one SSTable for its tombstones.
     pub(crate) fn of_tombstones(sstable: &Sstable, ratio: f64, output: Output) -> Task {
+        let reason = Reason::Tombstones { ratio };
         Task {
-            inputs: vec![sstable.id],
-            expired: Vec::new(),
-            kind: TaskKind::Tombstones,
-            reason: Reason::Tombstones { ratio },
             output,
+            ..Task::new(TaskKind::Tombstones, vec![sstable.id], reason)
         }
     }
 
@@ -67,20 +74,11 @@ impl Task {
         if expired.is_empty() {
             return selection;
         }
-        match selection {
-            Ok(mut task) => {
-                task.inputs.extend(&expired);
-                task.expired = expired;
-                Ok(task)
-            }
-            Err(_) => Ok(Task {
-                inputs: expired.clone(),
-                expired,
-                kind: TaskKind::Expired,
-                reason: Reason::Expired,
-                output: Output::default(),
-            }),
-        }
+        let alone = |_| Task::new(TaskKind::Expired, Vec::new(), Reason::Expired);
+        let mut task = selection.unwrap_or_else(alone);
+        task.inputs.extend(&expired);
+        task.expired = expired;
+        Ok(task)
     }
 }
 
