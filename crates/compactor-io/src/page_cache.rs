@@ -72,9 +72,8 @@ impl fmt::Display for Residency {
 ///
 /// The file cannot be opened, or neither `cachestat` nor `mincore` works.
 pub fn residency(path: &Path) -> Result<Residency, IoError> {
-    let failed = |error| IoError::system(IoOperation::Residency, path, error);
-    let file = open_regular(path)?;
-    of_file(&file, path).map_err(failed)
+    of_file(&open_regular(path)?, path)
+        .map_err(|error| IoError::system(IoOperation::Residency, path, error))
 }
 
 /// As [`residency`], for an open file; `path` is its path.
@@ -115,7 +114,8 @@ pub fn resident_pages(path: &Path) -> Result<Option<Vec<bool>>, IoError> {
 /// Whether the result of `mincore` is true: since 5.2 the kernel reports every page as resident to users who
 /// neither own the file nor may write to it.
 fn mincore_is_true(facts: &Stat, path: &Path) -> bool {
-    facts.st_uid == geteuid().as_raw() || may_write(path)
+    facts.st_uid == geteuid().as_raw()
+        || accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS).is_ok()
 }
 
 fn by_mincore(file: &File, path: &Path) -> io::Result<Residency> {
@@ -135,10 +135,6 @@ fn by_mincore(file: &File, path: &Path) -> io::Result<Residency> {
         writeback: None,
         method,
     })
-}
-
-fn may_write(path: &Path) -> bool {
-    accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS).is_ok()
 }
 
 fn pages_of(facts: &Stat) -> u64 {
