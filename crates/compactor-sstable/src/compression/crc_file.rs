@@ -50,37 +50,38 @@ impl CrcFile {
                 ));
             }
         };
-        let wanted = data_len.div_ceil(u64::from(chunk_len));
-        let (words, rest) = bytes[4..].as_chunks::<4>();
-        let split = usize::try_from(wanted)
-            .ok()
-            .and_then(|n| words.split_at_checked(n));
-        let (Some((crcs, [] | [EMPTY_CHUNK_CRC])), true) = (split, rest.is_empty()) else {
-            return Err(reader.corrupt(
-                "crc.count",
-                format!("{wanted} checksums for {data_len} bytes in chunks of {chunk_len}"),
-                format!("{} bytes", reader.remaining()),
-            ));
-        };
-        let crcs = crcs.iter().map(|word| u32::from_be_bytes(*word)).collect();
-        Ok(CrcFile { chunk_len, crcs })
+        match CrcFile::split(bytes, data_len) {
+            Some((file, true)) => Ok(file),
+            _ => {
+                let wanted = data_len.div_ceil(u64::from(chunk_len));
+                Err(reader.corrupt(
+                    "crc.count",
+                    format!("{wanted} checksums for {data_len} bytes in chunks of {chunk_len}"),
+                    format!("{} bytes", reader.remaining()),
+                ))
+            }
+        }
     }
 
     /// Parses the checksums of a file that may have more, which Cassandra does not read
     /// (`DataIntegrityMetadata.ChecksumValidator`). `None` if it has fewer.
     pub fn parse_start(bytes: &[u8], data_len: u64) -> Option<CrcFile> {
+        CrcFile::split(bytes, data_len).map(|(file, _)| file)
+    }
+
+    /// Returns the checksums of a Data.db of this length, and whether nothing but one of an empty chunk follows.
+    fn split(bytes: &[u8], data_len: u64) -> Option<(CrcFile, bool)> {
         let (chunk_len, words) = bytes.split_first_chunk::<4>()?;
         let chunk_len = u32::from_be_bytes(*chunk_len);
         if !chunk_len.is_power_of_two() {
             return None;
         }
         let wanted = usize::try_from(data_len.div_ceil(u64::from(chunk_len))).ok()?;
-        let words = words.as_chunks().0.get(..wanted)?;
-        let crcs = words.iter().map(|word| u32::from_be_bytes(*word));
-        Some(CrcFile {
-            chunk_len,
-            crcs: crcs.collect(),
-        })
+        let (words, rest) = words.as_chunks::<4>();
+        let (crcs, more) = words.split_at_checked(wanted)?;
+        let crcs = crcs.iter().map(|word| u32::from_be_bytes(*word)).collect();
+        let is_all = matches!((more, rest), ([] | [EMPTY_CHUNK_CRC], []));
+        Some((CrcFile { chunk_len, crcs }, is_all))
     }
 
     /// Validates chunk `index` of Data.db and returns its CRC32.

@@ -50,11 +50,7 @@ impl Table {
             if agree(schema, sstable, same) {
                 return Ok(());
             }
-            Err(Disagreement {
-                subject,
-                schema: schema.cql_name(),
-                sstable: sstable.cql_name(),
-            })
+            disagree(subject, schema.cql_name(), sstable.cql_name())
         };
         if let Some(key) = self.partition_key_type() {
             let found = &header.key_type.cql_type;
@@ -65,11 +61,9 @@ impl Table {
         }
         let clustering = self.columns_of(ColumnKind::Clustering);
         if clustering.len() != header.clustering_types.len() {
-            return Err(Disagreement {
-                subject: "the number of clustering columns".to_owned(),
-                schema: clustering.len().to_string(),
-                sstable: header.clustering_types.len().to_string(),
-            });
+            let (declared, found) = (clustering.len(), header.clustering_types.len());
+            let subject = "the number of clustering columns";
+            return disagree(subject, declared.to_string(), found.to_string());
         }
         for (column, found) in clustering.iter().zip(&header.clustering_types) {
             if let Some(declared) = &column.cql_type {
@@ -82,9 +76,17 @@ impl Table {
             .iter()
             .map(|dropped| (dropped.name.as_bytes(), dropped))
             .collect();
-        for (kind, found) in [
-            (ColumnKind::Static, &header.static_columns),
-            (ColumnKind::Regular, &header.regular_columns),
+        for (kind, column_of_kind, found) in [
+            (
+                ColumnKind::Static,
+                "a static column",
+                &header.static_columns,
+            ),
+            (
+                ColumnKind::Regular,
+                "a regular column",
+                &header.regular_columns,
+            ),
         ] {
             let declared: HashMap<&[u8], _> = self
                 .columns
@@ -93,38 +95,38 @@ impl Table {
                 .map(|column| (column.name.as_bytes(), column))
                 .collect();
             for found in found {
+                let found_type = &found.column_type.cql_type;
                 match declared.get(&found.name[..]) {
-                    Some(column) => {
-                        if let Some(cql_type) = &column.cql_type {
-                            let found_type = &found.column_type.cql_type;
+                    Some(column) => match &column.cql_type {
+                        Some(cql_type) => {
                             check(subject(found), cql_type, found_type, Same::Values)?;
-                        } else if column.is_multi_cell != found.column_type.cql_type.is_multi_cell()
-                        {
-                            return Err(Disagreement {
-                                subject: subject(found),
-                                schema: frozen_or_not(column.is_multi_cell).to_owned(),
-                                sstable: found.column_type.cql_type.cql_name(),
-                            });
                         }
-                    }
+                        None if column.is_multi_cell == found_type.is_multi_cell() => {}
+                        None => {
+                            let declared = frozen_or_not(column.is_multi_cell);
+                            return disagree(subject(found), declared, found_type.cql_name());
+                        }
+                    },
                     // Any type is accepted: the cells are read with the header's.
                     None if dropped.contains_key(&found.name[..]) => {}
-                    None => {
-                        return Err(Disagreement {
-                            subject: subject(found),
-                            schema: UNKNOWN_COLUMN.to_owned(),
-                            sstable: match kind {
-                                ColumnKind::Static => "a static column",
-                                _ => "a regular column",
-                            }
-                            .to_owned(),
-                        });
-                    }
+                    None => return disagree(subject(found), UNKNOWN_COLUMN, column_of_kind),
                 }
             }
         }
         Ok(())
     }
+}
+
+fn disagree(
+    subject: impl Into<String>,
+    schema: impl Into<String>,
+    sstable: impl Into<String>,
+) -> Result<(), Disagreement> {
+    Err(Disagreement {
+        subject: subject.into(),
+        schema: schema.into(),
+        sstable: sstable.into(),
+    })
 }
 
 fn subject(column: &HeaderColumn) -> String {

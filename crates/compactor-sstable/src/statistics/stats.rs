@@ -15,8 +15,7 @@ use crate::statistics::tombstone_histogram::{
 use crate::statistics::{UuidBytes, read_optional_uuid, write_optional_uuid};
 use crate::version::Version;
 
-/// `LivenessInfo.NO_TIMESTAMP`: the minimum if no data has a timestamp.
-pub const NO_TIMESTAMP: i64 = i64::MIN;
+pub use crate::data::cell::NO_TIMESTAMP;
 /// `MetadataCollector.NO_COMPRESSION_RATIO`.
 pub const NO_COMPRESSION_RATIO: f64 = -1.0;
 /// `ActiveRepairService.UNREPAIRED_SSTABLE`.

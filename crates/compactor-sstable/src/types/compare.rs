@@ -69,7 +69,6 @@ impl CqlType {
     }
 }
 
-pub(super) use composite::ComparatorName;
 pub(crate) use composite::next_comparator;
 pub(super) use fixed_width::{
     boolean, double, float, int32, int64, time_uuid, time_uuid_prefix, uuid,

@@ -3,7 +3,7 @@
 //! Source: `TypeSerializer.toString` of each type and the overrides of `getString`.
 
 use crate::hex::{hex, push_hex};
-use crate::types::compare::{ComparatorName, next_comparator};
+use crate::types::compare::next_comparator;
 use crate::types::elements::{Component, Elements, Item, split_static_marker};
 use crate::types::scalar_text::{leading, push_scalar};
 use crate::types::{CqlType, MarshalError, temporal};
@@ -136,14 +136,11 @@ fn push_dynamic_composite(
         if elements.rest().len() < bytes.len() {
             out.push(':');
         }
-        let comparator = next_comparator(aliases, &mut elements)
+        let (name, cql_type) = next_comparator(aliases, &mut elements)
             .ok_or_else(|| MarshalError::new("a component of unknown type"))?;
-        match comparator.name {
-            ComparatorName::Alias(alias) => out.push(char::from(alias)),
-            ComparatorName::Class(class) => out.push_str(class),
-        }
+        out.push_str(name);
         out.push('@');
-        if push_component(&comparator.cql_type, &mut elements, out)? != 0 {
+        if push_component(&cql_type, &mut elements, out)? != 0 {
             break;
         }
     }

@@ -236,9 +236,9 @@ fn dynamic_composite(aliases: &[(u8, CqlType)], bytes: &[u8]) -> Valid {
     let mut elements = Elements::new(bytes);
     let mut index = 0;
     while !elements.is_empty() {
-        let comparator = next_comparator(aliases, &mut elements)
+        let (_, cql_type) = next_comparator(aliases, &mut elements)
             .ok_or_else(|| MarshalError::new(format!("component {index} is of an unknown type")))?;
-        component(&comparator.cql_type, &mut elements)
+        component(&cql_type, &mut elements)
             .map_err(|e| e.within(format_args!("component {index}")))?;
         index += 1;
     }

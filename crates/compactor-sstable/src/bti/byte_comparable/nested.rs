@@ -174,7 +174,7 @@ fn comparator<'t>(
     const NAME: &str = "dynamic_composite.comparator";
     let rest = reader.clone().bytes(reader.remaining(), NAME)?;
     let mut elements = Elements::new(rest);
-    let Some(comparator) = next_comparator(aliases, &mut elements) else {
+    let Some((_, cql_type)) = next_comparator(aliases, &mut elements) else {
         let found = format!("{:02x?}", &rest[..rest.len().min(64)]);
         return Err(reader.corrupt(
             NAME,
@@ -183,5 +183,5 @@ fn comparator<'t>(
         ));
     };
     reader.bytes(rest.len() - elements.rest().len(), NAME)?;
-    Ok(comparator.cql_type)
+    Ok(cql_type)
 }

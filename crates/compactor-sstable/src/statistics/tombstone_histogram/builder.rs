@@ -31,7 +31,7 @@ pub struct TombstoneHistogramBuilder {
     /// For a part of an SSTable: the runs of equal times, in order, instead of the spool.
     runs: Option<Vec<TimeRun>>,
     spool: Spool,
-    bins: Bins,
+    histogram: TombstoneHistogram,
 }
 
 /// A run of equal rounded times, in the order in which they were added.
@@ -48,7 +48,7 @@ impl Default for TombstoneHistogramBuilder {
             count: 0,
             runs: None,
             spool: Spool::default(),
-            bins: Bins {
+            histogram: TombstoneHistogram {
                 bins: Vec::with_capacity(MAX_BINS + 1),
             },
         }
@@ -140,7 +140,7 @@ impl TombstoneHistogramBuilder {
 
     fn flush(&mut self) {
         for (point, count) in std::mem::take(&mut self.spool).slots() {
-            self.bins.add(point, count);
+            self.histogram.add(point, count);
         }
     }
 
@@ -148,9 +148,7 @@ impl TombstoneHistogramBuilder {
     pub fn build(mut self) -> TombstoneHistogram {
         self.spool_run();
         self.flush();
-        TombstoneHistogram {
-            bins: self.bins.bins,
-        }
+        self.histogram
     }
 }
 
@@ -225,13 +223,7 @@ impl Spool {
     }
 }
 
-/// Sorted points with counts.
-#[derive(Clone, Debug)]
-struct Bins {
-    bins: Vec<(i64, i32)>,
-}
-
-impl Bins {
+impl TombstoneHistogram {
     fn add(&mut self, point: i64, count: i32) {
         match self.bins.binary_search_by_key(&point, |bin| bin.0) {
             Ok(index) => self.bins[index].1 = self.bins[index].1.saturating_add(count),
@@ -295,8 +287,10 @@ mod tests {
         let mut builder = TombstoneHistogramBuilder::new();
         let mut slots = vec![None; 2 * SPOOL_CAPACITY];
         let mut len = 0;
-        let mut bins = Bins { bins: Vec::new() };
-        let mut add = |point: i64, slots: &mut Vec<Option<(i64, i32)>>, bins: &mut Bins| {
+        let mut bins = TombstoneHistogram::default();
+        let mut add = |point: i64,
+                       slots: &mut Vec<Option<(i64, i32)>>,
+                       bins: &mut TombstoneHistogram| {
             let first = point.wrapping_mul(948_701_839) as u32 as usize & (SPOOL_CAPACITY - 1);
             let probed = &mut slots[first..first + MAX_PROBES];
             let is_it = |slot: &&mut Option<(i64, i32)>| slot.is_none_or(|(own, _)| own == point);

@@ -91,8 +91,7 @@ impl<'a, 't> TypedComponent<'a, 't> {
             return TypedComponent::End;
         }
         let whole = elements.rest();
-        let taken = next_comparator(aliases, elements).and_then(|comparator| {
-            let cql_type = comparator.cql_type;
+        let taken = next_comparator(aliases, elements).and_then(|(_, cql_type)| {
             match elements.next_component() {
                 Component::Value {
                     value,
@@ -143,48 +142,31 @@ impl TypedValue<'_, '_> {
     }
 }
 
-/// Name of a type in a component of a dynamic composite.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum ComparatorName<'a> {
-    Alias(u8),
-    Class(&'a str),
-}
-
-/// Type of a component, and its name in the component.
-#[derive(Debug)]
-pub(crate) struct Comparator<'a, 't> {
-    pub(crate) name: ComparatorName<'a>,
-    pub(crate) cql_type: Cow<'t, CqlType>,
-}
-
 /// Reads the comparator part of a component: `u16` with the high bit set and an alias in the low byte, or the
-/// length of a type string that follows. `None` if it names an unknown type.
+/// length of a type string that follows. Returns the alias or the string, and the type; `None` if it is unknown.
 pub(crate) fn next_comparator<'a, 't>(
     aliases: &'t [(u8, CqlType)],
     elements: &mut Elements<'a>,
-) -> Option<Comparator<'a, 't>> {
+) -> Option<(&'a str, Cow<'t, CqlType>)> {
     let Item::Value(header) = elements.next_fixed(2) else {
         return None;
     };
-    let header = u16::from_be_bytes(<[u8; 2]>::try_from(header).ok()?);
-    if header & 0x8000 != 0 {
-        let alias = (header & 0xff) as u8;
+    let (high, low) = header.split_at_checked(1)?;
+    if high[0] & 0x80 != 0 {
         let index = aliases
-            .binary_search_by_key(&alias, |(alias, _)| *alias)
+            .binary_search_by_key(&low, |(alias, _)| std::slice::from_ref(alias))
             .ok()?;
-        return Some(Comparator {
-            name: ComparatorName::Alias(alias),
-            cql_type: Cow::Borrowed(&aliases[index].1),
-        });
+        return Some((
+            std::str::from_utf8(low).ok()?,
+            Cow::Borrowed(&aliases[index].1),
+        ));
     }
-    let Item::Value(name) = elements.next_fixed(usize::from(header)) else {
+    let len = u16::from_be_bytes(<[u8; 2]>::try_from(header).ok()?);
+    let Item::Value(name) = elements.next_fixed(usize::from(len)) else {
         return None;
     };
     let name = std::str::from_utf8(name).ok()?;
     let parsed = CqlType::parse(name).ok()?;
     // Otherwise values could name types whose values name types: unbounded recursion.
-    (!parsed.contains_dynamic_composite()).then_some(Comparator {
-        name: ComparatorName::Class(name),
-        cql_type: Cow::Owned(parsed),
-    })
+    (!parsed.contains_dynamic_composite()).then_some((name, Cow::Owned(parsed)))
 }
