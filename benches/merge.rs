@@ -11,7 +11,6 @@ use compactor_engine::job::OutsideSstables;
 use compactor_engine::merge::{InputFacts, MergeInput, PartitionMerger};
 use compactor_engine::read::MemorySource;
 use compactor_engine::write::PartitionWriter;
-use compactor_sstable::Version;
 use compactor_sstable::data::deletion_time::NO_DELETION_TIME;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 
@@ -64,7 +63,7 @@ fn merge(c: &mut Criterion) {
 }
 
 fn bench(c: &mut Criterion, name: &str, case: &Case) {
-    let merged = run(case.merger(MemoryOutput::keeping));
+    let merged = run(case.merger(MemoryOutput::keeping()));
     assert_eq!(merged.partitions(), case.expected.partitions, "{name}");
     let (output, _) = merged.finish();
     let layout = Arc::clone(&case.inputs[0].layout);
@@ -81,7 +80,7 @@ fn bench(c: &mut Criterion, name: &str, case: &Case) {
     group.throughput(Throughput::Bytes(bytes as u64));
     group.bench_function(name, |b| {
         b.iter_batched(
-            || case.merger(MemoryOutput::counting),
+            || case.merger(MemoryOutput::discarding()),
             run,
             BatchSize::PerIteration,
         );
@@ -154,7 +153,7 @@ impl Case {
 
     /// A merge of the inputs that is about to begin. The first input is the oldest: its layout has
     /// the least timestamp, as the output's must.
-    fn merger(&self, memory: impl Fn(Version) -> MemoryOutput) -> Merger {
+    fn merger(&self, memory: MemoryOutput) -> Merger {
         let output = &self.inputs[0].layout;
         let inputs = self
             .inputs
@@ -167,7 +166,7 @@ impl Case {
             .collect();
         PartitionMerger::new(
             inputs,
-            writer(output, memory(output.version)),
+            writer(output, memory),
             Arc::clone(output),
             NOW_S,
             i64::MIN,

@@ -1,46 +1,33 @@
 //! Output of the pipeline in memory.
 
 use compactor_engine::Result;
-use compactor_engine::write::{IndexedPartition, PartitionSink};
-use compactor_sstable::Version;
-use compactor_sstable::big::index_info::{DEFAULT_COLUMN_INDEX_SIZE, PromotedIndexBuilder};
-use compactor_sstable::data::clustering::Kind;
-use compactor_sstable::data::deletion_time::DeletionTime;
+use compactor_engine::read::Batch;
+use compactor_engine::write::{IndexPart, PartitionSink};
+use compactor_sstable::statistics::MetadataCollector;
 
 /// Length of a block, as files are written.
 const BLOCK_LEN: usize = 256 << 10;
 
-/// Takes blocks and entries of a BIG index, counts their bytes, and keeps those of blocks on request.
-#[derive(Debug)]
+/// Takes blocks and parts of an index, and keeps the bytes of blocks on request.
+#[derive(Debug, Default)]
 pub struct MemoryOutput {
     /// All blocks so far, if they are kept.
     pub kept: Option<Vec<u8>>,
     spare: Vec<Vec<u8>>,
-    promoted: PromotedIndexBuilder,
-    /// Index entries, one per partition.
-    pub entries: u64,
-    /// Bytes of promoted indexes.
-    pub promoted_bytes: u64,
 }
 
 impl MemoryOutput {
-    /// Keeps all bytes of an SSTable of this version.
-    pub fn keeping(version: Version) -> MemoryOutput {
+    /// Keeps all bytes.
+    pub fn keeping() -> MemoryOutput {
         MemoryOutput {
             kept: Some(Vec::new()),
-            ..MemoryOutput::counting(version)
+            ..MemoryOutput::default()
         }
     }
 
-    /// Only counts: what is timed is the writing of rows, not the growth of one long vector.
-    pub fn counting(version: Version) -> MemoryOutput {
-        MemoryOutput {
-            kept: None,
-            spare: Vec::new(),
-            promoted: PromotedIndexBuilder::new(version, DEFAULT_COLUMN_INDEX_SIZE),
-            entries: 0,
-            promoted_bytes: 0,
-        }
+    /// Keeps nothing: what is timed is the writing of rows, not the growth of one long vector.
+    pub fn discarding() -> MemoryOutput {
+        MemoryOutput::default()
     }
 }
 
@@ -56,33 +43,15 @@ impl PartitionSink for MemoryOutput {
         Ok(buffer)
     }
 
-    fn put_block(&mut self, block: Vec<u8>) {
+    fn put_block(
+        &mut self,
+        block: Vec<u8>,
+        _index: Batch<IndexPart>,
+        _collector: &mut MetadataCollector,
+    ) {
         if let Some(kept) = &mut self.kept {
             kept.extend_from_slice(&block);
         }
         self.spare.push(block);
-    }
-
-    #[inline]
-    fn add_unfiltered(
-        &mut self,
-        start: u64,
-        end: u64,
-        kind: Kind,
-        body: &[u8],
-        open_marker: &DeletionTime,
-    ) -> Result<u64> {
-        Ok(self
-            .promoted
-            .add_unfiltered(start, end, kind, body, open_marker))
-    }
-
-    fn add_partition(&mut self, partition: &IndexedPartition<'_>) -> Result<bool> {
-        let promoted = self
-            .promoted
-            .finish(partition.header_len, &partition.deletion)?;
-        self.entries += 1;
-        self.promoted_bytes += promoted.len() as u64;
-        Ok(!promoted.is_empty())
     }
 }

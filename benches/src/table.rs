@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use compactor_engine::read::{BlockSource, Cursor, MemorySource, RowRef};
-use compactor_engine::write::PartitionWriter;
+use compactor_engine::write::{IndexBuilder, PartitionWriter};
+use compactor_sstable::big::index_info::DEFAULT_COLUMN_INDEX_SIZE;
 use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::data::layout::Layout;
 use compactor_sstable::partitioner::{KeyHash, Partitioner};
@@ -132,7 +133,7 @@ impl Rows {
 
     /// Writes them.
     pub fn write(&self) -> Table {
-        let mut writer = writer(&self.layout, MemoryOutput::keeping(self.layout.version));
+        let mut writer = writer(&self.layout, MemoryOutput::keeping());
         for (key, rows) in &self.partitions {
             writer.start_partition(&key.bytes, key.hash, DeletionTime::LIVE);
             for row in rows {
@@ -162,7 +163,8 @@ impl Rows {
 /// A writer of partitions into memory.
 pub fn writer(layout: &Arc<Layout>, output: MemoryOutput) -> PartitionWriter<MemoryOutput> {
     let collector = MetadataCollector::new(CollectorSettings::default());
-    PartitionWriter::new(Arc::clone(layout), output, collector).expect("memory")
+    let index = IndexBuilder::big(layout.version, DEFAULT_COLUMN_INDEX_SIZE);
+    PartitionWriter::new(Arc::clone(layout), output, collector, index).expect("memory")
 }
 
 /// An SSTable's data in memory.

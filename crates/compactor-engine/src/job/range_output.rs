@@ -9,21 +9,18 @@ use std::fmt::Debug;
 use std::ops::Range;
 use std::sync::Arc;
 
-use compactor_sstable::bti::rows::SeparatedBlock;
 use compactor_sstable::data::clustering::Kind;
 use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::partitioner::KeyHash;
-use compactor_sstable::statistics::{HyperLogLogPlus, MetadataCollector, TimeRun};
+use compactor_sstable::statistics::{MetadataCollector, TimeRun};
 
 use crate::error::Result;
 use crate::job::range_summary::RangeSummary;
 use crate::read::batch::Batch;
 use crate::read::data_trace::DataTrace;
 use crate::read::trace_batch::{TraceBatch, TraceEvent};
-use crate::write::index_part::{IndexPart, add_block};
-use crate::write::partition_sink::{IndexedPartition, PartitionSink};
-use crate::write::row_index_builder::RowIndexBuilder;
-use crate::write::sstable_settings::SstableSettings;
+use crate::write::index_part::IndexPart;
+use crate::write::partition_sink::PartitionSink;
 
 /// Bytes of trace events per batch.
 const TRACE_BATCH_LEN: usize = 32 << 10;
@@ -60,38 +57,12 @@ pub(crate) struct RangeBlock {
     pub(crate) times: Vec<TimeRun>,
 }
 
-/// Output of a range: blocks with the index entries of the partitions that end in them.
+/// Output of a range, in blocks of `block_len` bytes.
 #[derive(Debug)]
 pub(crate) struct RangeOutput {
-    merge: Arc<dyn PieceSink>,
-    range: usize,
-    block_len: usize,
-    rows: RowIndexBuilder,
-    /// Index entries and times to be passed on with the next block.
-    index: Batch<IndexPart>,
-    times: Vec<TimeRun>,
-}
-
-impl RangeOutput {
-    /// Creates the output of a range in blocks of `block_len` bytes, for an SSTable with these settings.
-    ///
-    /// # Errors
-    /// Clustering types that the format cannot index.
-    pub(crate) fn new(
-        merge: Arc<dyn PieceSink>,
-        range: usize,
-        block_len: usize,
-        settings: &SstableSettings,
-    ) -> Result<RangeOutput> {
-        Ok(RangeOutput {
-            merge,
-            range,
-            block_len,
-            rows: RowIndexBuilder::new(settings)?,
-            index: Batch::default(),
-            times: Vec::new(),
-        })
-    }
+    pub(crate) merge: Arc<dyn PieceSink>,
+    pub(crate) range: usize,
+    pub(crate) block_len: usize,
 }
 
 impl PartitionSink for RangeOutput {
@@ -103,9 +74,13 @@ impl PartitionSink for RangeOutput {
         self.merge.take_buffer(self.block_len)
     }
 
-    fn put_block(&mut self, block: Vec<u8>) {
-        let index = self.index.take();
-        let times = std::mem::take(&mut self.times);
+    fn put_block(
+        &mut self,
+        block: Vec<u8>,
+        index: Batch<IndexPart>,
+        collector: &mut MetadataCollector,
+    ) {
+        let times = collector.take_times();
         if block.is_empty() && index.is_empty() && times.is_empty() {
             return;
         }
@@ -117,48 +92,6 @@ impl PartitionSink for RangeOutput {
         };
         // If the merge has been stopped, taking the next buffer fails.
         Arc::clone(&self.merge).push(self.range, Piece::Block(block), len);
-    }
-
-    fn before_block(&mut self, collector: &mut MetadataCollector) {
-        self.times = collector.take_times();
-    }
-
-    #[inline]
-    fn add_unfiltered(
-        &mut self,
-        start: u64,
-        end: u64,
-        kind: Kind,
-        body: &[u8],
-        open_marker: &DeletionTime,
-    ) -> Result<u64> {
-        let emit = |block: SeparatedBlock<'_>| add_block(&mut self.index, block);
-        self.rows
-            .add_unfiltered(start, end, kind, body, open_marker, emit)
-    }
-
-    fn add_partition(&mut self, partition: &IndexedPartition<'_>) -> Result<bool> {
-        let IndexedPartition {
-            key,
-            hash,
-            position,
-            len,
-            deletion,
-            ..
-        } = *partition;
-        let emit = |block: SeparatedBlock<'_>| add_block(&mut self.index, block);
-        let (promoted, blocks) = self.rows.finish(partition, emit)?;
-        let part = IndexPart::Partition {
-            hash,
-            cardinality_hash: HyperLogLogPlus::hash(key),
-            position,
-            len,
-            deletion,
-            promoted_len: promoted.len(),
-            blocks,
-        };
-        self.index.add([promoted, key], part);
-        Ok(!promoted.is_empty() || blocks >= 2)
     }
 }
 

@@ -34,6 +34,7 @@ use crate::read::decode::DecodedBlocks;
 use crate::read::reading::Reading;
 use crate::read::workers::WorkerQueue;
 use crate::write::discard_output::DiscardOutput;
+use crate::write::index_builder::IndexBuilder;
 use crate::write::output_blocks::OutputBlocks;
 use crate::write::partition_sink::PartitionSink;
 use crate::write::partition_writer::PartitionWriter;
@@ -328,15 +329,17 @@ impl RangeMerge {
         &self,
         before: MetadataCollector,
     ) -> Result<PartitionWriter<DiscardOutput>> {
-        self.writer(DiscardOutput::new(self.job.budget.block_len), before)
+        let output = DiscardOutput::new(self.job.budget.block_len);
+        self.writer(output, before, IndexBuilder::none())
     }
 
     fn writer<O: PartitionSink>(
         &self,
         output: O,
         collector: MetadataCollector,
+        index: IndexBuilder,
     ) -> Result<PartitionWriter<O>> {
-        let writer = PartitionWriter::new(Arc::clone(&self.layout), output, collector)?;
+        let writer = PartitionWriter::new(Arc::clone(&self.layout), output, collector, index)?;
         Ok(writer.keeping_empty_partitions(self.keeps_empty_partitions))
     }
 
@@ -354,9 +357,13 @@ impl RangeMerge {
 
     /// Merges one range.
     fn merge(self: &Arc<Self>, range: usize) -> Result<RangeSummary> {
-        let block_len = self.job.budget.block_len;
-        let output = RangeOutput::new(Arc::clone(self) as _, range, block_len, &self.job.settings)?;
-        let writer = self.writer(output, MetadataCollector::for_part())?;
+        let output = RangeOutput {
+            merge: Arc::clone(self) as _,
+            range,
+            block_len: self.job.budget.block_len,
+        };
+        let index = IndexBuilder::of(&self.job.settings)?;
+        let writer = self.writer(output, MetadataCollector::for_part(), index)?;
         let prepared = {
             let mut prepared = lock(&self.prepared);
             prepared.taken = prepared.taken.max(range + 1);

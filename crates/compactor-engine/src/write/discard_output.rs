@@ -1,12 +1,13 @@
 //! Output that keeps nothing: only positions and statistics of what is written are of interest.
 
-use compactor_sstable::data::clustering::Kind;
-use compactor_sstable::data::deletion_time::DeletionTime;
+use compactor_sstable::statistics::MetadataCollector;
 
 use crate::error::Result;
-use crate::write::partition_sink::{IndexedPartition, PartitionSink};
+use crate::read::batch::Batch;
+use crate::write::index_part::IndexPart;
+use crate::write::partition_sink::PartitionSink;
 
-/// Discards blocks and index entries.
+/// Discards blocks.
 #[derive(Debug)]
 pub struct DiscardOutput {
     block_len: usize,
@@ -32,23 +33,13 @@ impl PartitionSink for DiscardOutput {
         Ok(std::mem::take(&mut self.spare))
     }
 
-    fn put_block(&mut self, mut block: Vec<u8>) {
+    fn put_block(
+        &mut self,
+        mut block: Vec<u8>,
+        _index: Batch<IndexPart>,
+        _collector: &mut MetadataCollector,
+    ) {
         block.clear();
         self.spare = block;
-    }
-
-    fn add_unfiltered(
-        &mut self,
-        _start: u64,
-        _end: u64,
-        _kind: Kind,
-        _body: &[u8],
-        _open_marker: &DeletionTime,
-    ) -> Result<u64> {
-        Ok(u64::MAX)
-    }
-
-    fn add_partition(&mut self, _partition: &IndexedPartition<'_>) -> Result<bool> {
-        Ok(false)
     }
 }

@@ -1,21 +1,19 @@
 //! Output of partitions to the files of an SSTable.
 
-use compactor_sstable::bti::rows::SeparatedBlock;
-use compactor_sstable::data::clustering::Kind;
-use compactor_sstable::data::deletion_time::DeletionTime;
+use compactor_sstable::statistics::MetadataCollector;
 
 use crate::error::Result;
+use crate::read::batch::Batch;
 use crate::write::data_output::DataOutput;
-use crate::write::format_index::FormatIndex;
-use crate::write::partition_sink::{IndexedPartition, PartitionSink};
-use crate::write::row_index_builder::RowIndexBuilder;
+use crate::write::index_output::IndexOutput;
+use crate::write::index_part::IndexPart;
+use crate::write::partition_sink::PartitionSink;
 
 /// `Data.db` and index of an SSTable being written.
 #[derive(Debug)]
 pub struct FileOutput {
     pub(crate) data: DataOutput,
-    pub(crate) index: FormatIndex,
-    pub(crate) rows: RowIndexBuilder,
+    pub(crate) index: IndexOutput,
 }
 
 impl PartitionSink for FileOutput {
@@ -24,35 +22,17 @@ impl PartitionSink for FileOutput {
     }
 
     fn take_buffer(&mut self) -> Result<Vec<u8>> {
-        self.index.write_blocks()?;
+        self.index.check()?;
         self.data.take_buffer()
     }
 
-    fn put_block(&mut self, block: Vec<u8>) {
-        self.data.append_block(block);
-    }
-
-    #[inline]
-    fn add_unfiltered(
+    fn put_block(
         &mut self,
-        start: u64,
-        end: u64,
-        kind: Kind,
-        body: &[u8],
-        open_marker: &DeletionTime,
-    ) -> Result<u64> {
-        let emit = |block: SeparatedBlock<'_>| self.index.add_block(block);
-        self.rows
-            .add_unfiltered(start, end, kind, body, open_marker, emit)
-    }
-
-    fn add_partition(&mut self, partition: &IndexedPartition<'_>) -> Result<bool> {
-        let emit = |block: SeparatedBlock<'_>| self.index.add_block(block);
-        let (promoted, blocks) = self.rows.finish(partition, emit)?;
-        let IndexedPartition { key, position, .. } = *partition;
-        let (hash, deletion) = (&partition.hash, &partition.deletion);
-        self.index
-            .add_entry(key, hash, position, deletion, promoted, blocks)?;
-        Ok(!promoted.is_empty() || blocks >= 2)
+        block: Vec<u8>,
+        index: Batch<IndexPart>,
+        _collector: &mut MetadataCollector,
+    ) {
+        self.data.append_block(block);
+        self.index.submit(index, 0);
     }
 }

@@ -1,23 +1,22 @@
 //! Parts of an output's index, which do not depend on where in the output their range begins.
 
-use compactor_sstable::Error as FormatError;
-use compactor_sstable::bti::rows::SeparatedBlock;
 use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::partitioner::KeyHash;
 
-use crate::read::batch::Batch;
-
 /// Part of the index.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum IndexPart {
+pub enum IndexPart {
     /// Entry of a partition. Its bytes are the promoted index and the key.
     Partition {
+        /// Token and hashes of the key.
         hash: KeyHash,
         /// Hash of the key for the cardinality sketch.
         cardinality_hash: u64,
         /// Position relative to the range's first byte.
         position: u64,
+        /// Length, bytes.
         len: u64,
+        /// Partition deletion.
         deletion: DeletionTime,
         /// Length of its promoted index.
         promoted_len: usize,
@@ -25,7 +24,12 @@ pub(crate) enum IndexPart {
         blocks: u32,
     },
     /// Block of a partition's rows. Its bytes are the separator.
-    Block { offset: u64, open: DeletionTime },
+    Block {
+        /// Position in the partition.
+        offset: u64,
+        /// Deletion that is open at its start.
+        open: DeletionTime,
+    },
 }
 
 impl IndexPart {
@@ -37,14 +41,4 @@ impl IndexPart {
             IndexPart::Block { .. } => None,
         }
     }
-}
-
-/// Adds a block of a partition's rows.
-pub(crate) fn add_block(
-    index: &mut Batch<IndexPart>,
-    block: SeparatedBlock<'_>,
-) -> Result<(), FormatError> {
-    let SeparatedBlock { offset, open, .. } = block;
-    index.add([block.separator], IndexPart::Block { offset, open });
-    Ok(())
 }

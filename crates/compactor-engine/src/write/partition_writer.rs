@@ -15,7 +15,8 @@ use compactor_sstable::partitioner::KeyHash;
 use compactor_sstable::statistics::collector::MetadataCollector;
 
 use crate::error::{Error, Result};
-use crate::write::partition_sink::{IndexedPartition, PartitionSink};
+use crate::write::index_builder::IndexBuilder;
+use crate::write::partition_sink::PartitionSink;
 
 mod rows;
 
@@ -25,6 +26,7 @@ pub struct PartitionWriter<O> {
     layout: Arc<Layout>,
     output: O,
     collector: MetadataCollector,
+    index: IndexBuilder,
 
     /// Bytes that have not been submitted, and the position of the first of them.
     out: Vec<u8>,
@@ -61,7 +63,7 @@ pub struct PartitionWriter<O> {
 }
 
 impl<O: PartitionSink> PartitionWriter<O> {
-    /// Creates a writer of partitions with this layout.
+    /// Creates a writer of partitions with this layout. Their keys are not added to the `collector`.
     ///
     /// # Errors
     /// Those of the first block's buffer.
@@ -69,12 +71,14 @@ impl<O: PartitionSink> PartitionWriter<O> {
         layout: Arc<Layout>,
         mut output: O,
         collector: MetadataCollector,
+        index: IndexBuilder,
     ) -> Result<PartitionWriter<O>> {
         let out = output.take_buffer()?;
         Ok(PartitionWriter {
             layout,
             output,
             collector,
+            index,
             out,
             out_position: 0,
             key: Vec::new(),
@@ -205,7 +209,7 @@ impl<O: PartitionSink> PartitionWriter<O> {
                 && let Some((&kind, body)) = self.last.split_first()
                 && let Some(kind) = Kind::from_ordinal(kind)
             {
-                self.output
+                self.index
                     .add_unfiltered(self.previous, end, kind, body, &self.open_marker)?;
             }
             self.note_clustering(true);
@@ -213,14 +217,12 @@ impl<O: PartitionSink> PartitionWriter<O> {
                 self.note_clustering(false);
             }
         }
-        let rows_are_indexed = self.output.add_partition(&IndexedPartition {
-            key: &self.key,
-            hash: self.hash,
-            position: self.start,
-            len: end + 1,
-            header_len: self.header_len,
-            deletion: self.deletion,
-        })?;
+        let rows_are_indexed = self.index.end_partition(
+            (&self.key, self.hash),
+            (self.start, end + 1),
+            self.header_len,
+            self.deletion,
+        )?;
         let version = self.layout.version;
         if self.has_early_range && rows_are_indexed && version.has_uint_deletion_time() {
             // A range tombstone may be open at the boundary of two index blocks, where the sign of its
@@ -231,7 +233,6 @@ impl<O: PartitionSink> PartitionWriter<O> {
                 crate::read::hex::hex(&self.key)
             )));
         }
-        self.collector.add_key(&self.key);
         self.collector.add_partition(end + 1);
         self.partitions += 1;
         self.flush_full_blocks()?;
@@ -240,12 +241,8 @@ impl<O: PartitionSink> PartitionWriter<O> {
 
     /// Submits the last block and returns output and statistics.
     pub fn finish(mut self) -> (O, MetadataCollector) {
-        if !self.out.is_empty() {
-            self.output.put_block(self.out);
-        } else {
-            // An empty buffer counts as pending until it is returned.
-            self.output.put_block(Vec::new());
-        }
+        let last = std::mem::take(&mut self.out);
+        self.put_block(last);
         (self.output, self.collector)
     }
 
@@ -261,7 +258,7 @@ impl<O: PartitionSink> PartitionWriter<O> {
         if self.last_is_indexed {
             let body = &self.out[name.start..name.end];
             self.indexed_from =
-                self.output
+                self.index
                     .add_unfiltered(start, end, name.kind, body, &self.open_marker)?;
         }
         if self.unfiltered_count == 1 {
@@ -294,7 +291,7 @@ impl<O: PartitionSink> PartitionWriter<O> {
         while self.out.len() - from > 2 * block_len {
             let mut block = self.output.take_buffer()?;
             block.extend_from_slice(&self.out[from..from + block_len]);
-            self.output.put_block(block);
+            self.put_block(block);
             from += block_len;
         }
         self.submit(from, from + block_len)
@@ -304,7 +301,6 @@ impl<O: PartitionSink> PartitionWriter<O> {
     fn submit(&mut self, start: usize, end: usize) -> Result<()> {
         let mut next = self.output.take_buffer()?;
         next.extend_from_slice(&self.out[end..]);
-        self.output.before_block(&mut self.collector);
         // The bytes are in one of the blocks' own buffers, which is submitted with them.
         let mut block = std::mem::replace(&mut self.out, next);
         self.out_position += end as u64;
@@ -312,8 +308,13 @@ impl<O: PartitionSink> PartitionWriter<O> {
             block.copy_within(start..end, 0);
         }
         block.truncate(end - start);
-        self.output.put_block(block);
+        self.put_block(block);
         Ok(())
+    }
+
+    fn put_block(&mut self, block: Vec<u8>) {
+        let index = self.index.take();
+        self.output.put_block(block, index, &mut self.collector);
     }
 
     /// Records the clustering if it is the first or last of a partition; these two determine the covered

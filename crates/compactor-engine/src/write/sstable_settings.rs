@@ -3,7 +3,6 @@
 use compactor_sstable::compression::info::CompressionParams;
 use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::statistics::{CollectorSettings, SerializationHeader};
-use compactor_sstable::types::CqlType;
 
 /// Settings of an output.
 #[derive(Clone, Debug)]
@@ -24,12 +23,4 @@ pub struct SstableSettings {
     pub column_index_size: u64,
     /// Metadata inherited from the inputs.
     pub collector: CollectorSettings,
-}
-
-impl SstableSettings {
-    /// Types of the clustering columns.
-    pub(crate) fn clustering_types(&self) -> Vec<CqlType> {
-        let types = self.header.clustering_types.iter();
-        types.map(|t| t.cql_type.clone()).collect()
-    }
 }

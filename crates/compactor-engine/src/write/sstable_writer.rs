@@ -20,10 +20,10 @@ use crate::read::workers::WorkerQueue;
 use crate::write::data_output::DataOutput;
 use crate::write::file_output::FileOutput;
 use crate::write::format_index::FormatIndex;
+use crate::write::index_builder::IndexBuilder;
 use crate::write::index_output::IndexOutput;
 use crate::write::output_blocks::OutputBlocks;
 use crate::write::partition_writer::PartitionWriter;
-use crate::write::row_index_builder::RowIndexBuilder;
 use crate::write::sstable_settings::SstableSettings;
 
 /// Maximum number of buffers of `Data.db`'s writer in flight.
@@ -138,11 +138,17 @@ impl SstableWriter {
         partitioner: Partitioner,
         write: &WriteSettings,
     ) -> Result<(SstableWriter, FilePartitionWriter)> {
-        let (writer, data, index) = SstableWriter::open(io, staging, settings, partitioner, write)?;
+        let (writer, parts) = SstableWriter::begin(io, staging, settings, partitioner, write)?;
+        let OutputParts {
+            data,
+            index,
+            collector,
+            ..
+        } = parts;
         let layout = Arc::clone(&writer.layout);
-        let rows = RowIndexBuilder::new(&writer.settings)?;
-        let output = FileOutput { data, index, rows };
-        let partitions = PartitionWriter::new(layout, output, writer.collector())?;
+        let rows = IndexBuilder::of(&writer.settings)?;
+        let output = FileOutput { data, index };
+        let partitions = PartitionWriter::new(layout, output, collector, rows)?;
         Ok((writer, partitions))
     }
 
@@ -154,24 +160,6 @@ impl SstableWriter {
         partitioner: Partitioner,
         write: &WriteSettings,
     ) -> Result<(SstableWriter, OutputParts)> {
-        let (writer, data, index) = SstableWriter::open(io, staging, settings, partitioner, write)?;
-        let parts = OutputParts {
-            data,
-            index: IndexOutput::new(index, write.queue.clone()),
-            collector: writer.collector(),
-            partitions: 0,
-        };
-        Ok((writer, parts))
-    }
-
-    /// Opens the files that are written from the start.
-    fn open(
-        io: &Io,
-        staging: impl Into<Arc<Staging>>,
-        settings: SstableSettings,
-        partitioner: Partitioner,
-        write: &WriteSettings,
-    ) -> Result<(SstableWriter, DataOutput, FormatIndex)> {
         let staging = staging.into();
         let layout = Arc::new(layout_of(&settings.header, settings.descriptor.version)?);
         let filter =
@@ -201,6 +189,12 @@ impl SstableWriter {
             FormatIndex::create(format, settings.min_index_interval, filter, |component| {
                 create(component, small_file())
             })?;
+        let parts = OutputParts {
+            data,
+            index: IndexOutput::new(index, write.queue.clone()),
+            collector: MetadataCollector::new(settings.collector.clone()),
+            partitions: 0,
+        };
         let writer = SstableWriter {
             io: io.clone(),
             staging,
@@ -209,11 +203,7 @@ impl SstableWriter {
             layout,
             partitioner,
         };
-        Ok((writer, data, index))
-    }
-
-    fn collector(&self) -> MetadataCollector {
-        MetadataCollector::new(self.settings.collector.clone())
+        Ok((writer, parts))
     }
 
     /// Layout of the output.
@@ -238,7 +228,7 @@ impl SstableWriter {
         Ok(publish_together(vec![staged])?.pop())
     }
 
-    /// Writes the remaining components, unless there is no partition. Nothing is published: see
+    /// As [`SstableWriter::stage`], of what a writer of partitions has written. Nothing is published: see
     /// [`publish_together`].
     ///
     /// # Errors
@@ -247,18 +237,18 @@ impl SstableWriter {
         self,
         partitions: FilePartitionWriter,
     ) -> Result<Option<StagedSstable>> {
-        let partition_count = partitions.partitions();
-        let (FileOutput { data, index, .. }, collector) = partitions.finish();
-        match partition_count {
-            0 => Ok(None),
-            _ => self
-                .complete(data, index, collector, partition_count)
-                .map(Some),
-        }
+        let count = partitions.partitions();
+        let (FileOutput { data, index }, collector) = partitions.finish();
+        self.stage(OutputParts {
+            data,
+            index,
+            collector,
+            partitions: count,
+        })
     }
 
-    /// Writes the remaining components, unless there is no partition. The output is removed from the staging
-    /// directory if it is not published.
+    /// Writes the remaining components, unless there is no partition: Cassandra refuses an SSTable without chunks.
+    /// The output is removed from the staging directory if it is not published.
     ///
     /// # Errors
     /// A failed write or sync. Nothing of the output stays then.
@@ -272,25 +262,13 @@ impl SstableWriter {
         if partitions == 0 {
             return Ok(None);
         }
+        let version = self.settings.descriptor.version;
         let (index, cardinality) = index.complete()?;
         collector.set_cardinality(cardinality);
-        self.complete(data, index, collector, partitions).map(Some)
-    }
-
-    /// Writes the remaining components of `partition_count` partitions. Without any there is no output: Cassandra
-    /// refuses an SSTable without chunks.
-    fn complete(
-        self,
-        data: DataOutput,
-        index: FormatIndex,
-        collector: MetadataCollector,
-        partition_count: u64,
-    ) -> Result<StagedSstable> {
+        refuse_later_deletions(version, &collector)?;
         let data_len = data.position();
-        refuse_later_deletions(self.settings.descriptor.version, &collector)?;
         let data = data.finish()?;
         let index = index.finish()?;
-        let version = self.settings.descriptor.version;
         let mode = data.file.mode;
         let mut components = vec![(Component::Data, data.file.len)];
         components.extend(&index.files);
@@ -334,18 +312,18 @@ impl SstableWriter {
         bytes.clear();
         Toc::of(listed).write(&mut bytes);
         components.push(self.write(Component::Toc, &[&bytes])?);
-        Ok(StagedSstable {
+        Ok(Some(StagedSstable {
             staging: self.staging,
             written: WrittenSstable {
                 descriptor: self.settings.descriptor,
                 components,
                 data_len,
                 rows: statistics.stats.total_rows as u64,
-                partitions: partition_count,
+                partitions,
                 mode,
                 statistics,
             },
-        })
+        }))
     }
 
     fn write(&self, component: Component, parts: &[&[u8]]) -> Result<(Component, u64)> {

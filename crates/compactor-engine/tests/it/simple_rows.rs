@@ -7,7 +7,7 @@ use std::sync::Arc;
 use compactor_engine::input::{column_map, layout_of};
 use compactor_engine::merge::{InputFacts, MergeInput, PartitionMerger};
 use compactor_engine::row::{DropTimes, PurgeLimit};
-use compactor_engine::write::PartitionWriter;
+use compactor_engine::write::{IndexBuilder, PartitionWriter};
 use compactor_sstable::Version;
 use compactor_sstable::data::cell::Liveness;
 use compactor_sstable::data::deletion_time::DeletionTime;
@@ -212,8 +212,9 @@ fn times_of_simple_rows_are_recorded_in_order() {
         let layout = Arc::new(layout_of(&output, Version::Oa).unwrap());
         let writer = PartitionWriter::new(
             Arc::clone(&layout),
-            MemoryOutput::new(4096, Version::Oa, 300),
+            MemoryOutput::new(4096),
             MetadataCollector::for_part(),
+            IndexBuilder::big(Version::Oa, 300),
         )
         .unwrap();
         let limits = |_: &[u8]| PurgeLimit::KeepAll;
@@ -264,8 +265,9 @@ fn cells_of_dropped_columns_are_removed_from_simple_rows() {
         let inputs = (0..versions).map(|_| input()).collect();
         let writer = PartitionWriter::new(
             Arc::clone(&layout),
-            MemoryOutput::new(4096, Version::Oa, 300),
+            MemoryOutput::new(4096),
             MetadataCollector::for_part(),
+            IndexBuilder::big(Version::Oa, 300),
         )
         .unwrap();
         let limits = Limits(|_: &[u8]| PurgeLimit::KeepAll);

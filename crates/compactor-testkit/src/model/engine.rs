@@ -5,13 +5,10 @@ use std::sync::Arc;
 
 use compactor_engine::input::{HeaderSource, column_map, layout_of, union};
 use compactor_engine::merge::{InputFacts, MergeCounts, MergeInput, Observer, PartitionMerger};
-use compactor_engine::read::{Block, BlockSource, Cursor, HEADROOM};
+use compactor_engine::read::{Batch, Block, BlockSource, Cursor, HEADROOM};
 use compactor_engine::row::{PurgeLimit, PurgeLimits};
-use compactor_engine::write::{IndexedPartition, PartitionSink, PartitionWriter};
+use compactor_engine::write::{IndexBuilder, IndexPart, PartitionSink, PartitionWriter};
 use compactor_sstable::Version;
-use compactor_sstable::big::index_info::PromotedIndexBuilder;
-use compactor_sstable::data::clustering::Kind;
-use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::data::layout::Layout;
 use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::partitioner::{KeyHash, Partitioner};
@@ -86,19 +83,18 @@ pub fn merge(
 ) -> Result<Output, compactor_engine::Error> {
     let header = output_header(schema, inputs, &settings.output)?;
     let layout = Arc::new(layout_of(&header, settings.output.version)?);
-    let output = MemoryOutput::new(
-        settings.output_block_len,
-        settings.output.version,
-        settings.column_index_size,
-    );
     let writer = PartitionWriter::new(
         Arc::clone(&layout),
-        output,
+        MemoryOutput::new(settings.output_block_len),
         MetadataCollector::new(CollectorSettings::default()),
+        IndexBuilder::big(settings.output.version, settings.column_index_size),
     )?;
     let (writer, counts) = merge_into(inputs, settings, limits, writer, layout)?;
     let (rows, partitions, len) = (writer.rows(), writer.partitions(), writer.position());
-    let (output, collector) = writer.finish();
+    let (output, mut collector) = writer.finish();
+    for entry in &output.entries {
+        collector.add_key(&entry.key);
+    }
     assert_eq!(output.bytes.len() as u64, len);
     let key_of = |entry: Option<&IndexEntry>| entry.map(|entry| entry.key.clone());
     let statistics = collector.finish(Finish {
@@ -186,8 +182,9 @@ pub fn merge_raw(
     let layout = Arc::new(layout_of(header, version)?);
     let writer = PartitionWriter::new(
         Arc::clone(&layout),
-        MemoryOutput::new(4096, version, 300),
+        MemoryOutput::new(4096),
         MetadataCollector::new(CollectorSettings::default()),
+        IndexBuilder::big(version, 300),
     )?;
     let inputs = merge_inputs(inputs, false, &layout)?;
     let merger = PartitionMerger::new(inputs, writer, layout, NOW_S, gc_before_s);
@@ -262,16 +259,14 @@ impl Observer for Unobserved {
 pub struct MemoryOutput {
     pub bytes: Vec<u8>,
     block_len: usize,
-    promoted: PromotedIndexBuilder,
     entries: Vec<IndexEntry>,
 }
 
 impl MemoryOutput {
-    pub fn new(block_len: usize, version: Version, column_index_size: u64) -> MemoryOutput {
+    pub fn new(block_len: usize) -> MemoryOutput {
         MemoryOutput {
             bytes: Vec::new(),
             block_len,
-            promoted: PromotedIndexBuilder::new(version, column_index_size),
             entries: Vec::new(),
         }
     }
@@ -286,41 +281,34 @@ impl PartitionSink for MemoryOutput {
         Ok(Vec::new())
     }
 
-    fn put_block(&mut self, block: Vec<u8>) {
+    fn put_block(
+        &mut self,
+        block: Vec<u8>,
+        index: Batch<IndexPart>,
+        _collector: &mut MetadataCollector,
+    ) {
         // Whole blocks, except for the last.
         assert_eq!(self.bytes.len() % self.block_len, 0);
         assert!(block.len() <= self.block_len, "{} bytes", block.len());
         self.bytes.extend_from_slice(&block);
-    }
-
-    fn add_unfiltered(
-        &mut self,
-        start: u64,
-        end: u64,
-        kind: Kind,
-        body: &[u8],
-        open_marker: &DeletionTime,
-    ) -> compactor_engine::Result<u64> {
-        Ok(self
-            .promoted
-            .add_unfiltered(start, end, kind, body, open_marker))
-    }
-
-    fn add_partition(
-        &mut self,
-        partition: &IndexedPartition<'_>,
-    ) -> compactor_engine::Result<bool> {
-        let key = partition.key;
-        assert_eq!(partition.hash, Partitioner::Murmur3.hash_key(key));
-        let promoted = self
-            .promoted
-            .finish(partition.header_len, &partition.deletion)?;
-        self.entries.push(IndexEntry {
-            key: key.to_vec(),
-            position: partition.position,
-            promoted: promoted.to_vec(),
-        });
-        Ok(!promoted.is_empty())
+        for (bytes, part) in index.events() {
+            let IndexPart::Partition {
+                hash,
+                position,
+                promoted_len,
+                ..
+            } = *part
+            else {
+                panic!("{part:?} in a BIG index");
+            };
+            let (promoted, key) = bytes.split_at(promoted_len);
+            assert_eq!(hash, Partitioner::Murmur3.hash_key(key));
+            self.entries.push(IndexEntry {
+                key: key.to_vec(),
+                position,
+                promoted: promoted.to_vec(),
+            });
+        }
     }
 }
 

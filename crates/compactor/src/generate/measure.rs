@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use compactor_engine::input::layout_of;
-use compactor_engine::write::{DiscardOutput, PartitionWriter};
+use compactor_engine::write::{DiscardOutput, IndexBuilder, PartitionWriter};
 use compactor_sstable::statistics::{CollectorSettings, MetadataCollector};
 
 use super::output::Output;
@@ -25,6 +25,7 @@ pub(super) fn mean_partition_len(
         Arc::new(layout_of(&header, options.version)?),
         DiscardOutput::new(64 << 10),
         MetadataCollector::new(CollectorSettings::default()),
+        IndexBuilder::none(),
     )?;
     let mut observer = NoObserver;
     let mut out = Output::new(&mut writer, &mut observer, [0; 3]);
