@@ -83,19 +83,7 @@ impl Contexts {
         (left, left_row): (&mut Cell, &[u8]),
         (right, right_row): CellInRow<'_>,
     ) -> Result<()> {
-        // A deleted counter stays deleted, whatever the timestamps (CASSANDRA-7346).
-        let is_left = match (left.is_tombstone(), right.is_tombstone()) {
-            (true, true) => Some(left_wins((left, left_row), (right, right_row))),
-            (true, false) => Some(true),
-            (false, true) => Some(false),
-            (false, false) => match (left.value.is_empty(), right.value.is_empty()) {
-                (true, false) => Some(true),
-                (false, true) => Some(false),
-                (true, true) => Some(left.timestamp > right.timestamp),
-                (false, false) => None,
-            },
-        };
-        if let Some(is_left) = is_left {
+        if let Some(is_left) = left_survives((left, left_row), (right, right_row)) {
             if !is_left {
                 *left = *right;
             }
@@ -126,22 +114,31 @@ impl Contexts {
     /// Corruption if a value is not a context.
     pub fn gives_right(&self, left: CellInRow<'_>, right: CellInRow<'_>) -> Result<bool> {
         let ((left, left_row), (right, right_row)) = (left, right);
-        let (left_row, right_row) = (self.row_of(left, left_row), self.row_of(right, right_row));
-        match (left.is_tombstone(), right.is_tombstone()) {
-            (true, true) => return Ok(!left_wins((left, left_row), (right, right_row))),
-            (true, false) => return Ok(false),
-            (false, true) => return Ok(true),
-            (false, false) => {}
+        if let Some(is_left) = left_survives((left, left_row), (right, right_row)) {
+            return Ok(!is_left);
         }
-        Ok(match (left.value.is_empty(), right.value.is_empty()) {
-            (true, false) => false,
-            (false, true) => true,
-            (true, true) => left.timestamp <= right.timestamp,
-            (false, false) => {
-                let (a, b) = (left.value.of(left_row), right.value.of(right_row));
-                let merged = merge(&Context::parse(a)?, &Context::parse(b)?, &mut Vec::new());
-                matches!(merged, Merged::Right) && right.timestamp >= left.timestamp
-            }
-        })
+        let a = left.value.of(self.row_of(left, left_row));
+        let b = right.value.of(self.row_of(right, right_row));
+        let merged = merge(&Context::parse(a)?, &Context::parse(b)?, &mut Vec::new());
+        Ok(matches!(merged, Merged::Right) && right.timestamp >= left.timestamp)
+    }
+}
+
+/// Whether the left of two counters survives unchanged, or the right one; `None` if they are added up. The rows are
+/// those of tombstones, which have no merged values.
+fn left_survives(left: CellInRow<'_>, right: CellInRow<'_>) -> Option<bool> {
+    let (a, b) = (left.0, right.0);
+    // A deleted counter stays deleted, whatever the timestamps (CASSANDRA-7346).
+    match (a.is_tombstone(), b.is_tombstone()) {
+        (true, true) => return Some(left_wins(left, right)),
+        (true, false) => return Some(true),
+        (false, true) => return Some(false),
+        (false, false) => {}
+    }
+    match (a.value.is_empty(), b.value.is_empty()) {
+        (true, false) => Some(true),
+        (false, true) => Some(false),
+        (true, true) => Some(a.timestamp > b.timestamp),
+        (false, false) => None,
     }
 }
