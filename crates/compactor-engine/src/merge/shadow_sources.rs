@@ -185,7 +185,6 @@ impl<S: BlockSource> ShadowSources<S> {
         self.data_open = DeletionTime::LIVE;
         self.issued = DeletionTime::LIVE;
         self.has_marker_here = false;
-        self.step.clear();
         Ok(())
     }
 
@@ -203,26 +202,21 @@ impl<S: BlockSource> ShadowSources<S> {
         }
     }
 
-    /// Calls `merge` with the data that shadows the static row.
+    /// Returns the data that shadows the static row.
     ///
     /// # Errors
     /// Damage in a source.
-    pub fn with_static_row_shadow<R>(
-        &mut self,
-        merge: impl FnOnce(RowShadow<'_>) -> R,
-    ) -> Result<R> {
+    pub fn static_row_shadow(&mut self) -> Result<RowShadow<'_>> {
         if !self.layout.by_cell {
             let removed = self.layout.removed.of_kind(true);
-            return Ok(merge(RowShadow::Deletion(self.active, removed)));
+            return Ok(RowShadow::of_deletion(self.active, removed));
         }
         self.step.clear();
         let with_static = |index: &usize| self.sources[*index].cursor.static_row().is_some();
         let places = (0u32..).zip(&self.group);
         let with = places.filter(|(_, index)| with_static(index));
         self.step.extend(with.map(|(place, _)| place));
-        let result = self.with_merged_versions(true, merge);
-        self.step.clear();
-        result
+        self.merged_row_shadow(true)
     }
 
     /// Begins with rows and markers.
@@ -238,6 +232,7 @@ impl<S: BlockSource> ShadowSources<S> {
         let (sources, layout, group) = (&self.sources, &self.layout.layout, &self.group);
         self.clusterings
             .start(group.len(), |a, b| compare(sources, layout, group, a, b));
+        self.step.clear();
         self.clusterings.winners(&mut self.step);
         Ok(())
     }
@@ -331,27 +326,19 @@ impl<S: BlockSource> ShadowSources<S> {
                 && self.layout.removed.of_kind(false).is_empty()
     }
 
-    /// Calls `merge` with the data that shadows the row of the merge at the position it was advanced to.
+    /// Returns the data that shadows the row of the merge at the position it was advanced to.
     ///
     /// # Errors
     /// Damage in a source.
-    pub fn with_row_shadow<R>(
-        &mut self,
-        at: Prefix<'_>,
-        merge: impl FnOnce(RowShadow<'_>) -> R,
-    ) -> Result<R> {
+    pub fn row_shadow(&mut self, at: Prefix<'_>) -> Result<RowShadow<'_>> {
         let clustering = &self.layout.layout.clustering;
         let is_there = self.has_row_here()
             && (self.position()).is_some_and(|own| clustering.compare(own, at).is_eq());
-        if !is_there {
-            let removed = self.layout.removed.of_kind(false);
-            return Ok(merge(RowShadow::Deletion(self.active, removed)));
-        }
-        if self.layout.by_cell {
-            return self.with_merged_versions(false, merge);
+        if is_there && self.layout.by_cell {
+            return self.merged_row_shadow(false);
         }
         let mut deletion = self.active;
-        for &place in &self.step {
+        for &place in self.step.iter().filter(|_| is_there) {
             let cursor = &self.sources[self.group[place as usize]].cursor;
             if let Some(row) = cursor.row() {
                 let start = row.start();
@@ -360,19 +347,12 @@ impl<S: BlockSource> ShadowSources<S> {
             }
         }
         let removed = self.layout.removed.of_kind(false);
-        Ok(merge(RowShadow::Deletion(deletion, removed)))
+        Ok(RowShadow::of_deletion(deletion, removed))
     }
 
-    /// Calls `merge` with the merged rows of `step`.
-    fn with_merged_versions<R>(
-        &mut self,
-        is_static: bool,
-        merge: impl FnOnce(RowShadow<'_>) -> R,
-    ) -> Result<R> {
-        let ShadowLayout {
-            output, removed, ..
-        } = &self.layout;
-        let (deletion, columns) = (self.active, output.of_kind(is_static));
+    /// Returns the merged rows of `step`, to be compared with cell by cell.
+    fn merged_row_shadow(&mut self, is_static: bool) -> Result<RowShadow<'_>> {
+        let deletion = self.active;
         let source = |place: u32| &self.sources[self.group[place as usize]];
         let version = |place: &u32| {
             let source = source(*place);
@@ -423,20 +403,18 @@ impl<S: BlockSource> ShadowSources<S> {
         )?;
         // The merged row may be empty. An empty static row still counts as one.
         if row.is_empty() && !is_static {
-            return Ok(merge(RowShadow::Deletion(
-                deletion,
-                removed.of_kind(is_static),
-            )));
+            let removed = self.layout.removed.of_kind(is_static);
+            return Ok(RowShadow::of_deletion(deletion, removed));
         }
         let above = ShadowingRow {
             row,
-            versions: &versions,
+            versions,
+            columns: self.layout.output.of_kind(is_static),
         };
-        Ok(merge(RowShadow::Row {
+        Ok(RowShadow::by_cell(
             deletion,
-            row: (!row.is_empty()).then_some(above),
-            columns,
-        }))
+            (!row.is_empty()).then_some(above),
+        ))
     }
 
     /// Current position of the sources.

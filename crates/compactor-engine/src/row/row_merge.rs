@@ -47,7 +47,7 @@ use column_parts::ColumnParts;
 pub use visits::Visits;
 
 /// State of the partition at the clustering of a row.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct RowContext<'c> {
     /// Whether the row is the static row.
     pub is_static: bool,
@@ -63,19 +63,6 @@ pub struct RowContext<'c> {
     pub purger: &'c Purger,
     /// Shadowing of the row by SSTables outside the merge.
     pub shadow: Option<RowShadow<'c>>,
-}
-
-impl<'c> RowContext<'c> {
-    /// Returns the context with the shadowing by SSTables outside the merge.
-    pub fn under<'s>(self, shadow: RowShadow<'s>) -> RowContext<'s>
-    where
-        'c: 's,
-    {
-        RowContext {
-            shadow: Some(shadow),
-            ..self
-        }
-    }
 }
 
 /// Merger of rows. Its memory is reused from row to row.
@@ -296,7 +283,7 @@ impl RowMerger {
                 parts.merge_paths(row, versions, columns, active, visits);
             }
         }
-        if let Some(shadow) = context.shadow {
+        if let Some(shadow) = &context.shadow {
             let shadowed = row.shadow(shadow, columns, versions);
             counts.shadowed += shadowed.map_err(|error| VersionError { number: 0, error })?;
         }

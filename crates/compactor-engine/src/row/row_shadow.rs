@@ -10,44 +10,46 @@ use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::data::layout::ColumnLayout;
 
 use crate::row::counter_merge::{Contexts, MERGED_VALUE};
-use crate::row::merged_row::{ComplexColumn, MergedRow};
+use crate::row::merged_row::MergedRow;
 use crate::row::reconcile::{CellInRow, first_wins};
 use crate::row::row_version::{Version, row_bytes};
 
 /// Data of overlapping SSTables that may shadow a row.
-#[derive(Clone, Copy, Debug)]
-pub enum RowShadow<'c> {
-    /// The newest deletion of the partition, a range or the row, and by index whether the table no longer has
-    /// a column of the merged row (`BTreeRow.filter`); empty if it has all.
-    Deletion(DeletionTime, &'c [bool]),
-    /// A row to compare with cell by cell.
-    Row {
-        /// The newest deletion of the partition or a range.
-        deletion: DeletionTime,
-        /// The shadowing row; `None` for an empty one.
-        row: Option<ShadowingRow<'c>>,
-        /// Index of its columns by those of the merged row.
-        columns: &'c [u32],
-    },
+#[derive(Clone, Debug)]
+pub struct RowShadow<'c> {
+    /// The newest deletion of the partition, a range or the row.
+    deletion: DeletionTime,
+    /// Whether the row is compared cell by cell. Then deletions of complex columns are removed unless they are newer,
+    /// and otherwise if they are older.
+    is_by_cell: bool,
+    /// By index, whether the table no longer has a column of the merged row (`BTreeRow.filter`); empty if it has all.
+    removed: &'c [bool],
+    row: Option<ShadowingRow<'c>>,
 }
 
-/// A row that shadows the merged row, and the versions that contain its cells.
-#[derive(Clone, Copy, Debug)]
+/// A row that shadows the merged row.
+#[derive(Clone, Debug)]
 pub struct ShadowingRow<'c> {
     /// The row.
     pub row: &'c MergedRow,
-    /// Its versions.
-    pub versions: &'c [Version<'c>],
+    /// Its versions, which contain its cells.
+    pub versions: Vec<Version<'c>>,
+    /// Index of its columns by those of the merged row.
+    pub columns: &'c [u32],
 }
 
-impl<'c> ShadowingRow<'c> {
+impl ShadowingRow<'_> {
     /// Returns a cell with the bytes that contain its path and value.
-    fn in_row(&self, cell: &'c Cell) -> CellInRow<'c> {
+    fn in_row<'a>(&'a self, cell: &'a Cell) -> CellInRow<'a> {
         let row = match cell.version {
             MERGED_VALUE => self.row.made(),
-            number => row_bytes(self.versions, number),
+            number => row_bytes(&self.versions, number),
         };
         (cell, row)
+    }
+
+    fn index(&self, index: u32) -> Option<u32> {
+        self.columns.get(index as usize).copied()
     }
 }
 
@@ -57,87 +59,49 @@ const EVERYTHING: DeletionTime = DeletionTime {
     local_deletion_time: i64::MAX,
 };
 
-/// Data that may shadow the cells of a row.
-#[derive(Clone, Copy, Debug)]
-pub struct CellShadow<'c> {
-    deletion: DeletionTime,
-    /// Whether deletions of complex columns are removed if they are not newer, which they are not if only
-    /// rows are compared.
-    is_by_cell: bool,
-    removed: &'c [bool],
-    row: Option<(ShadowingRow<'c>, &'c [u32])>,
-}
-
 /// Data that may shadow the cells of a complex column.
 #[derive(Clone, Copy, Debug)]
 pub struct ComplexShadow<'c> {
     deletion: DeletionTime,
     /// Cells of the column in the shadowing row.
-    above: Option<(ShadowingRow<'c>, &'c [Cell])>,
+    above: Option<(&'c ShadowingRow<'c>, &'c [Cell])>,
 }
 
 impl<'c> RowShadow<'c> {
-    /// Returns the remaining liveness and deletion of a row, and the data that may shadow its cells: `None`
-    /// if nothing does.
-    pub fn apply(
-        self,
-        mut liveness: Liveness,
-        mut deletion: DeletionTime,
-    ) -> (Liveness, DeletionTime, Option<CellShadow<'c>>) {
-        let shadow = match self {
-            RowShadow::Deletion(over, removed) => {
-                let mut shadow = CellShadow {
-                    deletion: over,
-                    is_by_cell: false,
-                    removed,
-                    row: None,
-                };
-                if over.is_live() || deletion.supersedes(&over) {
-                    shadow.deletion = DeletionTime::LIVE;
-                    return (liveness, deletion, (!removed.is_empty()).then_some(shadow));
-                }
-                deletion = DeletionTime::LIVE;
-                shadow
-            }
-            RowShadow::Row {
-                deletion: over,
-                row,
-                columns,
-            } => {
-                let over = row.map_or(over, |above| over.max(above.row.deletion));
-                if over.supersedes(&deletion) {
-                    deletion = DeletionTime::LIVE;
-                }
-                CellShadow {
-                    deletion: over,
-                    is_by_cell: true,
-                    removed: &[],
-                    row: row.map(|row| (row, columns)),
-                }
-            }
-        };
-        if shadow.deletion.deletes(liveness.timestamp) {
-            liveness = Liveness::EMPTY;
+    /// A deletion of the partition, a range or the row, and columns that are removed.
+    pub fn of_deletion(deletion: DeletionTime, removed: &'c [bool]) -> RowShadow<'c> {
+        RowShadow {
+            deletion,
+            is_by_cell: false,
+            removed,
+            row: None,
         }
-        (liveness, deletion, Some(shadow))
-    }
-}
-
-impl<'c> CellShadow<'c> {
-    /// Index in the shadowing row of a column of the merged row.
-    fn shadowing_index(&self, index: u32) -> Option<(ShadowingRow<'c>, u32)> {
-        let (above, columns) = self.row?;
-        Some((above, *columns.get(index as usize)?))
     }
 
-    fn shadowing_simple(&self, index: u32) -> Option<CellInRow<'c>> {
-        let (above, index) = self.shadowing_index(index)?;
-        Some(above.in_row(above.row.simple(index)?))
+    /// A deletion of the partition or a range, and a row to compare with cell by cell, if it is not empty.
+    pub fn by_cell(deletion: DeletionTime, row: Option<ShadowingRow<'c>>) -> RowShadow<'c> {
+        let of_row = row.as_ref().map(|above| above.row.deletion);
+        RowShadow {
+            deletion: of_row.map_or(deletion, |of_row| deletion.max(of_row)),
+            is_by_cell: true,
+            removed: &[],
+            row,
+        }
     }
 
-    fn shadowing_complex(&self, index: u32) -> Option<(ShadowingRow<'c>, &'c ComplexColumn)> {
-        let (above, index) = self.shadowing_index(index)?;
-        Some((above, above.row.complex_of(index)?))
+    /// Whether a row with this deletion keeps it. Then nothing else in it is deleted, unless it is compared cell by
+    /// cell.
+    fn keeps_deletion(&self, deletion: &DeletionTime) -> bool {
+        if self.is_by_cell {
+            !self.deletion.supersedes(deletion)
+        } else {
+            self.deletion.is_live() || deletion.supersedes(&self.deletion)
+        }
+    }
+
+    fn shadowing_simple(&self, index: u32) -> Option<CellInRow<'_>> {
+        let above = self.row.as_ref()?;
+        Some(above.in_row(above.row.simple(above.index(index)?)?))
     }
 
     fn is_removed(&self, index: u32) -> bool {
@@ -146,26 +110,27 @@ impl<'c> CellShadow<'c> {
             .is_some_and(|removed| *removed)
     }
 
-    /// Whether a cell of a simple column remains.
-    fn keeps(&self, index: u32, cell: CellInRow<'_>) -> bool {
-        if self.is_removed(index) || self.deletion.deletes(cell.0.timestamp) {
+    /// Whether a cell of a simple column remains under this deletion.
+    fn keeps(&self, deletion: DeletionTime, index: u32, cell: CellInRow<'_>) -> bool {
+        if self.is_removed(index) || deletion.deletes(cell.0.timestamp) {
             return false;
         }
         let over = self.shadowing_simple(index);
         over.is_none_or(|over| first_wins(cell, over))
     }
 
-    /// Whether a counter remains. `contexts` are those of the merged row.
+    /// Whether a counter remains under this deletion. `contexts` are those of the merged row.
     ///
     /// # Errors
     /// Corruption if a value is not a context.
     fn keeps_counter(
         &self,
+        deletion: DeletionTime,
         index: u32,
         cell: CellInRow<'_>,
         contexts: &mut Contexts,
     ) -> Result<bool> {
-        if self.is_removed(index) || self.deletion.deletes(cell.0.timestamp) {
+        if self.is_removed(index) || deletion.deletes(cell.0.timestamp) {
             return Ok(false);
         }
         let Some((over, over_row)) = self.shadowing_simple(index) else {
@@ -180,14 +145,16 @@ impl<'c> CellShadow<'c> {
         Ok(!contexts.gives_right(cell, (&over, over_row))?)
     }
 
-    /// Returns the remaining deletion of a complex column, and the data that may shadow its cells.
+    /// Returns the remaining deletion of a complex column under the deletion `over`, and the data that may shadow its
+    /// cells.
     fn complex_shadow(
         &self,
+        over: DeletionTime,
         index: u32,
         deletion: DeletionTime,
-    ) -> (DeletionTime, ComplexShadow<'c>) {
+    ) -> (DeletionTime, ComplexShadow<'_>) {
         let mut shadow = ComplexShadow {
-            deletion: self.deletion,
+            deletion: over,
             above: None,
         };
         if self.is_removed(index) {
@@ -195,14 +162,18 @@ impl<'c> CellShadow<'c> {
             return (DeletionTime::LIVE, shadow);
         }
         if !self.is_by_cell {
-            let left = if self.deletion.supersedes(&deletion) {
+            let left = if over.supersedes(&deletion) {
                 DeletionTime::LIVE
             } else {
                 deletion
             };
             return (left, shadow);
         }
-        if let Some((above, column)) = self.shadowing_complex(index) {
+        if let Some(above) = &self.row
+            && let Some(column) = above
+                .index(index)
+                .and_then(|index| above.row.complex_of(index))
+        {
             shadow.deletion = shadow.deletion.max(column.deletion);
             shadow.above = Some((above, above.row.cells_of(column)));
         }
@@ -243,25 +214,31 @@ impl MergedRow {
     /// Corruption if the value of a counter is not a context.
     pub(crate) fn shadow(
         &mut self,
-        over: RowShadow<'_>,
+        shadow: &RowShadow<'_>,
         columns: &[ColumnLayout],
         versions: &[Version<'_>],
     ) -> Result<u64> {
-        let (liveness, deletion, shadow) = over.apply(self.liveness, self.deletion);
         let shadowed = std::cell::Cell::new(0);
         let count = |is_shadowed: bool| shadowed.set(shadowed.get() + u64::from(is_shadowed));
-        count(liveness != self.liveness);
-        count(deletion != self.deletion);
-        self.liveness = liveness;
-        self.deletion = deletion;
-        let Some(shadow) = shadow else {
-            return Ok(shadowed.get());
-        };
+        let mut over = shadow.deletion;
+        if !shadow.keeps_deletion(&self.deletion) {
+            count(!self.deletion.is_live());
+            self.deletion = DeletionTime::LIVE;
+        } else if !shadow.is_by_cell {
+            if shadow.removed.is_empty() {
+                return Ok(0);
+            }
+            over = DeletionTime::LIVE;
+        }
+        if over.deletes(self.liveness.timestamp) {
+            count(!self.liveness.is_empty());
+            self.liveness = Liveness::EMPTY;
+        }
         let mut contexts = std::mem::take(&mut self.contexts);
         let mut result = Ok(());
         self.filter(
             |index, deletion| {
-                let (left, over) = shadow.complex_shadow(index, *deletion);
+                let (left, over) = shadow.complex_shadow(over, index, *deletion);
                 count(left != *deletion);
                 *deletion = left;
                 over
@@ -272,13 +249,13 @@ impl MergedRow {
                 let is_left = match (complex_shadow, column) {
                     (Some(over), Some(column)) => over.keeps(column, (cell, row)),
                     (_, Some(column)) if column.is_counter => {
-                        let is_left = shadow.keeps_counter(index, (cell, row), &mut contexts);
+                        let is_left = shadow.keeps_counter(over, index, (cell, row), &mut contexts);
                         is_left.unwrap_or_else(|error| {
                             result = Err(error);
                             true
                         })
                     }
-                    _ => shadow.keeps(index, (cell, row)),
+                    _ => shadow.keeps(over, index, (cell, row)),
                 };
                 count(!is_left);
                 is_left

@@ -32,37 +32,18 @@ impl<S: BlockSource, O: PartitionSink> PartitionMerger<S, O> {
             // Every partition of a table with static columns has a static row: empty ones are not counted.
             self.counts.rows_read += u64::from(cursor.has_static_content());
         }
-        let versions = Versions::of(&self.inputs, &self.step, true);
-        let versions = versions.as_slice();
+        let (step, places) = (
+            std::mem::take(&mut self.step),
+            std::mem::take(&mut self.places),
+        );
         let visits = Visits {
-            places: &self.places,
+            places: &places,
             sources: group.len(),
         };
-        let context = RowContext {
-            is_static: true,
-            active: deletion,
-            inputs: group.len(),
-            visits: self.in_cassandra_order.then_some(visits),
-            purger: &self.purger,
-            shadow: None,
-        };
-        let mut write = |context: &RowContext<'_>| {
-            let counts = &mut self.counts.purged;
-            let row = self.rows.merge(versions, context, counts);
-            let row = row.map_err(|error| locate_error(&self.inputs, &self.step, error))?;
-            if row.is_empty() {
-                self.writer.add_empty_static_row();
-                return Ok(());
-            }
-            let row_of = |version| row_bytes(versions, version);
-            self.writer.add_row(true, &[], row, row_of, 16)
-        };
-        match &mut self.shadow {
-            Some(shadow) if shadow.is_here() && !versions.is_empty() => {
-                shadow.with_static_row_shadow(|shadow| write(&context.under(shadow)))?
-            }
-            _ => write(&context),
-        }
+        self.write_merged(true, &step, visits, deletion)?;
+        self.step = step;
+        self.places = places;
+        Ok(())
     }
 
     /// Moves an input to its next row or marker.
@@ -121,44 +102,67 @@ impl<S: BlockSource, O: PartitionSink> PartitionMerger<S, O> {
         {
             return Ok(());
         }
+        self.write_merged(false, members, visits, active)
+    }
+
+    /// Merges and writes the static rows of these inputs, or their rows at one clustering.
+    #[inline(always)]
+    fn write_merged(
+        &mut self,
+        is_static: bool,
+        members: &[u32],
+        visits: Visits<'_>,
+        active: DeletionTime,
+    ) -> Result<()> {
         let (inputs, output) = (&self.inputs, &self.output);
-        let versions = Versions::of(inputs, members, false);
+        let versions = Versions::of(inputs, members, is_static);
         let versions = versions.as_slice();
         let clustering = match same_clustering(inputs, members, versions) {
+            _ if is_static => &[],
             Some(clustering) => clustering,
             None => {
                 let of = candidates(members, self.in_cassandra_order);
                 least_clustering(inputs, output, of, &mut self.prefix, &mut self.bound);
-                &self.prefix
+                &self.prefix[..]
             }
         };
         let guess = versions.iter().map(|version| version.row.body_len());
         let guess = guess.max().unwrap_or(0);
+        let shadow = match &mut self.shadow {
+            Some(shadow) if shadow.is_here() => match versions {
+                [] => None,
+                _ if is_static => Some(shadow.static_row_shadow()?),
+                _ => {
+                    let at = inputs[members[0] as usize].cursor.clustering();
+                    at.map(|at| shadow.row_shadow(at)).transpose()?
+                }
+            },
+            _ => None,
+        };
         let context = RowContext {
-            is_static: false,
+            is_static,
             active,
-            inputs: members.len(),
+            inputs: if is_static {
+                visits.sources
+            } else {
+                members.len()
+            },
             visits: self.in_cassandra_order.then_some(visits),
             purger: &self.purger,
-            shadow: None,
+            shadow,
         };
-        let mut write = |context: &RowContext<'_>| {
-            let counts = &mut self.counts.purged;
-            let row = self.rows.merge(versions, context, counts);
-            let row = row.map_err(|error| locate_error(inputs, members, error))?;
-            if row.is_empty() {
-                return Ok(());
-            }
+        let row = self.rows.merge(versions, &context, &mut self.counts.purged);
+        let row = row.map_err(|error| locate_error(inputs, members, error))?;
+        if !row.is_empty() {
             let row_of = |version| row_bytes(versions, version);
-            self.writer.add_row(false, clustering, row, row_of, guess)
-        };
-        let at = inputs[members[0] as usize].cursor.clustering();
-        match (&mut self.shadow, at) {
-            (Some(shadow), Some(at)) if shadow.is_here() => {
-                shadow.with_row_shadow(at, |shadow| write(&context.under(shadow)))?
-            }
-            _ => write(&context),
+            return self
+                .writer
+                .add_row(is_static, clustering, row, row_of, guess);
         }
+        if is_static {
+            self.writer.add_empty_static_row();
+        }
+        Ok(())
     }
 }
 
