@@ -15,13 +15,16 @@ pub(crate) enum Contest {
     Heap(SourceHeap),
 }
 
-impl Default for Contest {
-    fn default() -> Self {
-        Contest::Tournament(Tournament::default())
-    }
-}
-
 impl Contest {
+    /// Returns a contest of no contestants.
+    pub(crate) fn new(in_cassandra_order: bool) -> Contest {
+        if in_cassandra_order {
+            Contest::Heap(SourceHeap::default())
+        } else {
+            Contest::Tournament(Tournament::default())
+        }
+    }
+
     /// Initializes contestants `0..len`. Those without a position must be last in the order of `compare`, and
     /// equal to one another.
     pub(crate) fn start(
@@ -32,7 +35,7 @@ impl Contest {
     ) {
         match self {
             Contest::Tournament(tournament) => tournament.start(len, compare),
-            Contest::Heap(heap) => heap.start(0..len as u32, has, compare),
+            Contest::Heap(heap) => heap.start(len, has, compare),
         }
     }
 

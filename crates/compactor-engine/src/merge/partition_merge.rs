@@ -28,7 +28,6 @@ use crate::read::window::BlockSource;
 use crate::row::dropped_columns::DropTimes;
 use crate::row::purge::{PurgeLimit, PurgeLimits, Purger};
 use crate::row::row_merge::{RowMerger, Visits};
-use crate::row::source_heap::SourceHeap;
 use crate::write::partition_sink::PartitionSink;
 use crate::write::partition_writer::PartitionWriter;
 
@@ -104,7 +103,7 @@ impl<S: BlockSource, O: PartitionSink> PartitionMerger<S, O> {
             group: Vec::new(),
             step: Vec::new(),
             places: Vec::new(),
-            clusterings: Contest::default(),
+            clusterings: Contest::new(false),
             bound: Vec::new(),
             prefix: Vec::new(),
         }
@@ -139,10 +138,8 @@ impl<S: BlockSource, O: PartitionSink> PartitionMerger<S, O> {
     #[must_use]
     pub fn with_scanner_order(mut self, order: Option<Vec<Vec<u32>>>) -> Self {
         self.in_cassandra_order = order.is_some();
+        self.clusterings = Contest::new(order.is_some());
         self.scanner_order = order;
-        if self.in_cassandra_order {
-            self.clusterings = Contest::Heap(SourceHeap::default());
-        }
         self
     }
 
@@ -219,7 +216,7 @@ impl<S: BlockSource, O: PartitionSink> PartitionMerger<S, O> {
             for &member in &group {
                 self.inputs[member as usize].cursor.next_partition()?;
             }
-            partitions.replay(&group, &self.inputs);
+            partitions.replay(&self.inputs);
             self.group = group;
             self.step(observer)?;
         }
@@ -327,17 +324,15 @@ impl<S: BlockSource, O: PartitionSink> PartitionMerger<S, O> {
         deletion: DeletionTime,
         observer: &mut dyn Observer,
     ) -> Result<()> {
-        let mut clusterings = std::mem::take(&mut self.clusterings);
+        let mut clusterings = std::mem::replace(&mut self.clusterings, Contest::new(false));
         let mut step = std::mem::take(&mut self.step);
         let mut places = std::mem::take(&mut self.places);
-        {
-            let (inputs, output) = (&self.inputs, &self.output);
-            clusterings.start(
-                group.len(),
-                |member| has_unfiltered(inputs, group, member),
-                |a, b| compare_unfiltereds(inputs, output, group, a, b),
-            );
-        }
+        let (inputs, output) = (&self.inputs, &self.output);
+        clusterings.start(
+            group.len(),
+            |member| has_unfiltered(inputs, group, member),
+            |a, b| compare_unfiltereds(inputs, output, group, a, b),
+        );
         let mut open = DeletionTime::LIVE;
         // A marker that is not written yet: the deletion open before it, and its side.
         let mut pending: Option<(DeletionTime, Ordering)> = None;

@@ -27,21 +27,21 @@ pub struct SourceHeap {
 }
 
 impl SourceHeap {
-    /// Initializes the heap with `sources`, in the order of Cassandra's iterators. `has` returns whether a
+    /// Initializes the heap with the sources `0..len`, in the order of Cassandra's iterators. `has` returns whether a
     /// source is at a position; `compare` compares the positions of two sources that are.
     pub fn start(
         &mut self,
-        sources: impl IntoIterator<Item = u32>,
+        len: usize,
         has: impl Fn(u32) -> bool,
         compare: impl FnMut(u32, u32) -> Ordering,
     ) {
         self.nodes.clear();
-        self.nodes.extend(sources.into_iter().map(|source| Node {
+        self.nodes.extend((0..len as u32).map(|source| Node {
             source,
             equals_parent: false,
         }));
         self.moved.clear();
-        self.moved.extend(0..self.nodes.len());
+        self.moved.extend(0..len);
         self.advance(has, compare);
     }
 
@@ -202,11 +202,7 @@ mod tests {
         let order = |at: &[usize], a: u32, b: u32| {
             inputs[a as usize][at[a as usize]].cmp(&inputs[b as usize][at[b as usize]])
         };
-        heap.start(
-            0..inputs.len() as u32,
-            |i| has(&at, i),
-            |a, b| order(&at, a, b),
-        );
+        heap.start(inputs.len(), |i| has(&at, i), |a, b| order(&at, a, b));
         let mut out = Vec::new();
         loop {
             let mut group = Vec::new();

@@ -221,10 +221,9 @@ impl PathMerge<'_> {
 
     /// Merges in Cassandra's order, for paths that compare equal but may differ in their bytes.
     fn in_visit_order(&mut self, order: &mut VisitOrder, out: &mut Vec<Cell>) {
-        let count = self.parts.len() as u32;
         let cells = &mut order.cells;
         cells.start(
-            0..count,
+            self.parts.len(),
             |part| self.cell(part).is_some(),
             |a, b| self.compare(a, b),
         );

@@ -79,7 +79,7 @@ impl VisitOrder {
             column.map(|(index, _)| *index)
         };
         self.columns.start(
-            0..visits.sources as u32,
+            visits.sources,
             |source| current(&taken, source).is_some(),
             |a, b| current(&taken, a).cmp(&current(&taken, b)),
         );
