@@ -75,7 +75,6 @@ pub struct Cursor<S> {
     wanted: Wanted,
     previous: PreviousClustering,
     open: DeletionTime,
-    partitions: u64,
     rows: RowCounts,
     static_is_empty: bool,
     places: KeyPositionChecksum,
@@ -117,7 +116,6 @@ impl<S: BlockSource> Cursor<S> {
             },
             previous: PreviousClustering::default(),
             open: DeletionTime::LIVE,
-            partitions: 0,
             rows: RowCounts::default(),
             static_is_empty: false,
             places: KeyPositionChecksum::default(),
@@ -207,14 +205,13 @@ impl<S: BlockSource> Cursor<S> {
         self.hash = hash;
         self.deletion = head.deletion;
         self.has_partition = true;
-        self.partitions += 1;
         self.places.add(hash, self.partition_position);
         if let Some(trace) = &mut self.trace {
             let position = self.partition_position;
             self.is_traced = trace.partition(&self.key, hash, position, self.deletion);
             self.traced_from = 0;
         }
-        if self.partitions == 1 {
+        if self.places.partitions() == 1 {
             self.check_key("first", |e| e.first_key.as_deref())?;
             self.first_key.clone_from(&self.key);
             let from = self.range.as_ref().and_then(|range| range.from);
@@ -327,9 +324,7 @@ impl<S: BlockSource> Cursor<S> {
 
     /// Moves to the next unfiltered where it is a marker, or a row that is not entirely in the window yet.
     fn move_to_next(&mut self) -> Result<()> {
-        let head = self.parse("unfiltered", |bytes, layout, remaining, spans| {
-            parse_head(bytes, layout, remaining, spans)
-        })?;
+        let head = self.parse("unfiltered", parse_head)?;
         match head {
             // It is entirely in the window now.
             UnfilteredHead::Row(_) => {

@@ -36,10 +36,7 @@ impl<S: BlockSource> Cursor<S> {
         };
         match self.layout.clustering.compare(previous, current) {
             Ordering::Less => return Ok(()),
-            // Some writers write a closing and an opening bound where Cassandra writes a boundary.
-            Ordering::Equal if !previous_kind.is_open() && !kind.is_close() && kind.is_open() => {
-                return Ok(());
-            }
+            Ordering::Equal if self.previous.continues_with(kind) => return Ok(()),
             Ordering::Equal | Ordering::Greater => {}
         }
         Err(self.corrupt(
@@ -96,17 +93,19 @@ impl<S: BlockSource> Cursor<S> {
     pub(super) fn check_end(&self) -> Result<()> {
         // Positions ascend, so the last partition suffices.
         let below = self.range.as_ref().and_then(|range| range.below);
-        if below.is_some_and(|below| self.partitions > 0 && self.hash.position() >= below) {
+        if below.is_some_and(|below| self.places.partitions() > 0 && self.hash.position() >= below)
+        {
             return Err(self.outside_range("before", "after"));
         }
         let Some(expected) = &self.expected else {
             return Ok(());
         };
-        if expected.count != self.partitions {
+        let partitions = self.places.partitions();
+        if expected.count != partitions {
             return Err(self.corrupt(
                 "partitions",
                 &format!("{} of them, according to Statistics.db", expected.count),
-                &self.partitions.to_string(),
+                &partitions.to_string(),
             ));
         }
         self.check_key("last", |e| e.last_key.as_deref())

@@ -1,7 +1,5 @@
 //! Accessors of the cursor's current partition and unfiltered.
 
-use std::cmp::Ordering;
-
 use compactor_sstable::data::clustering::{Kind, Prefix};
 use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::data::plain_row::PlainRow;
@@ -83,21 +81,12 @@ impl<S: BlockSource> Cursor<S> {
     /// Whether the current marker is an opening bound that directly follows a closing bound at the same
     /// clustering: Cassandra writes the two as one boundary.
     pub fn is_second_half(&self) -> bool {
-        let (CursorState::Marker(head), Some(previous_kind)) = (&self.state, self.previous.kind)
-        else {
+        let (Some(previous_kind), Some(current)) = (self.previous.kind, self.clustering()) else {
             return false;
         };
-        let is_candidate = |kind: Kind, opens| kind.is_open() == opens && kind.is_close() != opens;
-        if !is_candidate(previous_kind, false) || !is_candidate(head.kind, true) {
-            return false;
-        }
         let previous = self.previous.prefix(previous_kind);
-        let current = Prefix {
-            kind: head.kind,
-            base: self.window.bytes(),
-            spans: &self.spans,
-        };
-        self.layout.clustering.compare(previous, current) == Ordering::Equal
+        self.previous.continues_with(current.kind)
+            && self.layout.clustering.compare(previous, current).is_eq()
     }
 
     /// Clustering of the current unfiltered; `None` at the end of the partition.

@@ -24,6 +24,15 @@ impl PreviousClustering {
         }
     }
 
+    /// Whether it is of a bound that only closes, and `kind` that of one that only opens: at equal clusterings, Cassandra
+    /// writes the two as one boundary, some writers do not.
+    pub(super) fn continues_with(&self, kind: Kind) -> bool {
+        self.kind
+            .is_some_and(|previous| previous.is_close() && !previous.is_open())
+            && kind.is_open()
+            && !kind.is_close()
+    }
+
     /// Copies the clustering of an unfiltered, which ends at `end` in `bytes`. Swaps `spans` with its own.
     #[inline(always)]
     pub(super) fn keep(
