@@ -24,6 +24,7 @@ use crate::read::workers::WorkerQueue;
 #[derive(Debug)]
 struct Shared {
     file: InputFile,
+    queue: WorkerQueue,
     blocks: StoredBlocks,
     /// `DecodeOptions::decoded`.
     decoded: usize,
@@ -36,13 +37,12 @@ struct Shared {
 struct Slots {
     /// The first is block `next_out`.
     slots: VecDeque<Slot>,
+    /// Nothing is decoded ahead until a consumer has begun to take blocks, since that takes memory.
     next_out: u64,
     /// Thread that waits for the first block.
     waiter: Option<Thread>,
     /// Ticket of the queued task that decodes a block ahead, if there is one.
     offered: Option<u64>,
-    /// Whether a consumer has begun to take blocks. Nothing is decoded before, since that takes memory.
-    is_read: bool,
 }
 
 /// State of a block.
@@ -62,7 +62,6 @@ pub(crate) const BLOCKS_PER_REQUEST: usize = 8;
 #[derive(Debug)]
 pub struct DecodedBlocks {
     shared: Arc<Shared>,
-    queue: WorkerQueue,
     /// CRC32 of the stored bytes of the blocks returned so far.
     digest: Crc32Run,
     block_count: u64,
@@ -99,12 +98,12 @@ impl DecodedBlocks {
             block_count: stored.count(),
             shared: Arc::new(Shared {
                 file,
+                queue: reading.queue,
                 blocks: stored,
                 decoded: options.decoded,
                 cancelled: reading.cancelled,
                 slots: Mutex::default(),
             }),
-            queue: reading.queue,
             digest: Crc32Run::default(),
             next_request: 0,
             next_out: 0,
@@ -154,7 +153,6 @@ impl DecodedBlocks {
             shared: Arc::clone(&self.shared),
             blocks: blocks.clone(),
         };
-        let queue = self.queue.clone();
         let (first, last) = (blocks.start, blocks.end - 1);
         let ranges = self.shared.blocks.stored_range(first);
         let ranges = ranges.and_then(|first| Ok((first, self.shared.blocks.stored_range(last)?)));
@@ -163,7 +161,7 @@ impl DecodedBlocks {
                 offset,
                 (last_offset - offset) as usize + last_len,
                 Box::new(move |read: Result<Extent, IoError>| match read {
-                    Ok(extent) => answer.stored(extent, &queue),
+                    Ok(extent) => answer.stored(extent),
                     Err(error) => answer.decoded(Err(error.into())),
                 }),
             ),
@@ -179,11 +177,11 @@ struct Answer {
 }
 
 impl Answer {
-    fn stored(mut self, extent: Extent, queue: &WorkerQueue) {
+    fn stored(mut self, extent: Extent) {
         let extent = Arc::new(extent);
         for block in std::mem::take(&mut self.blocks) {
             let slot = Slot::Stored(Arc::clone(&extent));
-            self.shared.put(block, slot, Some(queue));
+            self.shared.put(block, slot);
         }
     }
 
@@ -191,7 +189,7 @@ impl Answer {
     fn decoded(mut self, decoded: Result<Decoded>) {
         let first = self.blocks.next();
         if let Some(block) = first {
-            self.shared.put(block, Slot::Decoded(decoded), None);
+            self.shared.put(block, Slot::Decoded(decoded));
         }
     }
 }
@@ -200,25 +198,25 @@ impl Drop for Answer {
     fn drop(&mut self) {
         for block in std::mem::take(&mut self.blocks) {
             let lost = Error::internal("a read or decode task was dropped");
-            self.shared.put(block, Slot::Decoded(Err(lost)), None);
+            self.shared.put(block, Slot::Decoded(Err(lost)));
         }
     }
 }
 
 impl Shared {
     /// Queues a task that decodes a block ahead, if there is one and none is queued.
-    fn offer(self: &Arc<Self>, slots: &mut Slots, queue: &WorkerQueue) {
+    fn offer(self: &Arc<Self>, slots: &mut Slots) {
         let is_stored = |slot: &Slot| matches!(slot, Slot::Stored(_));
         let mut ahead = slots.slots.iter().take(self.decoded);
-        if slots.is_read && slots.offered.is_none() && ahead.any(is_stored) {
-            let (shared, queue_of_task) = (Arc::clone(self), queue.clone());
-            let task = move || shared.decode_next(&queue_of_task);
-            slots.offered = Some(queue.offer(Box::new(task)));
+        if slots.next_out > 0 && slots.offered.is_none() && ahead.any(is_stored) {
+            let shared = Arc::clone(self);
+            let task = move || shared.decode_next();
+            slots.offered = Some(self.queue.offer(Box::new(task)));
         }
     }
 
     /// Decodes the first block that was read and is not being decoded. Another task follows if there are more.
-    fn decode_next(self: Arc<Self>, queue: &WorkerQueue) {
+    fn decode_next(self: Arc<Self>) {
         let mut slots = lock(&self.slots);
         slots.offered = None;
         let next_out = slots.next_out;
@@ -232,7 +230,7 @@ impl Shared {
             return;
         };
         drop(places);
-        self.offer(&mut slots, queue);
+        self.offer(&mut slots);
         drop(slots);
         let answer = Answer {
             shared: Arc::clone(&self),
@@ -243,7 +241,8 @@ impl Shared {
 
     /// Updates the state of a block. A block that was read is offered to other threads, unless a thread waits
     /// for it.
-    fn put(self: &Arc<Self>, index: u64, slot: Slot, queue: Option<&WorkerQueue>) {
+    fn put(self: &Arc<Self>, index: u64, slot: Slot) {
+        let is_stored = matches!(slot, Slot::Stored(_));
         let mut slots = lock(&self.slots);
         // The reader has been dropped.
         let Some(place) = index.checked_sub(slots.next_out) else {
@@ -257,8 +256,8 @@ impl Shared {
             0 => slots.waiter.take(),
             _ => None,
         };
-        if let Some(queue) = queue.filter(|_| waiter.is_none()) {
-            self.offer(&mut slots, queue);
+        if is_stored && waiter.is_none() {
+            self.offer(&mut slots);
         }
         drop(slots);
         if let Some(thread) = waiter {
@@ -279,7 +278,7 @@ impl DecodedBlocks {
     /// Waits for the next block and takes it, decoded or still to be decoded.
     fn front(&self) -> Result<Slot> {
         let shared = &self.shared;
-        self.queue.wait_for(|| {
+        self.shared.queue.wait_for(|| {
             if shared.cancelled.load(Ordering::Relaxed) {
                 return Some(Err(Error::Cancelled));
             }
@@ -292,11 +291,10 @@ impl DecodedBlocks {
                 Some(Slot::Stored(_) | Slot::Decoded(_)) | None => {}
             }
             slots.waiter = None;
+            // From now on other threads may decode the following blocks.
             slots.next_out += 1;
             let front = slots.slots.pop_front();
-            // From now on other threads may decode the following blocks.
-            slots.is_read = true;
-            shared.offer(&mut slots, &self.queue);
+            shared.offer(&mut slots);
             let missing = || Error::internal("a block that was not requested");
             Some(front.ok_or_else(missing))
         })
@@ -350,7 +348,7 @@ impl Drop for DecodedBlocks {
         let offered = slots.offered.take();
         drop(slots);
         if let Some(ticket) = offered {
-            self.queue.withdraw(ticket);
+            self.shared.queue.withdraw(ticket);
         }
         // Other readers may be at other ranges; dropping the last handle of the file evicts its pages.
         if self.shared.blocks.is_whole_file() {
