@@ -15,7 +15,6 @@ use compactor_sstable::{Component, Error as FormatError};
 use super::inputs::{Checked, CheckedInput, is_cancelled};
 use crate::verify::bti_sidecar_components::TrieFeed;
 use crate::verify::indexed_partitions::IndexedFeed;
-use crate::verify::statistics_consistency::RowsSeen;
 use crate::verify::{Finding, Severity};
 
 /// Polling interval of a merge that waits for the check.
@@ -153,11 +152,7 @@ fn agree(input: &CheckedInput, read: &InputRead) -> Result<(), FormatError> {
         )
         .with_file(&sidecar(Component::Index), Component::Index));
     }
-    let seen = RowsSeen {
-        rows: read.rows.rows,
-        empty_static_rows: read.rows.empty_static_rows,
-    };
-    let mismatches = totals.check(seen);
+    let mismatches = totals.check(read.rows);
     match mismatches
         .into_iter()
         .find(|m| m.severity == Severity::Damage)

@@ -7,6 +7,7 @@
 
 use std::cmp::Ordering;
 
+use compactor_engine::read::RowCounts;
 use compactor_sstable::Component;
 use compactor_sstable::data::clustering::ClusteringComparator;
 use compactor_sstable::data::deletion_time::NO_DELETION_TIME;
@@ -21,7 +22,7 @@ use compactor_sstable::{Version, data::clustering::Kind};
 use super::content::Content;
 use super::finding::{Findings, Location, Severity};
 use super::short_hex;
-use super::statistics_consistency::{self, Mismatch, RowsSeen, StatisticsConsistency};
+use super::statistics_consistency::{self, Mismatch, StatisticsConsistency};
 
 /// Share by which an estimate of the number of keys may differ from their number.
 const CARDINALITY_TOLERANCE: f64 = 0.05;
@@ -79,7 +80,7 @@ impl StatisticsCheck<'_> {
     pub(super) fn content(&self, content: Content) {
         let is_complete = content.is_complete;
         let partitions = content.partitions;
-        let rows_seen = RowsSeen {
+        let rows_seen = RowCounts {
             rows: content.rows + content.empty_rows,
             empty_static_rows: content.empty_static_rows,
         };
@@ -257,7 +258,7 @@ impl StatisticsCheck<'_> {
         found: &StatsMetadata,
         seen: &StatsMetadata,
         partitions: u64,
-        rows_seen: RowsSeen,
+        rows_seen: RowCounts,
     ) {
         let mut mismatches: Vec<Mismatch> =
             statistics_consistency::partition_sizes(self.version, found, &seen.partition_sizes)

@@ -10,6 +10,7 @@
 //! Source: `MetadataCollector.addPartitionSizeInBytes`, `.updateColumnSetPerRow`,
 //! `.addCompressionRatio`.
 
+use compactor_engine::read::RowCounts;
 use compactor_sstable::compression::info::CompressionInfo;
 use compactor_sstable::data::clustering::ClusteringComparator;
 use compactor_sstable::statistics::covered_clustering::OwnedPrefix;
@@ -26,15 +27,6 @@ pub(crate) struct StatisticsConsistency {
     total_rows: i64,
     compression_ratio: f64,
     ratio: f64,
-}
-
-/// Rows of the data, counted as Cassandra does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct RowsSeen {
-    /// Rows, static ones that are not empty included.
-    pub(crate) rows: u64,
-    /// Empty static rows: the cursor compaction of 6.0-alpha2 counts them as well.
-    pub(crate) empty_static_rows: u64,
 }
 
 /// A field that the data contradicts.
@@ -145,7 +137,7 @@ impl StatisticsConsistency {
     ///
     /// A Cassandra scrub that abandons a partition midway takes back its bytes but not its counts, so it leaves too
     /// many rows and a different ratio.
-    pub(crate) fn check(&self, seen: RowsSeen) -> Vec<Mismatch> {
+    pub(crate) fn check(&self, seen: RowCounts) -> Vec<Mismatch> {
         let mut wrong = Vec::new();
         let most = seen.rows + seen.empty_static_rows;
         let stated = u64::try_from(self.total_rows).unwrap_or(0);

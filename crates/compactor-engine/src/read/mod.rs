@@ -34,6 +34,7 @@ pub use key_position_checksum::KeyPositionChecksum;
 pub use parallel_map::parallel_map;
 pub use rate_limiter::RateLimiter;
 pub use reading::{DecodeOptions, Reading};
+pub use row_counts::RowCounts;
 pub use trace_batch::{TraceBatch, TraceEvent};
 pub use window::{Block, BlockSource, HEADROOM, MemorySource};
 pub use workers::Workers;

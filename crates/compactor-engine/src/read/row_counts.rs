@@ -5,6 +5,7 @@
 pub struct RowCounts {
     /// Number of rows, including static rows that are not empty.
     pub rows: u64,
-    /// Number of empty static rows: every partition of a table with static columns has a static row.
+    /// Number of empty static rows: every partition of a table with static columns has a static row. The cursor
+    /// compaction of 6.0-alpha2 counts them as well.
     pub empty_static_rows: u64,
 }
