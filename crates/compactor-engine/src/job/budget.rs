@@ -1,7 +1,7 @@
 //! Divides memory and file descriptors between inputs and output, and limits the number of inputs that are read
 //! at a time.
 //!
-//! Memory that grows with the size of the inputs is subtracted first ([`ReservedMemory`]); the rest is divided into buffers.
+//! Memory that grows with the size of the inputs is subtracted first; the rest is divided into buffers.
 
 use compactor_io::open_files_limit;
 use compactor_sstable::Format;
@@ -87,8 +87,10 @@ const BUFFERED_BLOCKS: usize = 8;
 pub struct Demands {
     /// Memory limit, bytes.
     pub memory_bytes: usize,
-    /// Part of it that is not available for buffers.
-    pub taken: ReservedMemory,
+    /// Part of it that the inputs take in addition to buffers, bytes.
+    pub of_inputs: usize,
+    /// Part of it that the output takes in addition to buffers, bytes.
+    pub of_output: usize,
     /// File descriptors available for inputs.
     pub files: u64,
     /// Uncompressed bytes of all inputs.
@@ -119,60 +121,41 @@ pub struct Demands {
     pub max_output_len: Option<u64>,
 }
 
-/// Memory of a merge in addition to its buffers, bytes. It grows with the size of the inputs and cannot be
-/// limited.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ReservedMemory {
-    /// Metadata of the opened inputs: a few KiB each, and their chunk offsets.
-    pub known: usize,
-    /// Components that are kept in memory while they are validated against the data.
-    pub checked: usize,
-    /// Components of the output that are built in memory: Bloom filter, chunk offsets, summary.
-    pub output: usize,
+/// Memory of these open inputs in addition to their buffers, bytes. It grows with their size and cannot be limited:
+/// metadata, a few KiB each and their chunk offsets, and components that are kept in memory while they are
+/// validated against the data.
+pub(crate) fn memory_of_inputs(inputs: &[InputSstable]) -> usize {
+    // BTI inputs are validated all together during the merge (in passes, those of a pass: this is the most that it
+    // can take), BIG inputs one after the other.
+    let (bti, big): (Vec<_>, Vec<_>) = (inputs.iter()).partition(|input| input.is_bti());
+    let of_bti: usize = bti.into_iter().map(InputSstable::validation_bytes).sum();
+    let of_big = big.into_iter().map(InputSstable::validation_bytes).max();
+    let metadata: usize = inputs.iter().map(InputSstable::metadata_bytes).sum();
+    metadata.saturating_add(of_bti + of_big.unwrap_or(0))
 }
 
-impl ReservedMemory {
-    /// Memory of these open inputs.
-    pub(crate) fn by_inputs(inputs: &[InputSstable]) -> ReservedMemory {
-        // BTI inputs are validated all together during the merge (in passes, those of a pass: this is the most that it
-        // can take), BIG inputs one after the other.
-        let (bti, big): (Vec<_>, Vec<_>) = (inputs.iter()).partition(|input| input.is_bti());
-        let of_bti = bti.into_iter().map(InputSstable::validation_bytes);
-        let of_big = big.into_iter().map(InputSstable::validation_bytes);
-        ReservedMemory {
-            known: inputs.iter().map(InputSstable::metadata_bytes).sum(),
-            checked: of_bti.sum::<usize>() + of_big.max().unwrap_or(0),
-            output: 0,
-        }
-    }
+/// Memory of the components of an output that are built in memory: Bloom filter, chunk offsets, summary. The output
+/// has `data_len` uncompressed bytes.
+pub(crate) fn memory_of_output(settings: &SstableSettings, data_len: u64) -> usize {
+    let (keys, chance) = (settings.expected_keys, settings.bloom_filter_fp_chance);
+    let filter = BloomFilter::bytes_for_keys(keys, chance);
+    let compression = settings.compression.as_ref();
+    let chunk_len = compression.map_or(64 << 10, |c| c.chunk_len);
+    let offsets = data_len / u64::from(chunk_len.max(1)) * 8;
+    let entries = match settings.descriptor.version.format() {
+        Format::Big => keys / u64::from(settings.min_index_interval.max(1)),
+        Format::Bti => 0,
+    };
+    // `FilterBuilder` takes an eighth more than the filter.
+    let output = (filter / 8 * 9)
+        .saturating_add(offsets)
+        .saturating_add(entries.saturating_mul(BYTES_PER_SUMMARY_ENTRY));
+    usize::try_from(output).unwrap_or(usize::MAX)
+}
 
-    /// Adds the memory of an output of `data_len` uncompressed bytes.
-    pub(crate) fn with_output(self, settings: &SstableSettings, data_len: u64) -> ReservedMemory {
-        let (keys, chance) = (settings.expected_keys, settings.bloom_filter_fp_chance);
-        let filter = BloomFilter::bytes_for_keys(keys, chance);
-        let compression = settings.compression.as_ref();
-        let chunk_len = compression.map_or(64 << 10, |c| c.chunk_len);
-        let offsets = data_len / u64::from(chunk_len.max(1)) * 8;
-        let entries = match settings.descriptor.version.format() {
-            Format::Big => keys / u64::from(settings.min_index_interval.max(1)),
-            Format::Bti => 0,
-        };
-        // `FilterBuilder` takes an eighth more than the filter.
-        let output = (filter / 8 * 9)
-            .saturating_add(offsets)
-            .saturating_add(entries.saturating_mul(BYTES_PER_SUMMARY_ENTRY));
-        ReservedMemory {
-            output: usize::try_from(output).unwrap_or(usize::MAX),
-            ..self
-        }
-    }
-
-    /// Bytes of `memory_bytes` left for buffers: at least a quarter.
-    fn leaves(&self, memory_bytes: usize) -> usize {
-        let taken = self.known.saturating_add(self.checked);
-        let taken = taken.saturating_add(self.output);
-        memory_bytes - taken.min(memory_bytes / 4 * 3)
-    }
+/// Bytes of `memory_bytes` left for buffers after these are taken: at least a quarter.
+fn left_for_buffers(memory_bytes: usize, taken: usize) -> usize {
+    memory_bytes - taken.min(memory_bytes / 4 * 3)
 }
 
 /// Division of memory and descriptors.
@@ -207,13 +190,13 @@ impl Budget {
     /// time. Of the rest a quarter goes to the output, and three to the inputs, each of which needs room for
     /// the stored and the decoded form of what it reads ahead.
     pub fn divide(demands: &Demands) -> Budget {
-        let ranges = Budget::concurrent_ranges(demands);
-        let memory = demands.taken.leaves(demands.memory_bytes);
-        let waiting = match ranges {
-            1 => 0,
-            _ => memory / 8 * BUFFERED_EIGHTHS,
+        let taken = demands.of_inputs.saturating_add(demands.of_output);
+        let memory = left_for_buffers(demands.memory_bytes, taken);
+        let ranges = Budget::concurrent_ranges(memory, demands);
+        let (waiting, ranges_in_flight) = match ranges {
+            1 => (0, 1),
+            _ => (memory / 8 * BUFFERED_EIGHTHS, ranges + ranges / 2 + 1),
         };
-        let ranges_in_flight = Budget::ranges_in_flight(ranges);
         let buffered_bytes = waiting / ranges_in_flight;
         let least = MIN_RANGE_LEN.max(CHUNKS_PER_RANGE * demands.all_units);
         let range_len = (buffered_bytes as u64).max(least);
@@ -296,18 +279,10 @@ impl Budget {
         }
     }
 
-    fn ranges_in_flight(concurrent: usize) -> usize {
-        match concurrent {
-            1 => 1,
-            _ => concurrent + concurrent / 2 + 1,
-        }
-    }
-
     /// Number of ranges merged at a time, each of which reads all inputs: the most that memory allows, up to one and a
     /// half per processor. A range may wait for a read; more ranges would only evict one another from the CPU
     /// caches.
-    fn concurrent_ranges(demands: &Demands) -> usize {
-        let memory = demands.taken.leaves(demands.memory_bytes);
+    fn concurrent_ranges(memory: usize, demands: &Demands) -> usize {
         let (waiting, rest) = (
             memory / 8 * BUFFERED_EIGHTHS,
             memory / 8 * (8 - BUFFERED_EIGHTHS),
@@ -330,11 +305,7 @@ impl Budget {
     /// The overlapping SSTables leave no room for inputs.
     pub(crate) fn max_concurrent_inputs(demands: &Demands) -> Result<usize> {
         // Without the output's: it is taken into account later, and a pass writes only a part of it.
-        let taken = ReservedMemory {
-            output: 0,
-            ..demands.taken
-        };
-        let memory = taken.leaves(demands.memory_bytes).max(MIN_PASS_BYTES);
+        let memory = left_for_buffers(demands.memory_bytes, demands.of_inputs).max(MIN_PASS_BYTES);
         let by_memory = Budget::inputs_in(memory, demands.input_unit);
         let by_files = usize::try_from(demands.files / FILES_PER_INPUT).unwrap_or(usize::MAX);
         let (room, sources) = (by_memory.min(by_files), demands.sources);
@@ -515,17 +486,9 @@ mod tests {
 
     #[test]
     fn reserved_memory_leaves_a_quarter() {
-        let leaves = |known, checked, output, memory| {
-            let taken = ReservedMemory {
-                known,
-                checked,
-                output,
-            };
-            taken.leaves(memory)
-        };
-        assert_eq!(leaves(4 << 20, 5 << 20, 1 << 20, 64 << 20), 54 << 20);
-        assert_eq!(leaves(usize::MAX, 1, 1, 64 << 20), 16 << 20);
-        assert_eq!(leaves(1, 1, usize::MAX, 0), 0);
+        assert_eq!(left_for_buffers(64 << 20, 10 << 20), 54 << 20);
+        assert_eq!(left_for_buffers(64 << 20, usize::MAX), 16 << 20);
+        assert_eq!(left_for_buffers(0, usize::MAX), 0);
     }
 
     /// Samples and promoted indexes read ahead stay within their shares for any size and number of inputs.

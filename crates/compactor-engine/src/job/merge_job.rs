@@ -14,7 +14,9 @@ use crate::input::key_estimate::estimate_keys;
 use crate::input::repair_group::RepairGroup;
 use crate::input::scanner_order::scanner_order;
 use crate::input::sstable::InputSstable;
-use crate::job::budget::{Budget, Demands, INTERMEDIATE_CHUNK_LEN, ReservedMemory, free_files};
+use crate::job::budget::{
+    Budget, Demands, INTERMEDIATE_CHUNK_LEN, free_files, memory_of_inputs, memory_of_output,
+};
 use crate::job::fully_expired::split_off_fully_expired;
 use crate::job::options::{MergeOptions, Scope};
 use crate::job::output_settings::{
@@ -46,8 +48,8 @@ pub struct MergeJob {
     pub(crate) settings: SstableSettings,
     pub(crate) drops: DropTimes,
     pub(crate) shadow: Option<Arc<ShadowPlan>>,
-    /// Memory that is not available for buffers, without that of the output.
-    pub(crate) taken: ReservedMemory,
+    /// Memory of the inputs that is not available for buffers, bytes.
+    pub(crate) taken: usize,
     pub(crate) budget: Budget,
     /// Ids for the outputs after the first.
     pub(crate) ids: OutputIds,
@@ -148,7 +150,7 @@ impl MergeJob {
         io: Io,
         options: MergeOptions,
         inputs: Vec<InputSstable>,
-        taken: ReservedMemory,
+        taken: usize,
         source_paths: &[PathBuf],
     ) -> Result<MergeJob> {
         if options.strip_ttl && inputs.iter().any(|input| input.header().has_counters()) {
@@ -364,7 +366,7 @@ struct OpenedInputs {
     /// State before they were opened, unless the caller has recorded it.
     at_open: Option<Arc<InputsAtOpen>>,
     /// Memory of them all.
-    taken: ReservedMemory,
+    taken: usize,
 }
 
 impl OpenedInputs {
@@ -383,7 +385,7 @@ impl OpenedInputs {
         inputs.sort_by_key(|input| std::cmp::Reverse(input.descriptor.id));
         Ok(OpenedInputs {
             at_open: options.inputs_at_open.is_none().then_some(at_open),
-            taken: ReservedMemory::by_inputs(&inputs),
+            taken: memory_of_inputs(&inputs),
             inputs,
         })
     }
@@ -418,7 +420,7 @@ fn open_inputs(io: &Io, options: &mut MergeOptions) -> Result<Vec<InputSstable>>
 
 /// Demands of a merge of these inputs.
 fn demands(
-    taken: ReservedMemory,
+    taken: usize,
     options: &MergeOptions,
     inputs: &[InputSstable],
     shadow: Option<&ShadowPlan>,
@@ -432,7 +434,8 @@ fn demands(
     let saved: usize = inputs.iter().map(InputSstable::saved_percent).sum();
     Demands {
         memory_bytes: options.memory_bytes,
-        taken: taken.with_output(settings, data_len),
+        of_inputs: taken,
+        of_output: memory_of_output(settings, data_len),
         files: options.open_files.unwrap_or_else(free_files),
         data_len,
         indexed: (inputs.iter())

@@ -27,7 +27,7 @@ pub(crate) mod token_shards;
 pub(crate) mod tombstone_option;
 pub(crate) mod tombstone_sources;
 
-pub use budget::{Budget, Demands, ReservedMemory, free_files};
+pub use budget::{Budget, Demands, free_files};
 pub use merge_job::MergeJob;
 pub use merged_rows::{MergedRows, RowBlocks};
 pub use options::{MergeOptions, OutputCompression, Scope};
