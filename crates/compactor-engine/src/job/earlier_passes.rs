@@ -14,8 +14,8 @@ pub(crate) struct EarlierPasses {
     /// Results of reading the original inputs.
     pub(crate) reads: Vec<InputRead>,
     pub(crate) counts: MergeCounts,
-    /// Intermediate SSTables by the path of their `Data.db`.
-    pub(crate) intermediates: HashMap<PathBuf, Intermediate>,
+    /// Intermediate SSTables by the path of their `Data.db`. Each is deleted with its entry.
+    pub(crate) intermediates: HashMap<PathBuf, StagedMerge>,
     /// Number of passes, including the last.
     pub(crate) passes: usize,
     pub(crate) serial: SerialTimes,
@@ -23,15 +23,6 @@ pub(crate) struct EarlierPasses {
     /// Staging directory of the intermediate SSTables. Dropped after them, with the directories that were
     /// created for an output that was not written.
     pub(crate) work: Option<Staging>,
-}
-
-#[derive(Debug)]
-pub(crate) struct Intermediate {
-    /// Owns its files, which are deleted on drop.
-    pub(crate) _staged: StagedMerge,
-    pub(crate) rows: u64,
-    /// Number of passes that led to it.
-    pub(crate) passes: usize,
 }
 
 /// Progress over all passes, in bytes read.
@@ -69,7 +60,11 @@ impl EarlierPasses {
     /// Turns the counts of the last pass into those of all passes.
     pub(crate) fn complete_counts(&self, counts: &mut MergeCounts) {
         // Rows of intermediate SSTables are not rows of inputs.
-        counts.rows_read -= self.intermediates.values().map(|i| i.rows).sum::<u64>();
+        counts.rows_read -= self
+            .intermediates
+            .values()
+            .map(StagedMerge::rows)
+            .sum::<u64>();
         counts.add(&self.counts);
         if self.passes > 1 {
             counts.partitions_by_inputs.clear();

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
+use std::time::Instant;
 
 use compactor_sstable::data::layout::Layout;
 use compactor_sstable::statistics::SerializationHeader;
@@ -14,17 +15,15 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 
 use crate::error::{Error, Result};
 use crate::input::header_union::layout_of;
-use crate::job::budget::Budget;
 use crate::job::earlier_passes::EarlierPasses;
 use crate::job::merge_job::MergeJob;
-use crate::job::pass::{RangeDestination, run_ranges};
+use crate::job::pass::{Pass, run_ranges};
 use crate::job::range_plan::RangePlan;
 use crate::job::range_run::Destination;
 use crate::merge::observer::Observer;
 use crate::read::cursor::Cursor;
 use crate::read::window::{Block, BlockSource, HEADROOM};
-use crate::read::workers::WorkerQueue;
-use crate::write::output_blocks::OutputBlocks;
+use crate::write::sstable_writer::WriteSettings;
 
 /// Maximum number of blocks waiting for the consumer.
 const BLOCKS_AHEAD: usize = 2;
@@ -109,25 +108,18 @@ impl MergeJob {
             return Ok(());
         }
         let plan = RangePlan::of(&self)?;
-        let scanner_order = self.scanner_order();
-        let output = RangeDestination {
-            destination: Destination::Rows(sender),
-            layout,
-            blocks: Arc::new(OutputBlocks::new(Budget::most_output_blocks(
-                self.options.threads,
-            ))),
-            queue: WorkerQueue::default(),
+        let write = WriteSettings {
             cancelled: Arc::clone(cancelled),
-            keeps_empty_partitions: false,
+            ..self.output_settings().write
+        };
+        let pass = Pass {
+            earlier: &EarlierPasses::default(),
+            is_last: true,
+            started: Instant::now(),
         };
         let mut observer = CancelledBy(cancelled);
-        let merge = self.share(
-            &mut observer,
-            plan,
-            output,
-            scanner_order,
-            &EarlierPasses::default(),
-        )?;
+        let destination = Destination::Rows(sender);
+        let merge = self.share(&mut observer, plan, destination, layout, write, &pass)?;
         let ended = run_ranges(&merge, &mut observer, |_, _| Ok(()));
         drop(merge.take_destination());
         ended

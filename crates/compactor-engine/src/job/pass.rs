@@ -15,7 +15,7 @@ use crate::job::merge_job::MergeJob;
 use crate::job::merged_input::MergedInput;
 use crate::job::range_plan::RangePlan;
 use crate::job::range_run::{Destination, MergeProgress, RangeMerge};
-use crate::job::range_sequencer::{RangeSequencer, SequencerLimits};
+use crate::job::range_sequencer::RangeSequencer;
 use crate::job::splicer::Splicer;
 use crate::job::staged_merge::{MergeOutcome, SerialTimes, StagedMerge};
 use crate::merge::merge_counts::MergeCounts;
@@ -40,17 +40,6 @@ pub(crate) struct Pass<'a> {
     pub(crate) started: Instant,
 }
 
-/// Destination of the ranges of a merge, and the state that its threads share for it.
-pub(crate) struct RangeDestination {
-    pub(crate) destination: Destination,
-    pub(crate) layout: Arc<Layout>,
-    pub(crate) blocks: Arc<OutputBlocks>,
-    pub(crate) queue: WorkerQueue,
-    pub(crate) cancelled: Arc<AtomicBool>,
-    /// Whether partitions without content are written: how many inputs have a partition decides how it is merged.
-    pub(crate) keeps_empty_partitions: bool,
-}
-
 impl MergeJob {
     /// Merges in one pass to outputs with these settings. Also returns the results of reading.
     ///
@@ -60,14 +49,24 @@ impl MergeJob {
         mut self,
         observer: &mut dyn Observer,
         pass: &Pass<'_>,
-        output: OutputSettings,
+        mut output: OutputSettings,
     ) -> Result<(StagedMerge, Vec<InputRead>)> {
         let started = Instant::now();
         let claim = self.claim()?;
         let staging = Staging::create(&claim)?;
         let plan = RangePlan::of(&self)?;
         let (ranges, unsplit_reason) = (plan.len(), plan.unsplit_reason);
-        let merge = self.range_merge(observer, staging, plan, pass, output)?;
+        output.share_among(plan.outputs());
+        if let Some(keys) = plan.output_keys.first() {
+            output.keys_per_sstable = *keys;
+        }
+        let write = output.write.clone();
+        let outputs = Outputs::begin(self.io.clone(), staging, output)?;
+        let layout = Arc::clone(outputs.current().layout());
+        let (limit, inputs) = (self.options.split.max_bytes(), self.inputs.len());
+        let splicer = Splicer::new(Arc::clone(&layout), outputs, inputs, limit);
+        let destination = Destination::Outputs(Box::new(splicer));
+        let merge = self.share(observer, plan, destination, layout, write, pass)?;
         let planning = started.elapsed();
         let ended = run_ranges(&merge, observer, |destination, observer| {
             let Destination::Outputs(splicer) = destination else {
@@ -101,52 +100,24 @@ impl MergeJob {
         Ok((staged, reads))
     }
 
-    /// Creates the state that all threads of a merge share.
-    fn range_merge(
-        self,
-        observer: &mut dyn Observer,
-        staging: Staging,
-        plan: RangePlan,
-        pass: &Pass<'_>,
-        mut output: OutputSettings,
-    ) -> Result<Arc<RangeMerge>> {
-        output.share_among(plan.outputs());
-        if let Some(keys) = plan.output_keys.first() {
-            output.keys_per_sstable = *keys;
-        }
-        let write = output.write.clone();
-        let current = Outputs::begin(self.io.clone(), staging, output)?;
-        let layout = Arc::clone(current.current().layout());
-        let scanner_order = (pass.is_last && pass.earlier.passes == 1)
-            .then(|| self.scanner_order())
-            .flatten();
-        let (limit, inputs) = (self.options.split.max_bytes(), self.inputs.len());
-        let splicer = Splicer::new(Arc::clone(&layout), current, inputs, limit);
-        let output = RangeDestination {
-            destination: Destination::Outputs(Box::new(splicer)),
-            layout,
-            blocks: write.blocks,
-            queue: write.queue,
-            cancelled: write.cancelled,
-            keeps_empty_partitions: !pass.is_last,
-        };
-        self.share(observer, plan, output, scanner_order, pass.earlier)
-    }
-
-    /// Creates the state that all threads of a merge share, for any destination.
+    /// Creates the state that all threads of a merge share. `layout` is that of the merged rows.
     pub(crate) fn share(
         mut self,
         observer: &mut dyn Observer,
         plan: RangePlan,
-        output: RangeDestination,
-        scanner_order: Option<Vec<Vec<u32>>>,
-        earlier: &EarlierPasses,
+        destination: Destination,
+        layout: Arc<Layout>,
+        write: WriteSettings,
+        pass: &Pass<'_>,
     ) -> Result<Arc<RangeMerge>> {
+        let scanner_order = (pass.is_last && pass.earlier.intermediates.is_empty())
+            .then(|| self.scanner_order())
+            .flatten();
         let mut inputs = Vec::with_capacity(self.inputs.len());
         for input in std::mem::take(&mut self.inputs) {
             let stats = &input.statistics.stats;
             let path = input.data_path();
-            let is_intermediate = earlier.is_intermediate(&path);
+            let is_intermediate = pass.earlier.is_intermediate(&path);
             // Intermediate SSTables are hidden from the caller.
             let trace = if is_intermediate {
                 None
@@ -156,7 +127,7 @@ impl MergeJob {
             let file = RangeInput::open(&self.io, &input)?;
             inputs.push(MergedInput {
                 facts: InputFacts {
-                    map: column_map(&file.layout, &output.layout)?,
+                    map: column_map(&file.layout, &layout)?,
                     min_local_deletion_time_s: stats.min_local_deletion_time,
                     may_have_dropped: self.drops.may_cover(stats.min_timestamp),
                     has_ttl_to_strip: self.options.strip_ttl && input.may_have_ttl(),
@@ -167,30 +138,24 @@ impl MergeJob {
             });
         }
         let budget = self.budget;
-        let limits = SequencerLimits {
-            ranges: plan.len(),
-            concurrent: budget.concurrent_ranges,
-            in_flight: budget.ranges_in_flight,
-            buffered_bytes: budget.buffered_bytes.max(budget.block_len * 2),
-        };
         Ok(Arc::new(RangeMerge {
-            plan,
             inputs,
-            layout: output.layout,
+            layout,
             scanner_order,
             reading: Reading {
                 decode: budget.decode,
-                queue: output.queue.clone(),
-                cancelled: output.cancelled,
+                queue: write.queue.clone(),
+                cancelled: write.cancelled,
                 limiter: self.options.rate_limiter.clone(),
             },
-            blocks: output.blocks,
-            keeps_empty_partitions: output.keeps_empty_partitions,
+            blocks: write.blocks,
+            keeps_empty_partitions: !pass.is_last,
             prepared: Mutex::default(),
-            sequencer: RangeSequencer::new(limits, output.queue),
-            destination: Mutex::new(Some(output.destination)),
+            sequencer: RangeSequencer::new(plan.len(), budget, write.queue),
+            plan,
+            destination: Mutex::new(Some(destination)),
             progress: MergeProgress {
-                of_passes: earlier.progress,
+                of_passes: pass.earlier.progress,
                 ..MergeProgress::default()
             },
             job: self,

@@ -32,7 +32,7 @@ use compactor_sstable::compression::info::CompressionParams;
 use crate::error::{Error, Result};
 use crate::input::sstable::InputSstable;
 use crate::job::budget::INTERMEDIATE_CHUNK_LEN;
-use crate::job::earlier_passes::{EarlierPasses, Intermediate, Progress};
+use crate::job::earlier_passes::{EarlierPasses, Progress};
 use crate::job::merge_job::MergeJob;
 use crate::job::options::{MergeOptions, OutputCompression};
 use crate::job::pass::Pass;
@@ -128,7 +128,7 @@ impl MergeJob {
             started: Instant::now(),
         };
         let output = job.output_settings();
-        let (staged, mut reads) = job.run_pass(observer, &pass, output)?;
+        let (mut staged, mut reads) = job.run_pass(observer, &pass, output)?;
         earlier.retain_inputs(&mut reads);
         earlier.progress.read += len;
         earlier.reads.extend(reads);
@@ -136,23 +136,17 @@ impl MergeJob {
         earlier.serial = staged.outcome.serial;
         let mut passes = 1;
         for path in &paths {
-            // The intermediate SSTables that it was merged from are deleted with their entries.
             if let Some(consumed) = earlier.intermediates.remove(path) {
-                passes = passes.max(consumed.passes + 1);
-                earlier.counts.rows_read -= consumed.rows;
+                passes = passes.max(consumed.outcome.passes + 1);
+                earlier.counts.rows_read -= consumed.rows();
             }
         }
         earlier.passes = earlier.passes.max(passes + 1);
-        let output = staged.outputs.first();
-        let output = output.ok_or_else(|| Error::internal("a pass over no partitions"))?;
-        let (data_path, rows) = (output.data_path(), output.rows());
+        staged.outcome.passes = passes;
+        let data_path = staged.data_paths().next();
+        let data_path = data_path.ok_or_else(|| Error::internal("a pass over no partitions"))?;
         let opened = InputSstable::open(&self.io, &data_path, self.options.read_mode)?;
-        let intermediate = Intermediate {
-            _staged: staged,
-            rows,
-            passes,
-        };
-        earlier.intermediates.insert(data_path, intermediate);
+        earlier.intermediates.insert(data_path, staged);
         Ok(opened)
     }
 

@@ -51,7 +51,7 @@ pub(crate) struct RangeMerge {
     pub(crate) scanner_order: Option<Vec<Vec<u32>>>,
     pub(crate) reading: Reading,
     pub(crate) blocks: Arc<OutputBlocks>,
-    /// [`RangeDestination::keeps_empty_partitions`](crate::job::pass::RangeDestination).
+    /// Whether partitions without content are written: how many inputs have a partition decides how it is merged.
     pub(crate) keeps_empty_partitions: bool,
     /// The following ranges, whose first blocks are being read.
     pub(crate) prepared: Mutex<PreparedRanges>,

@@ -12,25 +12,17 @@ use std::thread::Thread;
 use compactor_io::lock;
 
 use crate::error::{Error, Result};
+use crate::job::budget::Budget;
 use crate::job::range_output::Piece;
 use crate::read::workers::WorkerQueue;
-
-/// Number of ranges, and limits on those in progress.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct SequencerLimits {
-    pub(crate) ranges: usize,
-    /// Maximum number being merged.
-    pub(crate) concurrent: usize,
-    /// Maximum number being merged or buffered.
-    pub(crate) in_flight: usize,
-    /// Maximum buffered bytes of each.
-    pub(crate) buffered_bytes: usize,
-}
 
 /// Sequencer of the ranges of a merge.
 #[derive(Debug)]
 pub(crate) struct RangeSequencer {
-    limits: SequencerLimits,
+    /// Number of ranges.
+    ranges: usize,
+    /// Limits those in progress.
+    budget: Budget,
     queue: WorkerQueue,
     /// Thread to be unparked at the end.
     caller: Thread,
@@ -73,8 +65,9 @@ pub(crate) enum Next {
 
 impl Waiting {
     /// Whether `len` more bytes may be buffered. A piece of any length is accepted if it is the only one.
-    fn has_room(&self, len: usize, limits: &SequencerLimits) -> bool {
-        self.bytes == 0 || self.bytes + len <= limits.buffered_bytes
+    fn has_room(&self, len: usize, budget: &Budget) -> bool {
+        let most = budget.buffered_bytes.max(budget.block_len * 2);
+        self.bytes == 0 || self.bytes + len <= most
     }
 }
 
@@ -88,9 +81,10 @@ fn wake_idle(mut state: MutexGuard<'_, State>) {
 }
 
 impl RangeSequencer {
-    pub(crate) fn new(limits: SequencerLimits, queue: WorkerQueue) -> RangeSequencer {
+    pub(crate) fn new(ranges: usize, budget: Budget, queue: WorkerQueue) -> RangeSequencer {
         RangeSequencer {
-            limits,
+            ranges,
+            budget,
             queue,
             caller: std::thread::current(),
             state: Mutex::default(),
@@ -99,14 +93,13 @@ impl RangeSequencer {
 
     /// Returns the next work; `None` if the thread must wait for it.
     pub(crate) fn next(&self) -> Option<Next> {
-        let limits = &self.limits;
         let mut state = lock(&self.state);
         if state.is_over {
             return Some(Next::Stop);
         }
-        let may_begin = state.next < limits.ranges
-            && state.merging < limits.concurrent
-            && state.next < state.current + limits.in_flight
+        let may_begin = state.next < self.ranges
+            && state.merging < self.budget.concurrent_ranges
+            && state.next < state.current + self.budget.ranges_in_flight
             && state.result.is_none();
         let me = std::thread::current();
         state.idle.retain(|other| other.id() != me.id());
@@ -141,7 +134,7 @@ impl RangeSequencer {
             let Some(waiting) = waiting.filter(|_| state.result.is_none()) else {
                 return Some(false);
             };
-            if !waiting.has_room(len, &self.limits) {
+            if !waiting.has_room(len, &self.budget) {
                 waiting.waiter = Some((std::thread::current(), len));
                 return None;
             }
@@ -172,7 +165,7 @@ impl RangeSequencer {
         };
         waiting.bytes -= len;
         let room = match waiting.waiter {
-            Some((_, len)) => waiting.has_room(len, &self.limits),
+            Some((_, len)) => waiting.has_room(len, &self.budget),
             None => false,
         };
         let waiter = waiting.waiter.take_if(|_| room);
@@ -188,7 +181,7 @@ impl RangeSequencer {
         let mut state = lock(&self.state);
         state.current += 1;
         state.waiting.pop_front();
-        if state.current == self.limits.ranges {
+        if state.current == self.ranges {
             state.result.get_or_insert(Ok(()));
             self.caller.unpark();
         }

@@ -58,6 +58,11 @@ impl StagedMerge {
     pub fn data_paths(&self) -> impl Iterator<Item = PathBuf> + '_ {
         self.outputs.iter().map(StagedSstable::data_path)
     }
+
+    /// Number of rows of its outputs.
+    pub(crate) fn rows(&self) -> u64 {
+        self.outputs.iter().map(StagedSstable::rows).sum()
+    }
 }
 
 impl SerialTimes {
