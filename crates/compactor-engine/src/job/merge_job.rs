@@ -26,7 +26,7 @@ use crate::job::overlapping::{OutsideSstables, OverlappingSstable};
 use crate::job::refused_inputs::{one_partitioner, refuse_duplicates, refuse_mixed_repair};
 use crate::job::shadow_plan::ShadowPlan;
 use crate::job::tombstone_option::TombstoneOption;
-use crate::job::tombstone_sources::{open_tombstone_sources, tombstone_source_paths};
+use crate::job::tombstone_sources::{TombstoneSource, open_tombstone_sources};
 use crate::publish::inputs_at_open::InputsAtOpen;
 use crate::publish::output_claim::OutputClaim;
 use crate::publish::output_id::OutputIds;
@@ -64,9 +64,9 @@ impl MergeJob {
     /// Damage or something unsupported in an input's metadata, or inputs that are not of one table or must
     /// not be mixed.
     pub fn open(io: Io, mut options: MergeOptions) -> Result<MergeJob> {
-        let opened = OpenedInputs::open(&io, &mut options)?;
-        refuse_mixed_repair(&opened.inputs)?;
-        opened.into_job(io, options)
+        let (inputs, opened) = Opened::inputs(&io, &mut options)?;
+        refuse_mixed_repair(&inputs)?;
+        MergeJob::decide(io, options, inputs, &opened)
     }
 
     /// As [`MergeJob::open`], for inputs of any repair states. Such a job can only be read, since an output cannot
@@ -75,7 +75,8 @@ impl MergeJob {
     /// # Errors
     /// As [`MergeJob::open`].
     pub fn open_to_read(io: Io, mut options: MergeOptions) -> Result<MergeJob> {
-        OpenedInputs::open(&io, &mut options)?.into_job(io, options)
+        let (inputs, opened) = Opened::inputs(&io, &mut options)?;
+        MergeJob::decide(io, options, inputs, &opened)
     }
 
     /// As [`MergeJob::open`], but creates a job for each [`RepairGroup`] of the inputs, in the order of the
@@ -86,13 +87,7 @@ impl MergeJob {
     /// # Errors
     /// As [`MergeJob::open`]; or there are several groups but a single id.
     pub fn open_groups(io: Io, mut options: MergeOptions) -> Result<Vec<MergeJob>> {
-        // All stay open while the first ones are merged: each job takes the memory of all.
-        let OpenedInputs {
-            inputs,
-            at_open,
-            taken,
-        } = OpenedInputs::open(&io, &mut options)?;
-        let source_paths = tombstone_source_paths(&io, &options, &inputs)?;
+        let (inputs, opened) = Opened::inputs(&io, &mut options)?;
         // All must be of one table.
         union_of(&inputs)?;
         one_partitioner(&inputs, &OutsideSstables::Unknown)?;
@@ -104,8 +99,7 @@ impl MergeJob {
         }
         if groups.len() == 1 {
             let inputs = groups.into_values().flatten().collect();
-            let job = MergeJob::decide(io, options, inputs, taken, &source_paths)?;
-            return Ok(vec![MergeJob { at_open, ..job }]);
+            return Ok(vec![MergeJob::decide(io, options, inputs, &opened)?]);
         }
         if options.id.is_some() {
             return Err(Error::invalid(
@@ -132,26 +126,19 @@ impl MergeJob {
                 id: Some(if jobs.is_empty() { next } else { ids.take()? }),
                 ..options.clone()
             };
-            let io = io.clone();
-            let job = MergeJob::decide(io, options, inputs, taken, &source_paths)?;
-            jobs.push(MergeJob {
-                ids: ids.clone(),
-                at_open: at_open.clone(),
-                ..job
-            });
+            let job = MergeJob::decide(io.clone(), options, inputs, &opened)?;
+            let ids = ids.clone();
+            jobs.push(MergeJob { ids, ..job });
         }
         Ok(jobs)
     }
 
-    /// Decides everything that does not require the inputs' data. `inputs` are ordered newest first. `taken`
-    /// is the memory of these and all other inputs. `source_paths` are the overlapping SSTables that may
-    /// remove what they shadow.
+    /// Decides everything that does not require the inputs' data. `inputs` are ordered newest first.
     pub(crate) fn decide(
         io: Io,
         options: MergeOptions,
         inputs: Vec<InputSstable>,
-        taken: usize,
-        source_paths: &[PathBuf],
+        opened: &Opened,
     ) -> Result<MergeJob> {
         if options.strip_ttl && inputs.iter().any(|input| input.header().has_counters()) {
             return Err(Error::invalid(
@@ -215,15 +202,15 @@ impl MergeJob {
                 DropTimes::of(table, &settings.header, &path)?
             }
         };
-        let tombstone_sources = if outside.sstables().is_empty() {
-            Vec::new()
-        } else {
-            open_tombstone_sources(&io, &options, source_paths)?
+        let tombstone_sources = match outside.sstables() {
+            [] => &[],
+            _ => &opened.tombstone_sources[..],
         };
         let originals = inputs.iter().chain(&expired);
         let shadow =
             ShadowPlan::decide(&options, originals, &settings, tombstone_sources)?.map(Arc::new);
         let ids = OutputIds::after(settings.descriptor.id);
+        let taken = opened.taken;
         let demands = demands(taken, &options, &inputs, shadow.as_deref(), &settings);
         let budget = Budget::divide(&demands);
         let max_concurrent = Budget::max_concurrent_inputs(&Demands {
@@ -236,7 +223,7 @@ impl MergeJob {
             options,
             inputs,
             expired,
-            at_open: None,
+            at_open: opened.at_open.clone(),
             outside,
             partitioner,
             settings,
@@ -360,17 +347,20 @@ impl MergeJob {
     }
 }
 
-/// Inputs of one or more jobs, newest first.
-struct OpenedInputs {
-    inputs: Vec<InputSstable>,
-    /// State before they were opened, unless the caller has recorded it.
-    at_open: Option<Arc<InputsAtOpen>>,
-    /// Memory of them all.
-    taken: usize,
+/// What the jobs of a table share.
+#[derive(Default)]
+pub(crate) struct Opened {
+    /// State of all inputs before they were opened, unless the caller has recorded it.
+    pub(crate) at_open: Option<Arc<InputsAtOpen>>,
+    /// Memory of all inputs, which stay open while the first jobs run, bytes.
+    pub(crate) taken: usize,
+    /// The overlapping SSTables that may remove what they shadow.
+    pub(crate) tombstone_sources: Vec<TombstoneSource>,
 }
 
-impl OpenedInputs {
-    fn open(io: &Io, options: &mut MergeOptions) -> Result<OpenedInputs> {
+impl Opened {
+    /// Opens the inputs of one or more jobs. They are returned newest first.
+    fn inputs(io: &Io, options: &mut MergeOptions) -> Result<(Vec<InputSstable>, Opened)> {
         if options.inputs.is_empty() {
             return Err(Error::InvalidInput("no SSTables to merge".to_owned()));
         }
@@ -383,21 +373,12 @@ impl OpenedInputs {
             open_inputs(io, options).map_err(|error| at_open.reason_for_open(error))?;
         // The order in which Cassandra visits them to build the header.
         inputs.sort_by_key(|input| std::cmp::Reverse(input.descriptor.id));
-        Ok(OpenedInputs {
+        let opened = Opened {
             at_open: options.inputs_at_open.is_none().then_some(at_open),
             taken: memory_of_inputs(&inputs),
-            inputs,
-        })
-    }
-
-    /// Decides on a single merge of the inputs.
-    fn into_job(self, io: Io, options: MergeOptions) -> Result<MergeJob> {
-        let source_paths = tombstone_source_paths(&io, &options, &self.inputs)?;
-        let job = MergeJob::decide(io, options, self.inputs, self.taken, &source_paths)?;
-        Ok(MergeJob {
-            at_open: self.at_open,
-            ..job
-        })
+            tombstone_sources: open_tombstone_sources(io, options, &inputs)?,
+        };
+        Ok((inputs, opened))
     }
 }
 

@@ -30,7 +30,6 @@ impl MergeJob {
         let started = Instant::now();
         // Passes replace inputs.
         let output = self.output_settings();
-        let at_open = self.at_open.take();
         let earlier = self.earlier_passes(observer)?;
         let pass = Pass {
             earlier: &earlier,
@@ -38,6 +37,6 @@ impl MergeJob {
             started,
         };
         let (staged, _) = self.run_pass(observer, &pass, output)?;
-        Ok(StagedMerge { at_open, ..staged })
+        Ok(staged)
     }
 }

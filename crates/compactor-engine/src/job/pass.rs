@@ -52,6 +52,7 @@ impl MergeJob {
         mut output: OutputSettings,
     ) -> Result<(StagedMerge, Vec<InputRead>)> {
         let started = Instant::now();
+        let at_open = self.at_open.take();
         let claim = self.claim()?;
         let staging = Staging::create(&claim)?;
         let plan = RangePlan::of(&self)?;
@@ -80,7 +81,7 @@ impl MergeJob {
         let staged = StagedMerge {
             claim,
             outputs,
-            at_open: None,
+            at_open,
             outcome: MergeOutcome {
                 outputs: Vec::new(),
                 counts,

@@ -33,7 +33,7 @@ use crate::error::{Error, Result};
 use crate::input::sstable::InputSstable;
 use crate::job::budget::INTERMEDIATE_CHUNK_LEN;
 use crate::job::earlier_passes::{EarlierPasses, Progress};
-use crate::job::merge_job::MergeJob;
+use crate::job::merge_job::{MergeJob, Opened};
 use crate::job::options::{MergeOptions, OutputCompression};
 use crate::job::pass::Pass;
 use crate::merge::observer::Observer;
@@ -118,9 +118,11 @@ impl MergeJob {
             self.io.clone(),
             self.intermediate_options(self.intermediate_version(&inputs), earlier),
             inputs,
-            // Memory of all inputs: those that wait for a later pass are open, too.
-            self.taken,
-            &[],
+            &Opened {
+                // Memory of all inputs: those that wait for a later pass are open, too.
+                taken: self.taken,
+                ..Opened::default()
+            },
         )?;
         let pass = Pass {
             earlier,

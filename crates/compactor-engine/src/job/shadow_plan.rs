@@ -44,7 +44,7 @@ pub(crate) struct ShadowPlan {
 /// An overlapping SSTable that is read in ranges.
 #[derive(Debug)]
 struct Shared {
-    sstable: InputSstable,
+    sstable: Arc<InputSstable>,
     /// Open file, while a range reads it.
     opened: Mutex<Weak<Opened>>,
 }
@@ -66,16 +66,21 @@ impl ShadowPlan {
         options: &MergeOptions,
         inputs: impl Iterator<Item = &'i InputSstable> + Clone,
         settings: &SstableSettings,
-        mut tombstone_sources: Vec<TombstoneSource>,
+        tombstone_sources: &[TombstoneSource],
     ) -> Result<Option<ShadowPlan>> {
         let by_cell = options.overlapping_tombstones == TombstoneOption::Cell;
         let timestamps = (inputs.clone()).map(|i| i.statistics.stats.min_timestamp);
         let min_timestamp = timestamps.min().unwrap_or(i64::MAX);
-        tombstone_sources.retain(|tombstone_source| {
+        let may_shadow = |tombstone_source: &&TombstoneSource| {
             let stats = &tombstone_source.sstable.statistics.stats;
             stats.max_timestamp > min_timestamp
                 && (by_cell || stats.min_local_deletion_time != NO_DELETION_TIME)
-        });
+        };
+        let mut tombstone_sources: Vec<TombstoneSource> = tombstone_sources
+            .iter()
+            .filter(may_shadow)
+            .cloned()
+            .collect();
         if tombstone_sources.is_empty() {
             return Ok(None);
         }
@@ -115,7 +120,7 @@ impl ShadowPlan {
     }
 
     pub(crate) fn sstables(&self) -> impl Iterator<Item = &InputSstable> {
-        self.sstables.iter().map(|shared| &shared.sstable)
+        self.sstables.iter().map(|shared| &*shared.sstable)
     }
 
     /// Returns sources of their partitions between two split points.

@@ -1,6 +1,6 @@
 //! Choice of the overlapping SSTables that may remove what they shadow.
 
-use std::path::PathBuf;
+use std::sync::Arc;
 
 use compactor_io::{Io, ReadMode};
 use compactor_sstable::Component;
@@ -15,48 +15,32 @@ use crate::job::options::MergeOptions;
 use crate::job::tombstone_option::TombstoneOption;
 
 /// An SSTable that may be read for the tombstones it contains.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct TombstoneSource {
     pub(crate) keys: KeyRange,
-    pub(crate) sstable: InputSstable,
+    pub(crate) sstable: Arc<InputSstable>,
 }
 
-/// Returns the overlapping SSTables that may remove what they shadow, if the options permit it. Copies of
+/// Opens the overlapping SSTables that may remove what they shadow, if the options permit it. Copies of
 /// inputs are excluded, including inputs of another job that runs at the same time.
-pub(crate) fn tombstone_source_paths(
-    io: &Io,
-    options: &MergeOptions,
-    inputs: &[InputSstable],
-) -> Result<Vec<PathBuf>> {
-    let mut paths = Vec::new();
-    if options.overlapping_tombstones != TombstoneOption::None {
-        for path in options.overlapping_paths(inputs.iter().map(InputSstable::data_path)) {
-            options.overlapping.open(io, &path, options.read_mode)?;
-            let other = InputSstable::open(io, &path, options.read_mode)?;
-            let mut inputs = inputs.iter();
-            if !inputs.any(|input| is_copy(io, options.read_mode, input, &other)) {
-                paths.push(path);
-            }
-        }
-    }
-    Ok(paths)
-}
-
-/// Opens the SSTables of these paths.
 pub(crate) fn open_tombstone_sources(
     io: &Io,
     options: &MergeOptions,
-    paths: &[PathBuf],
+    inputs: &[InputSstable],
 ) -> Result<Vec<TombstoneSource>> {
-    let open = |path: &PathBuf| {
-        let known = options.overlapping.open(io, path, options.read_mode)?;
-        let data_path = known.descriptor.path(Component::Data);
-        Ok(TombstoneSource {
-            keys: known.keys.clone(),
-            sstable: InputSstable::open(io, &data_path, options.read_mode)?,
-        })
-    };
-    paths.iter().map(open).collect()
+    let mut sources = Vec::new();
+    if options.overlapping_tombstones != TombstoneOption::None {
+        let mode = options.read_mode;
+        for path in options.overlapping_paths(inputs.iter().map(InputSstable::data_path)) {
+            let keys = options.overlapping.open(io, &path, mode)?.keys.clone();
+            let sstable = Arc::new(InputSstable::open(io, &path, mode)?);
+            let mut inputs = inputs.iter();
+            if !inputs.any(|input| is_copy(io, mode, input, &sstable)) {
+                sources.push(TombstoneSource { keys, sstable });
+            }
+        }
+    }
+    Ok(sources)
 }
 
 /// Whether an SSTable is a copy of an input, such as one in a snapshot and the same in the table's directory.
