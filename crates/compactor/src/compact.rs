@@ -16,7 +16,7 @@ pub mod replay;
 mod report;
 mod table;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -24,7 +24,9 @@ use compactor_check::input_check::InputCheck;
 use compactor_engine::input::ComponentList;
 use compactor_engine::job::{OutputSplit, Scope, free_files};
 use compactor_engine::merge::Observer;
-use compactor_engine::publish::{InputsAtOpen, OutputClaim, Staging, next_id, publish_all};
+use compactor_engine::publish::{
+    InputsAtOpen, OutputClaim, Replaceable, Staging, next_id, publish_all,
+};
 use compactor_io::Io;
 use compactor_sstable::Component;
 use compactor_sstable::descriptor::Descriptor;
@@ -178,8 +180,8 @@ impl Compaction {
         let claim = match merges.claim.take() {
             Some(claim) => claim,
             None => {
-                let like = merges.inputs.last().map(PathBuf::as_path);
-                OutputClaim::take(&output, merges.existing_output, like)?
+                let replaceable = Replaceable::of_inputs(&merges.inputs);
+                OutputClaim::take(&output, merges.existing_output, replaceable)?
             }
         };
         let mut jobs = self.table.next_round(self.max_compactions())?;

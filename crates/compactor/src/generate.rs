@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use compactor_engine::merge::Observer;
-use compactor_engine::publish::{ExistingOutput, OutputClaim, Staging};
+use compactor_engine::publish::{ExistingOutput, OutputClaim, Replaceable, Staging};
 use compactor_engine::read::Workers;
 use compactor_engine::write::{PartitionSink, SstableSettings, default_column_index_size};
 use compactor_io::{Io, IoOptions, WriteMode};
@@ -300,7 +300,7 @@ pub fn generate(
     let staging = Arc::new(Staging::create(&OutputClaim::take(
         &directory,
         ExistingOutput::Keep,
-        None,
+        Replaceable::default(),
     )?)?);
     let output = PartitionOutput {
         io: &io,

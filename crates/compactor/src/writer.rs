@@ -344,8 +344,7 @@ impl SstableWriterOptions {
         };
         // Before the settings, which choose the next free id.
         let directory = layout.directory();
-        let claim =
-            OutputClaim::take_replacing(directory, self.existing_output, None, replaceable)?;
+        let claim = OutputClaim::take(directory, self.existing_output, replaceable)?;
         let settings = OutputSettings::new(&self.schema, &self.form, &self.resources, &layout)?;
         let max_now_s = settings.max_local_time_s();
         if let Some(now_s) = self.now_s {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use compactor_engine::input::column_map;
 use compactor_engine::job::{Budget, Demands, MergeOptions, OutsideSstables, decide_settings};
 use compactor_engine::merge::{InputFacts, MergeInput, Observer, PartitionMerger};
-use compactor_engine::publish::{OutputClaim, Staging};
+use compactor_engine::publish::{OutputClaim, Replaceable, Staging};
 use compactor_engine::read::{Cursor, Workers};
 use compactor_engine::write::{
     OutputBlocks, SstableSettings, SstableWriter, WriteSettings, WrittenSstable,
@@ -102,11 +102,12 @@ fn merge(
     let claim = match &output.claim {
         Some(claim) => Arc::clone(claim),
         None => {
-            let like = stored.data_path();
+            let inputs = [stored.data_path()];
+            let replaceable = Replaceable::of_inputs(&inputs);
             OutputClaim::take(
                 &output.output_directory,
                 output.existing_output,
-                Some(&like),
+                replaceable,
             )?
         }
     };

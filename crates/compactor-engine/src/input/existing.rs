@@ -24,3 +24,14 @@ pub(crate) fn list(directory: &Path) -> Result<impl Iterator<Item = Result<Direc
     let entries = compactor_io::read_dir(directory).map_err(failed)?;
     Ok(entries.map(move |entry| entry.map_err(failed)))
 }
+
+/// As [`list`]; without entries if there is no such directory.
+pub(crate) fn list_if_exists(
+    directory: &Path,
+) -> Result<impl Iterator<Item = Result<DirectoryEntry>>> {
+    let entries = match list(directory) {
+        Err(e) if e.is_not_found() => None,
+        entries => Some(entries?),
+    };
+    Ok(entries.into_iter().flatten())
+}

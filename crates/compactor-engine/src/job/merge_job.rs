@@ -30,6 +30,7 @@ use crate::job::tombstone_sources::{TombstoneSource, open_tombstone_sources};
 use crate::publish::inputs_at_open::InputsAtOpen;
 use crate::publish::output_claim::OutputClaim;
 use crate::publish::output_id::OutputIds;
+use crate::publish::replaceable::Replaceable;
 use crate::row::dropped_columns::DropTimes;
 use crate::write::sstable_settings::SstableSettings;
 
@@ -245,10 +246,11 @@ impl MergeJob {
             Some(claim) => claim,
             None => {
                 let newest = self.inputs.first().or(self.fully_expired().first());
-                let like = newest.map(InputSstable::data_path);
+                let newest = newest.map(InputSstable::data_path);
+                let replaceable = Replaceable::of_inputs(newest.as_slice());
                 let options = &self.options;
                 let directory = &options.output_directory;
-                OutputClaim::take(directory, options.existing_output, like.as_deref())?
+                OutputClaim::take(directory, options.existing_output, replaceable)?
             }
         };
         self.options.claim = Some(Arc::clone(&claim));

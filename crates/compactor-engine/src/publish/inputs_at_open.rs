@@ -4,8 +4,7 @@
 //! replaced must not publish: the output would contain rows that the node has purged since, and its id may be
 //! that of the node's own output.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsString;
+use std::collections::BTreeMap;
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -15,6 +14,7 @@ use compactor_sstable::descriptor::Descriptor;
 
 use crate::error::{Error, Result};
 use crate::input::existing::{if_exists, list};
+use crate::publish::output_claim::{data_files, is_data};
 use crate::publish::publication::is_unfinished_log;
 use crate::publish::staging::is_staging;
 
@@ -75,8 +75,8 @@ pub struct InputAtOpen {
 #[derive(Debug)]
 pub struct InputsAtOpen {
     inputs: Vec<InputAtOpen>,
-    /// Directories of the inputs, with the names of each `Data.db` in them if new SSTables matter.
-    directories: BTreeMap<PathBuf, Option<BTreeSet<OsString>>>,
+    /// Directories of the inputs, with each `Data.db` in them if new SSTables matter, sorted.
+    directories: BTreeMap<PathBuf, Option<Vec<PathBuf>>>,
 }
 
 impl InputsAtOpen {
@@ -110,7 +110,7 @@ impl InputsAtOpen {
                 continue;
             };
             if !directories.contains_key(own) {
-                let names = purges.then(|| data_names(own)).transpose()?;
+                let names = purges.then(|| data_files(own)).transpose()?;
                 directories.insert(own.to_owned(), names);
             }
         }
@@ -175,13 +175,14 @@ impl InputsAtOpen {
                         entry.path().display()
                     )));
                 }
-                let name = entry.file_name();
-                let is_new = before.as_ref().is_some_and(|names| !names.contains(&name));
-                if is_new && is_data(&entry.path()) {
+                let path = entry.path();
+                let known = before.as_ref();
+                let is_new = known.is_some_and(|known| known.binary_search(&path).is_err());
+                if is_new && is_data(&path) {
                     return Err(replaced(format!(
                         "{} has appeared next to the inputs, and may hold rows that a purged tombstone \
                          deletes",
-                        entry.path().display()
+                        path.display()
                     )));
                 }
             }
@@ -197,24 +198,9 @@ fn replaced(what: String) -> Error {
     ))
 }
 
-fn is_data(path: &Path) -> bool {
-    Descriptor::parse(path).is_ok_and(|file| file.component == Some(Component::Data))
-}
-
 /// Returns the file's identity; `None` if it does not exist.
 fn identity_of(path: &Path) -> Result<Option<FileIdentity>> {
     if_exists(FileIdentity::of(path)).map_err(Error::file("look up", path))
-}
-
-fn data_names(directory: &Path) -> Result<BTreeSet<OsString>> {
-    let mut names = BTreeSet::new();
-    for entry in list(directory)? {
-        let entry = entry?;
-        if is_data(&entry.path()) {
-            names.insert(entry.file_name());
-        }
-    }
-    Ok(names)
 }
 
 #[cfg(test)]

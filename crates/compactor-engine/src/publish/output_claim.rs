@@ -4,10 +4,9 @@
 //! restore them when the directory is loaded. So a directory that contains SSTables is refused, or its
 //! SSTables are replaced as a whole.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use compactor_io::{Ownership, is_root, lock, sync_directory};
@@ -18,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::input::existing::list;
 use crate::publish::directory_lock::{is_same_directory, lock_directory};
 use crate::publish::node_directory::refuse_directory_of_node;
-use crate::publish::publication::refuse_unfinished;
+use crate::publish::publication::{refuse_unfinished, sync_file};
 use crate::publish::replaceable::Replaceable;
 use crate::publish::replacement::Replacement;
 use crate::publish::run_directory::RunDirectory;
@@ -50,8 +49,6 @@ pub struct OutputClaim {
     replacement: Option<Replacement>,
     /// Directories that were created, the innermost first; removed on drop if they are empty.
     made: Vec<PathBuf>,
-    /// Whether something could not be undone: the run's directory records it and is kept.
-    is_kept: AtomicBool,
     /// Owner and mode of the files, if they are to be changed.
     ownership: Option<Ownership>,
     /// Message for the user.
@@ -62,8 +59,8 @@ impl OutputClaim {
     /// Creates the directory if it does not exist, removes files that killed runs left there, and excludes
     /// other runs until dropped.
     ///
-    /// `like` is the `Data.db` of an input: if this process is root, outputs get its owner, group and mode,
-    /// and created directories get those of its directory. A node must own the files it imports.
+    /// If this process is root, outputs get the owner, group and mode of the last input of `replaceable`, and
+    /// created directories get those of its directory. A node must own the files it imports.
     ///
     /// # Errors
     /// Refused if another run is active there, or was interrupted in a state that only a node can clean up;
@@ -72,21 +69,6 @@ impl OutputClaim {
     pub fn take(
         directory: &Path,
         existing: ExistingOutput,
-        like: Option<&Path>,
-    ) -> Result<Arc<OutputClaim>> {
-        let inputs: Vec<PathBuf> = like.map(Path::to_owned).into_iter().collect();
-        let replaced = Replaceable {
-            inputs: &inputs,
-            ..Replaceable::default()
-        };
-        OutputClaim::take_replacing(directory, existing, like, replaced)
-    }
-
-    /// As [`OutputClaim::take`]. SSTables to be replaced must be of the table of `replaceable`.
-    pub fn take_replacing(
-        directory: &Path,
-        existing: ExistingOutput,
-        like: Option<&Path>,
         replaceable: Replaceable<'_>,
     ) -> Result<Arc<OutputClaim>> {
         refuse_directory_of_node(directory, existing == ExistingOutput::Keep)?;
@@ -100,14 +82,14 @@ impl OutputClaim {
             None => (directory.to_owned(), run.path().to_owned()),
             Some(replacement) => (replacement.new_directory(), replacement.work().to_owned()),
         };
-        let owners = like.filter(|_| is_root()).and_then(owners_like);
+        let like = replaceable.inputs.last().filter(|_| is_root());
+        let owners = like.and_then(|data| owners_like(data));
         let claim = OutputClaim {
             target,
             work,
             run: Some(run),
             replacement,
             made,
-            is_kept: AtomicBool::new(false),
             ownership: owners.map(|(of_files, _)| of_files),
             note: Mutex::new(None),
         };
@@ -128,13 +110,12 @@ impl OutputClaim {
             run: None,
             replacement: None,
             made: Vec::new(),
-            is_kept: AtomicBool::new(false),
             ownership: None,
             note: Mutex::new(None),
         })
     }
 
-    /// Returns the refusal that [`OutputClaim::take_replacing`] would return now, without changing anything.
+    /// Returns the refusal that [`OutputClaim::take`] would return now, without changing anything.
     ///
     /// # Errors
     /// The refusal, or a failed read.
@@ -201,9 +182,7 @@ impl OutputClaim {
         if let Some(ownership) = self.ownership
             && self.give(path, ownership)
         {
-            File::open(path)
-                .and_then(|file| file.sync_all())
-                .map_err(Error::file("sync", path))?;
+            sync_file(path)?;
         }
         Ok(())
     }
@@ -221,7 +200,9 @@ impl OutputClaim {
 
     /// Keeps the run's directory, which records what must be undone.
     pub(crate) fn leave(&self) {
-        self.is_kept.store(true, Ordering::Relaxed);
+        if let Some(run) = &self.run {
+            run.leave();
+        }
     }
 
     /// Syncs the parents of directories that were created.
@@ -236,11 +217,7 @@ impl OutputClaim {
 
 impl Drop for OutputClaim {
     fn drop(&mut self) {
-        if let Some(mut run) = self.run.take()
-            && *self.is_kept.get_mut()
-        {
-            run.leave();
-        }
+        drop(self.run.take());
         // With a replacement that was not committed.
         drop(self.replacement.take());
         remove_empty(&self.made);
@@ -314,7 +291,7 @@ fn claim_existing(
         return Ok(None);
     }
     let replacement = match existing {
-        ExistingOutput::Replace if first_sstable(directory)?.is_some() => {
+        ExistingOutput::Replace if !data_files(directory)?.is_empty() => {
             Some(Replacement::begin(directory)?)
         }
         _ => None,
@@ -328,20 +305,19 @@ fn refuse_existing(
     replaceable: Replaceable<'_>,
 ) -> Result<()> {
     refuse_unfinished(directory)?;
-    match existing {
-        ExistingOutput::Refuse => {}
-        ExistingOutput::Replace => return replaceable.refuse_others(&data_files(directory)?),
-        ExistingOutput::Keep => return Ok(()),
+    if existing == ExistingOutput::Keep {
+        return Ok(());
     }
-    match first_sstable(directory)? {
-        None => Ok(()),
-        Some((first, others)) => Err(Error::Refused(format!(
+    match &data_files(directory)?[..] {
+        [] => Ok(()),
+        all if existing == ExistingOutput::Replace => replaceable.refuse_others(all),
+        [first, others @ ..] => Err(Error::Refused(format!(
             "{} holds SSTables already ({}{}): new output must not be loaded together with them, which may \
              hold rows that were deleted since. Choose an empty directory, or move them away (remove what an \
              interrupted run left); merge and compact replace them with --replace-output",
             directory.display(),
             first.file_name().unwrap_or_default().to_string_lossy(),
-            match others {
+            match others.len() {
                 0 => String::new(),
                 others => format!(" and {others} more"),
             }
@@ -349,15 +325,8 @@ fn refuse_existing(
     }
 }
 
-/// Returns the first SSTable of a directory, of any version, and the number of the others.
-pub(crate) fn first_sstable(directory: &Path) -> Result<Option<(PathBuf, usize)>> {
-    let mut all = data_files(directory)?.into_iter();
-    let first = all.next();
-    Ok(first.map(|first| (first, all.len())))
-}
-
 /// Returns each `Data.db` in a directory, of any version, sorted by name.
-fn data_files(directory: &Path) -> Result<Vec<PathBuf>> {
+pub(crate) fn data_files(directory: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in list(directory)? {
         let path = entry?.path();
@@ -369,7 +338,7 @@ fn data_files(directory: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-fn is_data(path: &Path) -> bool {
+pub(crate) fn is_data(path: &Path) -> bool {
     match Descriptor::parse(path) {
         Ok(file) => file.component == Some(Component::Data),
         Err(NameError::NotAnSstable(_)) => false,
@@ -400,6 +369,8 @@ fn remove_empty(directories: &[PathBuf]) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use compactor_testkit::{Need, skip};
 
     use super::*;
@@ -422,7 +393,7 @@ mod tests {
     }
 
     fn take(directory: &Path) -> Result<Arc<OutputClaim>> {
-        OutputClaim::take(directory, ExistingOutput::Refuse, None)
+        OutputClaim::take(directory, ExistingOutput::Refuse, Replaceable::default())
     }
 
     fn check(directory: &Path, existing: ExistingOutput) -> Result<()> {
@@ -453,7 +424,10 @@ mod tests {
             ExistingOutput::Replace,
             ExistingOutput::Keep,
         ] {
-            assert_refused(OutputClaim::take(target, existing, None), "another run");
+            assert_refused(
+                OutputClaim::take(target, existing, Replaceable::default()),
+                "another run",
+            );
         }
         drop(claim);
         drop(take(target).unwrap());
@@ -481,8 +455,8 @@ mod tests {
     fn claimed_at_the_same_time_by_one_only() {
         let temp = tempfile::tempdir().unwrap();
         let target = temp.path().join("new/out");
-        let at_work = std::sync::atomic::AtomicUsize::new(0);
-        let taken = std::sync::atomic::AtomicUsize::new(0);
+        let at_work = AtomicUsize::new(0);
+        let taken = AtomicUsize::new(0);
         std::thread::scope(|scope| {
             for _ in 0..8 {
                 scope.spawn(|| {
@@ -522,7 +496,8 @@ mod tests {
         let parent = temp.path().join("oa-1-big-Data.db");
         let target = parent.join("out");
         make(&target.join("mine"), &["file"]);
-        let replace = || OutputClaim::take(&target, ExistingOutput::Replace, None).unwrap();
+        let replace =
+            || OutputClaim::take(&target, ExistingOutput::Replace, Replaceable::default()).unwrap();
         let before = names(&target);
         let claim = replace();
         fs::write(claim.directory().join("oa-3-big-Data.db"), "x").unwrap();
@@ -577,7 +552,8 @@ mod tests {
         let components = [Component::Data, Component::Toc];
         let descriptor = Descriptor::new("", compactor_sstable::Version::Oa, "3".parse().unwrap());
         for existing in [ExistingOutput::Refuse, ExistingOutput::Replace] {
-            let claim = OutputClaim::take(&target, existing, Some(&input)).unwrap();
+            let replaceable = Replaceable::of_inputs(std::slice::from_ref(&input));
+            let claim = OutputClaim::take(&target, existing, replaceable).unwrap();
             let staging = Staging::create(&claim).unwrap();
             for component in components {
                 fs::write(staging.path(&descriptor, component), "new").unwrap();
@@ -606,7 +582,8 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         let target = temp.path().join("ks/t");
         make(&target, &["oa-1-big-Data.db"]);
-        let claim = OutputClaim::take(&target, ExistingOutput::Replace, None).unwrap();
+        let claim =
+            OutputClaim::take(&target, ExistingOutput::Replace, Replaceable::default()).unwrap();
         let new = claim.replacement.as_ref().unwrap().new_directory();
         // A file of this name is moved to the new directory, which has one.
         for directory in [&target, &new] {
@@ -641,7 +618,7 @@ mod tests {
             }
             for existing in [ExistingOutput::Refuse, ExistingOutput::Replace] {
                 for own in [table.clone(), table.join(".by_a")] {
-                    let taken = OutputClaim::take(&own, existing, None);
+                    let taken = OutputClaim::take(&own, existing, Replaceable::default());
                     assert_refused(taken, "a node's own directory");
                     let checked = check(&own, existing);
                     assert_refused(checked, "a node's own directory");
@@ -649,7 +626,7 @@ mod tests {
             }
             drop(take(&table.join("out")).unwrap());
         }
-        drop(OutputClaim::take(&new, ExistingOutput::Keep, None).unwrap());
+        drop(OutputClaim::take(&new, ExistingOutput::Keep, Replaceable::default()).unwrap());
         assert_refused(take(&temp.path().join("ks/t")), "instead of its own");
         drop(take(&temp.path().join("ks/other")).unwrap());
         assert_eq!(names(temp.path()), ["ks"]);

@@ -11,7 +11,7 @@ use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::sstable_id::SstableId;
 
 use crate::error::{Error, Result};
-use crate::input::existing::list;
+use crate::input::existing::list_if_exists;
 
 /// Value on Linux, for every architecture. `EPERM`, which maps to the same `ErrorKind`, does not concern the
 /// right to list a directory.
@@ -58,12 +58,8 @@ fn next_sequence(taken: impl IntoIterator<Item = SstableId>) -> Result<SstableId
 }
 
 fn ids_in(directory: &Path) -> Result<Vec<SstableId>> {
-    let entries = match list(directory) {
-        Err(e) if e.is_not_found() => return Ok(Vec::new()),
-        entries => entries?,
-    };
     let mut ids = Vec::new();
-    for entry in entries {
+    for entry in list_if_exists(directory)? {
         if let Ok(file) = Descriptor::parse(&entry?.path()) {
             ids.push(file.descriptor.id);
         }

@@ -69,7 +69,7 @@ pub(crate) fn begin_publication<'a>(
     TransactionFile::create(target, &name, &records, |_| Ok(()))
 }
 
-fn sync_file(path: &Path) -> Result<()> {
+pub(crate) fn sync_file(path: &Path) -> Result<()> {
     File::open(path)
         .and_then(|file| file.sync_all())
         .map_err(Error::file("sync", path))

@@ -15,7 +15,7 @@ use crate::input::sstable::{parse_data_name, read_statistics};
 /// Conditions under which a run may replace SSTables.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Replaceable<'a> {
-    /// `Data.db` of the run's inputs: replaced SSTables must have compatible columns and types. Without
+    /// `Data.db` of the run's inputs. Replaced SSTables must have compatible columns and types. Without
     /// readable inputs and without a schema there is nothing to compare with, and anything may be replaced.
     pub inputs: &'a [PathBuf],
     /// The table's schema, if it is known: it must include the columns of a replaced SSTable.
@@ -25,7 +25,15 @@ pub struct Replaceable<'a> {
     pub outputs: &'a [PathBuf],
 }
 
-impl Replaceable<'_> {
+impl<'a> Replaceable<'a> {
+    /// Those of the table of these inputs.
+    pub fn of_inputs(inputs: &'a [PathBuf]) -> Replaceable<'a> {
+        Replaceable {
+            inputs,
+            ..Replaceable::default()
+        }
+    }
+
     /// Refuses SSTables that are not of the table, or for which this cannot be determined.
     ///
     /// # Errors

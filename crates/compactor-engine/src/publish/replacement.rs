@@ -12,7 +12,7 @@
 //! the next run completes this. It need not know whether the exchange took place, since in either case the
 //! files in `new` are obsolete.
 
-use std::fs::{self, File};
+use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -23,8 +23,9 @@ use compactor_sstable::descriptor::{Descriptor, TableDirectory};
 use compactor_sstable::transaction_log;
 
 use crate::error::{Error, Result};
-use crate::input::existing::{if_exists, list};
-use crate::publish::run_directory::{Found, RunDirectory, find_in, has_only, is_of_run};
+use crate::input::existing::{if_exists, list_if_exists};
+use crate::publish::publication::sync_file;
+use crate::publish::run_directory::{RunDirectory, find_in, has_only, is_of_run};
 
 /// Name of the file next to a run's outputs that records what the run read and wrote.
 pub const RUN_RECORD: &str = "compactor-run.json";
@@ -77,9 +78,8 @@ impl Replacement {
         };
         let (work, new) = (replacement.work().to_owned(), replacement.new_directory());
         let note = work.join(NOTE);
-        fs::write(&note, name.as_bytes())
-            .and_then(|()| File::open(&note)?.sync_all())
-            .map_err(Error::file("write", &note))?;
+        fs::write(&note, name.as_bytes()).map_err(Error::file("write", &note))?;
+        sync_file(&note)?;
         // Tried out before the merge instead of failing after it.
         let other = work.join("other");
         for directory in [&new, &other] {
@@ -174,9 +174,9 @@ pub(crate) fn finish_replacements(target: &Path) -> Result<()> {
     };
     // A user who may not list the directory has created nothing there.
     for found in find_in(parent, is_for_target).unwrap_or_default() {
-        if let Found::Stale(left) = found {
-            clear(&left.path().join(NEW), &target)?;
-            left.remove()?;
+        if !found.is_active() {
+            clear(&found.path.join(NEW), &target)?;
+            found.remove()?;
         }
     }
     Ok(())
@@ -189,11 +189,7 @@ fn is_of_outputs(name: &str) -> bool {
 
 /// Removes the SSTables of a directory, moves all other files to `target`, and removes the directory.
 fn clear(old: &Path, target: &Path) -> Result<()> {
-    let entries = match list(old) {
-        Err(e) if e.is_not_found() => return Ok(()),
-        entries => entries?,
-    };
-    for entry in entries {
+    for entry in list_if_exists(old)? {
         let entry = entry?;
         let (path, name) = (entry.path(), entry.file_name());
         let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
@@ -210,5 +206,6 @@ fn clear(old: &Path, target: &Path) -> Result<()> {
         };
         if_exists(removed).map_err(Error::file("remove", path))?;
     }
-    fs::remove_dir(old).map_err(Error::file("remove", old))
+    if_exists(fs::remove_dir(old)).map_err(Error::file("remove", old))?;
+    Ok(())
 }

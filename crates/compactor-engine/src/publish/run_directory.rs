@@ -12,7 +12,7 @@
 use std::fs::{self, File, TryLockError};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use compactor_io::RUN_DIRECTORY_PREFIX as PREFIX;
@@ -29,24 +29,17 @@ const LOCK: &str = "lock";
 #[derive(Debug)]
 pub(crate) struct RunDirectory {
     path: PathBuf,
-    /// `None` if the directory is to be kept.
+    /// Taken on drop.
     lock: Option<File>,
+    is_kept: AtomicBool,
 }
 
 /// A run's directory that was found.
 #[derive(Debug)]
-pub(crate) enum Found {
-    /// The run is active.
-    Active(PathBuf),
-    /// The run was killed. This process holds the lock until the value is dropped.
-    Stale(StaleDirectory),
-}
-
-/// Directory of a run that was killed.
-#[derive(Debug)]
-pub(crate) struct StaleDirectory {
-    path: PathBuf,
-    _lock: File,
+pub(crate) struct FoundRun {
+    pub(crate) path: PathBuf,
+    /// Lock on the directory of a run that was killed, held until this is dropped; `None` if the run is active.
+    lock: Option<File>,
 }
 
 impl RunDirectory {
@@ -75,6 +68,7 @@ impl RunDirectory {
                     return Ok(RunDirectory {
                         path,
                         lock: Some(lock),
+                        is_kept: AtomicBool::new(false),
                     });
                 }
                 Ok(None) => {}
@@ -95,8 +89,8 @@ impl RunDirectory {
     }
 
     /// Leaves the directory to the next run: it records what must be undone.
-    pub(crate) fn leave(&mut self) {
-        self.lock = None;
+    pub(crate) fn leave(&self) {
+        self.is_kept.store(true, Ordering::Relaxed);
     }
 }
 
@@ -104,18 +98,19 @@ impl Drop for RunDirectory {
     fn drop(&mut self) {
         // Closed first: a run that failed because no descriptors were left then has one to list the directory
         // with.
-        if self.lock.take().is_some() {
+        drop(self.lock.take());
+        if !*self.is_kept.get_mut() {
             let _ = remove_all(&self.path);
         }
     }
 }
 
-impl StaleDirectory {
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
+impl FoundRun {
+    pub(crate) fn is_active(&self) -> bool {
+        self.lock.is_none()
     }
 
-    /// Removes the directory with its contents.
+    /// Removes the directory of a killed run with its contents.
     ///
     /// # Errors
     /// A failed removal. The lock file still exists then.
@@ -157,7 +152,10 @@ pub(crate) fn has_only(directory: &Path, file: &str) -> bool {
 ///
 /// # Errors
 /// The directory cannot be listed.
-pub(crate) fn find_in(directory: &Path, is_wanted: impl Fn(&Path) -> bool) -> Result<Vec<Found>> {
+pub(crate) fn find_in(
+    directory: &Path,
+    is_wanted: impl Fn(&Path) -> bool,
+) -> Result<Vec<FoundRun>> {
     let mut found = Vec::new();
     for entry in list(directory)? {
         let entry = entry?;
@@ -177,11 +175,12 @@ pub(crate) fn find_in(directory: &Path, is_wanted: impl Fn(&Path) -> bool) -> Re
         let Ok(lock) = File::open(path.join(LOCK)) else {
             continue;
         };
-        match lock.try_lock() {
-            Ok(()) => found.push(Found::Stale(StaleDirectory { path, _lock: lock })),
-            Err(TryLockError::WouldBlock) => found.push(Found::Active(path)),
-            Err(TryLockError::Error(_)) => {}
-        }
+        let lock = match lock.try_lock() {
+            Ok(()) => Some(lock),
+            Err(TryLockError::WouldBlock) => None,
+            Err(TryLockError::Error(_)) => continue,
+        };
+        found.push(FoundRun { path, lock });
     }
     Ok(found)
 }
@@ -323,16 +322,11 @@ mod tests {
         fs::write(place(".compactor-1-2-7"), "x").unwrap();
         let own = RunDirectory::create(temp.path()).unwrap();
         let mut found = find_in(temp.path(), |_| true).unwrap();
-        found.sort_by_key(|found| matches!(found, Found::Active(_)));
-        let [Found::Stale(left), Found::Active(at_work)] = &found[..] else {
-            panic!("{found:?}");
-        };
-        assert_eq!(left.path(), place(".compactor-1-2-3"));
-        assert_eq!(at_work, own.path());
-        let Some(Found::Stale(left)) = found.into_iter().next() else {
-            panic!();
-        };
-        left.remove().unwrap();
+        found.sort_by_key(FoundRun::is_active);
+        let states: Vec<_> = found.iter().map(|f| (&*f.path, f.is_active())).collect();
+        let left = place(".compactor-1-2-3");
+        assert_eq!(states, [(&*left, false), (own.path(), true)]);
+        found.swap_remove(0).remove().unwrap();
         assert!(!place(".compactor-1-2-3").exists());
         assert!(
             !place(".compactor-1-2-5").exists(),

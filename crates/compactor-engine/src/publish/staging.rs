@@ -45,7 +45,6 @@ pub(crate) fn is_staging(directory: &Path) -> bool {
 #[derive(Debug)]
 pub struct Staging {
     directory: PathBuf,
-    target: PathBuf,
     /// Paths that were returned to writers: with their names, files can be removed even if no descriptor is
     /// left to list the directory.
     files: Mutex<BTreeSet<PathBuf>>,
@@ -68,7 +67,6 @@ impl Staging {
         fs::create_dir(&directory).map_err(Error::file("create directory", &directory))?;
         Ok(Staging {
             directory,
-            target: claim.directory().to_owned(),
             files: Mutex::default(),
             moved: Mutex::default(),
             is_kept: AtomicBool::new(false),
@@ -94,31 +92,12 @@ impl Staging {
         path
     }
 
-    /// Sets the owner of complete components.
-    fn set_owner(&self, descriptor: &Descriptor, components: &[Component]) -> Result<()> {
-        for component in components {
-            let path = self.directory.join(descriptor.file_name(*component));
-            self.claim.set_owner(&path)?;
-        }
-        Ok(())
-    }
-
-    fn sync(&self) -> Result<()> {
-        sync_directory(&self.directory)?;
-        self.claim.sync_made()
-    }
-
     fn move_to_target(&self, descriptor: &Descriptor, component: Component) -> Result<()> {
         let name = descriptor.file_name(component);
-        let target = self.target.join(&name);
+        let target = self.claim.directory().join(&name);
         rename_no_replace(&self.directory.join(&name), &target)?;
         lock(&self.moved).push(target);
         Ok(())
-    }
-
-    /// Keeps the moved files.
-    fn keep_moved(&self) {
-        lock(&self.moved).clear();
     }
 
     /// Removes the moved files: `Data.db` was moved last and is removed first. Returns false if some could
@@ -145,29 +124,34 @@ pub type StagedOutput = (Arc<Staging>, Descriptor, Vec<Component>);
 /// A failed sync or rename, or a file that already exists. Nothing of any output stays.
 pub fn publish_all(outputs: &[StagedOutput]) -> Result<()> {
     for (staging, descriptor, components) in outputs {
-        staging.set_owner(descriptor, components)?;
+        for component in components {
+            let path = staging.directory.join(descriptor.file_name(*component));
+            staging.claim.set_owner(&path)?;
+        }
     }
     let mut synced: Option<&Arc<Staging>> = None;
     for (staging, ..) in outputs {
         if synced.is_none_or(|synced| !Arc::ptr_eq(synced, staging)) {
-            staging.sync()?;
+            sync_directory(&staging.directory)?;
+            staging.claim.sync_made()?;
         }
         synced = Some(staging);
     }
     let Some((first, ..)) = outputs.first() else {
         return Ok(());
     };
+    let target = first.claim.directory();
     let mut log = match outputs {
         [_] => None,
         several => Some(begin_publication(
             &first.directory,
-            &first.target,
+            target,
             several
                 .iter()
                 .map(|(staging, descriptor, c)| (&*staging.directory, descriptor, &c[..])),
         )?),
     };
-    let moved = move_all(outputs, &first.target).and_then(|()| match &mut log {
+    let moved = move_all(outputs, target).and_then(|()| match &mut log {
         Some(log) => {
             log.append(&Record::commit().line())?;
             // From here on the outputs are kept. A log that cannot be removed is harmless: it lists nothing to
@@ -180,13 +164,13 @@ pub fn publish_all(outputs: &[StagedOutput]) -> Result<()> {
     let is_in_doubt = log.as_ref().is_some_and(TransactionFile::is_in_doubt);
     let is_settled = if moved.is_ok() || is_in_doubt {
         for (staging, ..) in outputs {
-            staging.keep_moved();
+            lock(&staging.moved).clear();
         }
         matches!(moved, Ok(true))
     } else {
         let staged = outputs.iter().rev();
         let nothing_stays = staged.fold(true, |all, (staging, ..)| staging.remove_moved() && all);
-        let may_end = || nothing_stays && sync_directory(&first.target).is_ok();
+        let may_end = || nothing_stays && sync_directory(target).is_ok();
         log.is_none_or(|log| may_end() && log.remove())
     };
     if !is_settled {
@@ -235,6 +219,7 @@ impl Drop for Staging {
 mod tests {
     use super::*;
     use crate::publish::output_claim::ExistingOutput;
+    use crate::publish::replaceable::Replaceable;
     use compactor_sstable::Version;
     use compactor_sstable::sstable_id::SstableId;
 
@@ -261,7 +246,11 @@ mod tests {
     }
 
     fn create(target: &Path) -> Result<Staging> {
-        Staging::create(&OutputClaim::take(target, ExistingOutput::Keep, None)?)
+        Staging::create(&OutputClaim::take(
+            target,
+            ExistingOutput::Keep,
+            Replaceable::default(),
+        )?)
     }
 
     #[test]

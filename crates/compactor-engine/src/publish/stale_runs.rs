@@ -7,31 +7,27 @@ use compactor_sstable::Component;
 use compactor_sstable::descriptor::Descriptor;
 
 use crate::error::{Error, Result};
-use crate::input::existing::list;
+use crate::input::existing::{list, list_if_exists};
 use crate::publish::publication::undo_unfinished;
 use crate::publish::replacement::finish_replacements;
-use crate::publish::run_directory::{Found, find_in};
+use crate::publish::run_directory::find_in;
 
 /// Removes files that killed runs left in the directory. Refuses a directory in which a run is active.
 pub(crate) fn clean_up(directory: &Path) -> Result<()> {
     for found in find_in(directory, |_| true)? {
-        match found {
-            Found::Active(path) => {
-                return Err(Error::Refused(format!(
-                    "another run is writing into {} ({}): wait until it has ended, or choose another \
-                     directory",
-                    directory.display(),
-                    path.display()
-                )));
-            }
-            Found::Stale(left) => {
-                for part in parts(left.path())? {
-                    undo_unfinished(&part, directory)?;
-                    remove_orphans(directory, &part)?;
-                }
-                left.remove()?;
-            }
+        if found.is_active() {
+            return Err(Error::Refused(format!(
+                "another run is writing into {} ({}): wait until it has ended, or choose another \
+                 directory",
+                directory.display(),
+                found.path.display()
+            )));
         }
+        for part in parts(&found.path)? {
+            undo_unfinished(&part, directory)?;
+            remove_orphans(directory, &part)?;
+        }
+        found.remove()?;
     }
     finish_replacements(directory)
 }
@@ -51,12 +47,8 @@ fn parts(run: &Path) -> Result<Vec<PathBuf>> {
 /// Removes orphans of a killed run. A run that was killed while renaming leaves `Data.db` in its staging
 /// directory and other components in the output directory, where they are useless without `Data.db`.
 fn remove_orphans(target: &Path, staging: &Path) -> Result<()> {
-    let entries = match list(staging) {
-        // Its own run has just removed it.
-        Err(e) if e.is_not_found() => return Ok(()),
-        entries => entries?,
-    };
-    for entry in entries {
+    // Its own run may just have removed it.
+    for entry in list_if_exists(staging)? {
         let Ok(file) = Descriptor::parse(&entry?.path()) else {
             continue;
         };

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 
 use compactor_engine::input::Scan;
 use compactor_engine::job::{MergeJob, MergeOptions, MergeOutcome};
-use compactor_engine::publish::{ExistingOutput, OutputClaim, Staging};
+use compactor_engine::publish::{ExistingOutput, OutputClaim, Replaceable, Staging};
 use compactor_engine::read::Workers;
 use compactor_engine::write::{OutputBlocks, SstableSettings, SstableWriter, WriteSettings};
 use compactor_engine::{Error, Result};
@@ -66,8 +66,10 @@ pub fn write_sstable(
     };
     let (sstable, writer) = SstableWriter::create(
         &io(),
-        Staging::create(&OutputClaim::take(directory, ExistingOutput::Keep, None).unwrap())
-            .unwrap(),
+        Staging::create(
+            &OutputClaim::take(directory, ExistingOutput::Keep, Replaceable::default()).unwrap(),
+        )
+        .unwrap(),
         settings,
         Partitioner::Murmur3,
         &write,

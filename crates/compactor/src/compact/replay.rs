@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use compactor_engine::merge::Observer;
-use compactor_engine::publish::{OutputClaim, Staging};
+use compactor_engine::publish::{OutputClaim, Replaceable, Staging};
 use compactor_io::Io;
 use compactor_sstable::sstable_id::SstableId;
 
@@ -65,7 +65,7 @@ impl Replay {
         let output = merges.output_directory.clone();
         let claim = match merges.claim.take() {
             Some(claim) => claim,
-            None => OutputClaim::take(&output, merges.existing_output, None)?,
+            None => OutputClaim::take(&output, merges.existing_output, Replaceable::default())?,
         };
         let gc_grace_s = merges.gc_before_s.map(|before| merges.now_s - before);
         let compaction = Compaction::open(io, request)?;

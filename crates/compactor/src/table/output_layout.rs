@@ -196,13 +196,7 @@ impl OutputLayout {
         match dry_run {
             true => OutputClaim::check(directory, existing, replaceable)?,
             false => {
-                let like = request.inputs.last().map(PathBuf::as_path);
-                request.claim = Some(OutputClaim::take_replacing(
-                    directory,
-                    existing,
-                    like,
-                    replaceable,
-                )?);
+                request.claim = Some(OutputClaim::take(directory, existing, replaceable)?);
             }
         }
         Ok(())

@@ -414,8 +414,8 @@ fn run(
         .collect();
     // Claimed until the last output is there.
     if let Some(first) = requests.first() {
-        let like = inputs.first().map(PathBuf::as_path);
-        let claim = OutputClaim::take(&first.output_directory, first.existing_output, like)?;
+        let replaceable = Replaceable::of_inputs(&inputs);
+        let claim = OutputClaim::take(&first.output_directory, first.existing_output, replaceable)?;
         for request in &mut requests {
             request.claim = Some(Arc::clone(&claim));
         }

@@ -1,6 +1,6 @@
 //! Salvaging each SSTable of a table.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use compactor_engine::merge::Observer;
 
@@ -90,8 +90,9 @@ impl<'t> Scrub<'t> {
         let output = output.as_ref();
         output_directory::check(output, self.table)?;
         let mut options = self.options(output)?;
-        let like = self.table.sstables.first().map(PathBuf::as_path);
-        options.output.claim = Some(OutputClaim::take(output, ExistingOutput::Refuse, like)?);
+        let replaceable = Replaceable::of_inputs(&self.table.sstables);
+        let claim = OutputClaim::take(output, ExistingOutput::Refuse, replaceable)?;
+        options.output.claim = Some(claim);
         self.run(&options, observer)
     }
 
