@@ -146,12 +146,7 @@ impl MergeJob {
                 "the table has counters, which never have a TTL: there is none to strip",
             ));
         }
-        let mut inherited = inherited_settings(&inputs)?;
-        match options.level {
-            Some(level) => inherited.level = level,
-            None if options.split.is_divided() => inherited.level = 0,
-            None => {}
-        }
+        let inherited = inherited_settings(&options, &inputs)?;
         let is_repaired = |i: &InputSstable| i.statistics.stats.repaired_at != 0;
         let outside = match &options.scope {
             _ if options.only_purge_repaired && !inputs.iter().all(is_repaired) => {

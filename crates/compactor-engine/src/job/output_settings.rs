@@ -125,14 +125,17 @@ pub(crate) fn output_version(options: &MergeOptions, inputs: &[InputSstable]) ->
 }
 
 /// Returns the metadata that the output inherits from all inputs, including those dropped without being read.
-pub(crate) fn inherited_settings(inputs: &[InputSstable]) -> Result<CollectorSettings> {
+pub(crate) fn inherited_settings(
+    options: &MergeOptions,
+    inputs: &[InputSstable],
+) -> Result<CollectorSettings> {
     let stats: Vec<&StatsMetadata> = inputs.iter().map(|i| &i.statistics.stats).collect();
     let mut inherited = CollectorSettings::merge(&stats)?;
     // A single input keeps its level; several come from different levels.
-    inherited.level = match inputs {
-        [only] => only.statistics.stats.level,
+    inherited.level = options.level.unwrap_or(match stats[..] {
+        [only] if !options.split.is_divided() => only.level,
         _ => 0,
-    };
+    });
     Ok(inherited)
 }
 

@@ -65,7 +65,7 @@ impl MergeJob {
         let outputs = Outputs::begin(self.io.clone(), staging, output)?;
         let layout = Arc::clone(outputs.current().layout());
         let (limit, inputs) = (self.options.split.max_bytes(), self.inputs.len());
-        let splicer = Splicer::new(Arc::clone(&layout), outputs, inputs, limit);
+        let splicer = Splicer::new(outputs, inputs, limit);
         let destination = Destination::Outputs(Box::new(splicer));
         let merge = self.share(observer, plan, destination, layout, write, pass)?;
         let planning = started.elapsed();

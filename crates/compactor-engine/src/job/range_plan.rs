@@ -14,7 +14,7 @@ use crate::input::split_index::SplitIndex;
 use crate::input::sstable::InputSstable;
 use crate::job::merge_job::MergeJob;
 use crate::job::output_split::OutputSplit;
-use crate::job::token_shards::TokenShards;
+use crate::job::token_shards::token_shards;
 
 /// Samples of all inputs per requested output.
 const SAMPLES_PER_OUTPUT: u64 = 64;
@@ -26,11 +26,18 @@ pub(crate) struct PlannedOutput {
     pub(crate) expected_keys: Option<u64>,
 }
 
+/// Split point between two ranges.
+#[derive(Debug)]
+struct Split {
+    at: Position,
+    /// Its position in each input, once looked up.
+    starts: Mutex<Option<Vec<u64>>>,
+}
+
 /// The ranges of a merge.
 #[derive(Debug)]
 pub(crate) struct RangePlan {
-    /// Split points: each is between two ranges.
-    splits: Vec<Position>,
+    splits: Vec<Split>,
     /// Split points at which another output begins.
     output_splits: Vec<Position>,
     /// Expected partitions of each output, if they differ.
@@ -40,8 +47,6 @@ pub(crate) struct RangePlan {
     /// Lookup of split points in each input; empty if the merge is not split.
     inputs: Vec<SplitIndex>,
     data_lens: Vec<u64>,
-    /// Position of each split point in each input, once looked up.
-    starts: Vec<Mutex<Option<Vec<u64>>>>,
 }
 
 impl RangePlan {
@@ -64,7 +69,6 @@ impl RangePlan {
             unsplit_reason,
             inputs: Vec::new(),
             data_lens: job.inputs.iter().map(InputSstable::data_len).collect(),
-            starts: Vec::new(),
         };
         let is_single = !options.split.is_divided() || options.split.max_bytes().is_some();
         let ends_at_tokens = matches!(options.split, OutputSplit::Tokens(_));
@@ -95,18 +99,20 @@ impl RangePlan {
             plan.output_splits = output_splits(steps, total, outputs);
         }
         if let OutputSplit::Tokens(tokens) = &options.split {
-            let shards = TokenShards::of(job, tokens)?;
-            plan.output_splits = shards.splits;
-            plan.output_keys = shards.keys;
+            (plan.output_splits, plan.output_keys) = token_shards(job, tokens)?;
         }
         // Where the order of partitions matters, it is that of each output, as if each were a merge of its own.
-        if !is_one && !is_short && unsplit_reason.is_none() {
+        let splits = if !is_one && !is_short && unsplit_reason.is_none() {
             let steps = steps(plan.inputs.iter().map(SplitIndex::samples));
-            plan.splits = split_ranges(steps, &plan.output_splits, budget.range_len);
+            split_ranges(steps, &plan.output_splits, budget.range_len)
         } else {
-            plan.splits.clone_from(&plan.output_splits);
-        }
-        plan.starts = plan.splits.iter().map(|_| Mutex::default()).collect();
+            plan.output_splits.clone()
+        };
+        let split = |at| Split {
+            at,
+            starts: Mutex::default(),
+        };
+        plan.splits = splits.into_iter().map(split).collect();
         Ok(plan)
     }
 
@@ -120,10 +126,15 @@ impl RangePlan {
         self.output_splits.len() + 1
     }
 
+    /// The split point before a range; `None` before the first and after the last.
+    fn split_before(&self, range: usize) -> Option<&Split> {
+        self.splits.get(range.checked_sub(1)?)
+    }
+
     /// The output that a range is the first of, if it is one but the first.
     pub(crate) fn begins_output(&self, range: usize) -> Option<PlannedOutput> {
-        let split = range.checked_sub(1).and_then(|n| self.splits.get(n))?;
-        let before = self.output_splits.binary_search(split).ok()?;
+        let split = self.split_before(range)?;
+        let before = self.output_splits.binary_search(&split.at).ok()?;
         Some(PlannedOutput {
             expected_keys: self.output_keys.get(before + 1).copied(),
         })
@@ -131,8 +142,8 @@ impl RangePlan {
 
     /// Lower and upper split point of a range; `None` for the start of the first and the end of the last.
     pub(crate) fn splits(&self, range: usize) -> (Option<Position>, Option<Position>) {
-        let split = |number: usize| self.splits.get(number).copied();
-        (range.checked_sub(1).and_then(split), split(range))
+        let [from, below] = [range, range + 1].map(|range| self.split_before(range));
+        (from.map(|split| split.at), below.map(|split| split.at))
     }
 
     /// Returns the position of the start of a range in each input, or the end of each for the range after the
@@ -145,19 +156,19 @@ impl RangePlan {
         range: usize,
         key_at: impl Fn(usize, u64) -> Result<Position>,
     ) -> Result<Vec<u64>> {
-        let Some(number) = range.checked_sub(1) else {
+        if range == 0 {
             return Ok(vec![0; self.data_lens.len()]);
-        };
-        let (Some(split), Some(known)) = (self.splits.get(number), self.starts.get(number)) else {
+        }
+        let Some(split) = self.split_before(range) else {
             return Ok(self.data_lens.clone());
         };
-        let mut known = lock(known);
+        let mut known = lock(&split.starts);
         if let Some(starts) = &*known {
             return Ok(starts.clone());
         }
         let places = self.inputs.iter().enumerate();
         let starts: Vec<u64> = places
-            .map(|(input, places)| places.first_from(*split, |position| key_at(input, position)))
+            .map(|(input, places)| places.first_from(split.at, |position| key_at(input, position)))
             .collect::<Result<_>>()?;
         *known = Some(starts.clone());
         Ok(starts)
@@ -166,23 +177,20 @@ impl RangePlan {
     /// Starts reading the parts of the indexes that are needed to look up the start of a range, unless it is
     /// known.
     pub(crate) fn read_ahead(&self, range: usize) {
-        let number = range.checked_sub(1);
-        let split = number.and_then(|n| Some((self.splits.get(n)?, self.starts.get(n)?)));
-        let Some((split, known)) = split else {
+        let Some(split) = self.split_before(range) else {
             return;
         };
-        let known = lock(known);
+        let known = lock(&split.starts);
         if known.is_none() {
-            self.inputs
-                .iter()
-                .for_each(|places| places.read_ahead(*split));
+            let inputs = self.inputs.iter();
+            inputs.for_each(|places| places.read_ahead(split.at));
         }
     }
 
     /// Forgets the start of a range, which is not needed any more.
     pub(crate) fn forget(&self, range: usize) {
-        if let Some(known) = range.checked_sub(1).and_then(|n| self.starts.get(n)) {
-            *lock(known) = None;
+        if let Some(split) = self.split_before(range) {
+            *lock(&split.starts) = None;
         }
     }
 }

@@ -4,7 +4,6 @@
 
 use std::sync::Arc;
 
-use compactor_sstable::data::layout::Layout;
 use compactor_sstable::statistics::MetadataCollector;
 
 use crate::error::{Error, Result};
@@ -26,7 +25,6 @@ type StartReplay<'a> = &'a dyn Fn() -> Result<Replay>;
 /// Outputs of a merge.
 #[derive(Debug)]
 pub(crate) struct Splicer {
-    layout: Arc<Layout>,
     /// `None` while the next output is begun.
     output: Option<Outputs>,
     pub(crate) totals: MergeTotals,
@@ -58,14 +56,8 @@ impl std::fmt::Debug for CurrentRange {
 }
 
 impl Splicer {
-    pub(crate) fn new(
-        layout: Arc<Layout>,
-        outputs: Outputs,
-        inputs: usize,
-        limit: Option<u64>,
-    ) -> Splicer {
+    pub(crate) fn new(outputs: Outputs, inputs: usize, limit: Option<u64>) -> Splicer {
         let mut splicer = Splicer {
-            layout,
             output: Some(outputs),
             totals: MergeTotals::of(inputs),
             base: 0,
@@ -208,9 +200,12 @@ impl Splicer {
             let before = *before.ok_or_else(no_output)?;
             self.parts()?.collector = replay(u64::MAX, before)?;
         } else {
-            let layout = Arc::clone(&self.layout);
-            let collector = &mut self.parts()?.collector;
-            collector.append(statistics, &layout.clustering);
+            let output = self.output.as_mut().ok_or_else(no_output)?;
+            let layout = Arc::clone(output.current().layout());
+            output
+                .parts
+                .collector
+                .append(statistics, &layout.clustering);
         }
         let parts = self.parts()?;
         if let Some(next) = next_output.filter(|_| parts.partitions > 0) {

@@ -11,40 +11,32 @@ use crate::input::key_estimate::partition_count;
 use crate::input::key_range::KeyRange;
 use crate::job::merge_job::MergeJob;
 
-/// Outputs that end at tokens.
-#[derive(Debug, Default)]
-pub(crate) struct TokenShards {
-    /// First position of each output but the first.
-    pub(crate) splits: Vec<Position>,
-    /// Expected partitions of each output.
-    pub(crate) keys: Vec<u64>,
-}
+/// First position of each output but the first, and the expected partitions of each output.
+type Shards = (Vec<Position>, Vec<u64>);
 
 /// Tokens of an input's first and last partition, and its number of partitions.
 type Input = (RangeInclusive<i64>, f64);
 
-impl TokenShards {
-    /// Outputs of a job, by the last token of each but the last one. Those outside of all inputs are omitted.
-    ///
-    /// # Errors
-    /// An index that cannot be read or is damaged.
-    pub(crate) fn of(job: &MergeJob, ends: &[i64]) -> Result<TokenShards> {
-        let inputs = job.inputs.iter().map(|input| {
-            let range = KeyRange::of(&job.io, input, job.options.read_mode)?;
-            let partitions = partition_count(&input.statistics.stats);
-            let tokens = range.first().0.0..=range.last().0.0;
-            Ok((tokens, partitions as f64))
-        });
-        let inputs: Vec<Input> = inputs.collect::<Result<_>>()?;
-        Ok(shards(&inputs, ends, job.settings.expected_keys))
-    }
+/// Outputs of a job, by the last token of each but the last one. Those outside of all inputs are omitted.
+///
+/// # Errors
+/// An index that cannot be read or is damaged.
+pub(crate) fn token_shards(job: &MergeJob, ends: &[i64]) -> Result<Shards> {
+    let inputs = job.inputs.iter().map(|input| {
+        let range = KeyRange::of(&job.io, input, job.options.read_mode)?;
+        let partitions = partition_count(&input.statistics.stats);
+        let tokens = range.first().0.0..=range.last().0.0;
+        Ok((tokens, partitions as f64))
+    });
+    let inputs: Vec<Input> = inputs.collect::<Result<_>>()?;
+    Ok(shards(&inputs, ends, job.settings.expected_keys))
 }
 
-fn shards(inputs: &[Input], ends: &[i64], all_keys: u64) -> TokenShards {
+fn shards(inputs: &[Input], ends: &[i64], all_keys: u64) -> Shards {
     let first = inputs.iter().map(|(tokens, _)| *tokens.start()).min();
     let last = inputs.iter().map(|(tokens, _)| *tokens.end()).max();
     let (Some(first), Some(last)) = (first, last) else {
-        return TokenShards::default();
+        return Shards::default();
     };
     let ends = ends.iter().filter(|end| (first..last).contains(end));
     let starts: Vec<i64> = ends.filter_map(|end| end.checked_add(1)).collect();
@@ -68,10 +60,7 @@ fn shards(inputs: &[Input], ends: &[i64], all_keys: u64) -> TokenShards {
         }
         next = *keys;
     }
-    TokenShards {
-        splits: starts.into_iter().map(|start| (start, 0)).collect(),
-        keys,
-    }
+    (starts.into_iter().map(|start| (start, 0)).collect(), keys)
 }
 
 /// Fraction of an input's tokens that are in a shard, as if they were evenly distributed.
@@ -89,11 +78,11 @@ mod tests {
     #[test]
     fn partitions_are_expected_by_the_tokens_of_the_inputs() {
         let inputs = [(0..=99, 10_000.0), (50..=149, 10_000.0)];
-        let shards = shards(&inputs, &[-5, 49, 99, 149, 300], 10_000);
-        assert_eq!(shards.splits, [(50, 0), (100, 0)]);
+        let (splits, keys) = shards(&inputs, &[-5, 49, 99, 149, 300], 10_000);
+        assert_eq!(splits, [(50, 0), (100, 0)]);
         let near =
             |expected: u64| expected + 3 * expected.isqrt()..=expected + 4 * expected.isqrt();
-        for (keys, expected) in shards.keys.iter().zip([2500, 5000, 2500]) {
+        for (keys, expected) in keys.iter().zip([2500, 5000, 2500]) {
             assert!(near(expected).contains(keys), "{keys}, {expected}");
         }
     }
@@ -101,9 +90,9 @@ mod tests {
     #[test]
     fn an_output_without_partitions_has_the_size_of_the_next() {
         let inputs = [(0..=9, 10.0), (1000..=1009, 1000.0)];
-        let shards = shards(&inputs, &[9, 500, 999], 1010);
-        assert_eq!(shards.splits, [(10, 0), (501, 0), (1000, 0)]);
-        assert_eq!(shards.keys[1], shards.keys[3]);
-        assert_eq!(shards.keys[2], shards.keys[3]);
+        let (splits, keys) = shards(&inputs, &[9, 500, 999], 1010);
+        assert_eq!(splits, [(10, 0), (501, 0), (1000, 0)]);
+        assert_eq!(keys[1], keys[3]);
+        assert_eq!(keys[2], keys[3]);
     }
 }
