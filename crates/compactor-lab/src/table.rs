@@ -88,7 +88,7 @@ impl Table {
     /// Damage, or none at all.
     pub(crate) fn open(shape: String, data_paths: Vec<PathBuf>) -> Result<Table> {
         let io = Io::new(IoOptions::default())?;
-        let sstables = InputSstable::open_all(&io, &data_paths, ReadMode::Auto)
+        let sstables = InputSstable::open_all(&io, &data_paths, ReadMode::Auto, |input| input)
             .into_iter()
             .collect::<Result<Vec<_>, _>>()?;
         let Some(first) = sstables.first() else {

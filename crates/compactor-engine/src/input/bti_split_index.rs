@@ -24,7 +24,7 @@ use crate::input::trie_files::TrieFiles;
 pub(crate) struct BtiSplitIndex {
     descriptor: Descriptor,
     files: Arc<TrieFiles>,
-    samples: Vec<Sample>,
+    pub(crate) samples: Vec<Sample>,
     data_len: u64,
 }
 
@@ -78,10 +78,6 @@ impl BtiSplitIndex {
             }
         }
         Ok(samples)
-    }
-
-    pub(crate) fn samples(&self) -> &[Sample] {
-        &self.samples
     }
 
     pub(crate) fn first_from(

@@ -126,7 +126,7 @@ impl SplitIndex {
     pub(crate) fn samples(&self) -> &[Sample] {
         match self {
             SplitIndex::Big(places) => &places.samples,
-            SplitIndex::Bti(places) => places.samples(),
+            SplitIndex::Bti(places) => &places.samples,
         }
     }
 

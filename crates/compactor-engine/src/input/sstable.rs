@@ -218,31 +218,16 @@ impl InputSstable {
     }
 
     /// Opens several SSTables, possibly tens of thousands: a few concurrently, each directory listed once.
-    /// Results are in the order of the paths.
-    pub fn open_all(io: &Io, paths: &[PathBuf], mode: ReadMode) -> Vec<Result<InputSstable>> {
-        InputSstable::open_all_with(io, paths, mode, |input| input)
-    }
-
-    /// As [`InputSstable::open_all`], but keeps only the result of `made` for each.
-    pub fn open_all_with<T: Send>(
+    /// Keeps only the result of `made` for each, in the order of the paths.
+    pub fn open_all<T: Send>(
         io: &Io,
         paths: &[PathBuf],
         mode: ReadMode,
         made: impl Fn(InputSstable) -> T + Sync,
     ) -> Vec<Result<T>> {
-        InputSstable::open_all_listed(io, paths, mode, &ForeignNames::default(), made)
-    }
-
-    /// As [`InputSstable::open_all_with`], with a cache of directory listings.
-    pub(crate) fn open_all_listed<T: Send>(
-        io: &Io,
-        paths: &[PathBuf],
-        mode: ReadMode,
-        names: &ForeignNames,
-        made: impl Fn(InputSstable) -> T + Sync,
-    ) -> Vec<Result<T>> {
+        let names = ForeignNames::default();
         parallel_map(paths, OPENED_AT_ONCE, |path| {
-            InputSstable::open_listed(io, path, mode, names).map(&made)
+            InputSstable::open_listed(io, path, mode, &names).map(&made)
         })
     }
 

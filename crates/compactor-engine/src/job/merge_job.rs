@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::input::key_estimate::estimate_keys;
 use crate::input::repair_group::RepairGroup;
 use crate::input::scanner_order::scanner_order;
-use crate::input::sstable::InputSstable;
+use crate::input::sstable::{InputSstable, OPENED_AT_ONCE};
 use crate::job::budget::{
     Budget, Demands, INTERMEDIATE_CHUNK_LEN, free_files, memory_of_inputs, memory_of_output,
 };
@@ -31,6 +31,7 @@ use crate::publish::inputs_at_open::InputsAtOpen;
 use crate::publish::output_claim::OutputClaim;
 use crate::publish::output_id::OutputIds;
 use crate::publish::replaceable::Replaceable;
+use crate::read::parallel_map::parallel_map;
 use crate::row::dropped_columns::DropTimes;
 use crate::write::sstable_settings::SstableSettings;
 
@@ -162,7 +163,7 @@ impl MergeJob {
             Scope::RestOfSet => {
                 let paths = inputs.iter().map(InputSstable::data_path);
                 let (set, mode) = (&options.overlapping, options.read_mode);
-                OutsideSstables::Overlapping(set.without(paths, &io, mode)?)
+                OutsideSstables::Overlapping(set.open_without(paths, &io, mode)?)
             }
         };
         let partitioner = one_partitioner(&inputs, &outside)?;
@@ -384,16 +385,17 @@ fn open_inputs(io: &Io, options: &mut MergeOptions) -> Result<Vec<InputSstable>>
     let paths = std::mem::take(&mut options.inputs);
     // Copies among the overlapping SSTables are recognised by their histograms.
     let is_compared = options.overlapping_tombstones != TombstoneOption::None;
-    let opened = |mut input: InputSstable| {
+    let open = |path: &PathBuf| {
+        let mut input = options
+            .overlapping
+            .open_input(io, path, options.read_mode)?;
         if !is_compared {
             input.drop_distributions();
         }
-        input
+        Ok(input)
     };
-    let names = options.overlapping.names();
-    InputSstable::open_all_listed(io, &paths, options.read_mode, names, opened)
-        .into_iter()
-        .collect()
+    let opened = parallel_map(&paths, OPENED_AT_ONCE, open);
+    opened.into_iter().collect()
 }
 
 /// Demands of a merge of these inputs.

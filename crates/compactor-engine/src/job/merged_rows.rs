@@ -120,9 +120,7 @@ impl MergeJob {
         let mut observer = CancelledBy(cancelled);
         let destination = Destination::Rows(sender);
         let merge = self.share(&mut observer, plan, destination, layout, write, &pass)?;
-        let ended = run_ranges(&merge, &mut observer, |_, _| Ok(()));
-        drop(merge.take_destination());
-        ended
+        run_ranges(&merge, &mut observer, |_, _| Ok(()))
     }
 }
 

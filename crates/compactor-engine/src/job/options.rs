@@ -144,7 +144,10 @@ impl MergeOptions {
     /// `Data.db` of the overlapping SSTables. `inputs` are those of the merge.
     pub(crate) fn overlapping_paths(&self, inputs: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
         match &self.scope {
-            Scope::RestOfSet => self.overlapping.paths_without(inputs),
+            Scope::RestOfSet => {
+                let others = self.overlapping.without(inputs);
+                others.into_iter().map(|(path, _)| path).collect()
+            }
             scope => scope.named().to_vec(),
         }
     }

@@ -64,13 +64,9 @@ pub struct OverlappingSstable {
 /// listed once.
 #[derive(Clone, Debug, Default)]
 pub struct OverlappingSet {
-    opened: Arc<Opened>,
-}
-
-#[derive(Debug, Default)]
-struct Opened {
-    names: ForeignNames,
-    sstables: Mutex<Sstables>,
+    /// Listings of directories.
+    names: Arc<ForeignNames>,
+    sstables: Arc<Mutex<Sstables>>,
 }
 
 #[derive(Debug, Default)]
@@ -88,40 +84,35 @@ impl OverlappingSet {
         self.lock().by_path.entry(key(path)).or_default();
     }
 
-    /// Returns the paths of all SSTables but these.
-    pub(crate) fn paths_without(&self, inputs: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
+    /// Returns all SSTables but these by the path of `Data.db`; `None` if not opened yet.
+    pub(crate) fn without(
+        &self,
+        inputs: impl Iterator<Item = PathBuf>,
+    ) -> Vec<(PathBuf, Option<Arc<OverlappingSstable>>)> {
         let inputs: BTreeSet<OsString> = inputs.map(OsString::from).collect();
         let sstables = self.lock();
-        let paths = sstables.by_path.keys();
-        let others = paths.filter(|path| !inputs.contains(*path));
-        others.map(PathBuf::from).collect()
+        let others = (sstables.by_path.iter()).filter(|(path, _)| !inputs.contains(*path));
+        let others = others.map(|(path, sstable)| (PathBuf::from(path), sstable.clone()));
+        others.collect()
     }
 
     /// Returns all SSTables but these; opens those that have not been.
     ///
     /// # Errors
     /// As [`OverlappingSet::open`].
-    pub(crate) fn without(
+    pub(crate) fn open_without(
         &self,
         inputs: impl Iterator<Item = PathBuf>,
         io: &Io,
         mode: ReadMode,
     ) -> Result<Vec<Arc<OverlappingSstable>>> {
-        let inputs: BTreeSet<OsString> = inputs.map(OsString::from).collect();
-        let mut opened = Vec::new();
-        let mut named = Vec::new();
-        for (path, sstable) in &self.lock().by_path {
-            match sstable {
-                _ if inputs.contains(path) => {}
-                Some(sstable) => opened.push(Arc::clone(sstable)),
-                None => named.push(PathBuf::from(path)),
-            }
-        }
-        let named = parallel_map(&named, OPENED_AT_ONCE, |path| self.open(io, path, mode));
-        for sstable in named {
-            opened.push(sstable?);
-        }
-        Ok(opened)
+        let others = self.without(inputs).into_iter();
+        let (known, named): (Vec<_>, Vec<_>) = others.partition(|(_, sstable)| sstable.is_some());
+        let opened = parallel_map(&named, OPENED_AT_ONCE, |(path, _)| {
+            self.open(io, path, mode)
+        });
+        let known = known.into_iter().filter_map(|(_, sstable)| sstable);
+        known.map(Ok).chain(opened).collect()
     }
 
     /// As [`InputSstable::open`], with the set's listings of directories.
@@ -129,7 +120,7 @@ impl OverlappingSet {
     /// # Errors
     /// As [`InputSstable::open`].
     pub fn open_input(&self, io: &Io, path: &Path, mode: ReadMode) -> Result<InputSstable> {
-        InputSstable::open_listed(io, path, mode, &self.opened.names)
+        InputSstable::open_listed(io, path, mode, &self.names)
     }
 
     /// Reads key range, Bloom filter and minimum timestamp of the SSTable whose `Data.db` is `path`, unless it has been
@@ -176,12 +167,7 @@ impl OverlappingSet {
     }
 
     fn lock(&self) -> MutexGuard<'_, Sstables> {
-        lock(&self.opened.sstables)
-    }
-
-    /// Listings of directories.
-    pub(crate) fn names(&self) -> &ForeignNames {
-        &self.opened.names
+        lock(&self.sstables)
     }
 
     /// Removes an SSTable that the table no longer has.

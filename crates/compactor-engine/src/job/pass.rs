@@ -69,15 +69,10 @@ impl MergeJob {
         let destination = Destination::Outputs(Box::new(splicer));
         let merge = self.share(observer, plan, destination, layout, write, pass)?;
         let planning = started.elapsed();
-        let ended = run_ranges(&merge, observer, |destination, observer| {
-            let Destination::Outputs(splicer) = destination else {
-                return Err(Error::internal("a merge without outputs"));
-            };
-            complete(&merge, *splicer, observer, pass)
-        });
-        // Drops its references to the merge.
-        drop(merge.take_destination());
-        let (outputs, counts, reads, publication) = ended?;
+        let (outputs, counts, reads, publication) =
+            run_ranges(&merge, observer, |destination, observer| {
+                complete(&merge, destination, observer, pass)
+            })?;
         let staged = StagedMerge {
             claim,
             outputs,
@@ -213,7 +208,7 @@ pub(crate) fn run_ranges<T>(
     observer: &mut dyn Observer,
     complete: impl FnOnce(Destination, &mut dyn Observer) -> Result<T>,
 ) -> Result<T> {
-    std::thread::scope(|scope| {
+    let ended = std::thread::scope(|scope| {
         let closes = CloseGuard(merge);
         let mut count = 0;
         for number in 0..merge.job.options.threads.max(1) {
@@ -237,16 +232,22 @@ pub(crate) fn run_ranges<T>(
         }
         drop(closes);
         ended
-    })
+    });
+    // Drops its references to the merge.
+    drop(merge.take_destination());
+    ended
 }
 
 /// Validates the results of reading, and completes the outputs.
 fn complete(
     merge: &RangeMerge,
-    mut splicer: Splicer,
+    destination: Destination,
     observer: &mut dyn Observer,
     pass: &Pass<'_>,
 ) -> Result<(Vec<StagedSstable>, MergeCounts, Vec<InputRead>, Duration)> {
+    let Destination::Outputs(mut splicer) = destination else {
+        return Err(Error::internal("a merge without outputs"));
+    };
     merge.report_progress(observer);
     let mut reads = splicer.totals.reads(&merge.inputs)?;
     merge.end_traces();

@@ -89,7 +89,7 @@ fn read_sample(
     observer: &dyn Observer,
 ) -> Result<(Vec<Piece>, Vec<Option<ChunkDecompressor>>)> {
     let io = Io::new(IoOptions::default())?;
-    let inputs = InputSstable::open_all(&io, &request.inputs, ReadMode::Auto)
+    let inputs = InputSstable::open_all(&io, &request.inputs, ReadMode::Auto, |input| input)
         .into_iter()
         .collect::<Result<Vec<_>, _>>()?;
     let total: u64 = inputs.iter().map(InputSstable::data_len).sum();

@@ -115,7 +115,7 @@ impl TableState {
             refuse_chunks_of_uncompressed(&merges.compression, &input)?;
             state.live_of(io, &input, mode)
         };
-        let looked = InputSstable::open_all_with(io, &merges.inputs, mode, of);
+        let looked = InputSstable::open_all(io, &merges.inputs, mode, of);
         let mut sstables = Vec::new();
         for (number, (path, looked)) in merges.inputs.iter().zip(looked).enumerate() {
             let id = SstableId(number as u64);

@@ -129,7 +129,7 @@ impl<'t> Planning<'t> {
         let (mut sstables, mut unreadable) = (Vec::new(), Vec::new());
         let paths = self.table.sstables();
         // There may be tens of thousands: what is needed of each is taken before the next one is opened.
-        let inputs = InputSstable::open_all_with(io, paths, mode, |input| {
+        let inputs = InputSstable::open_all(io, paths, mode, |input| {
             let keys = KeyRange::of(io, &input, mode)?;
             describe(needs_tokens, io, &input, &keys, mode)
         });
