@@ -56,16 +56,15 @@ impl KeyValue<'_> {
     ) -> Result<()> {
         let mut random = Random::of(self.options.seed, &[self.first_timestamp as u64, number]);
         let timestamp = self.first_timestamp + random.below(3600 * SECOND_US as u64) as i64;
-        self.row.clear();
+        self.row.begin();
+        self.row
+            .insert(Liveness::new(timestamp, NO_TTL, NO_DELETION_TIME));
         let len = self.options.value_len as usize;
         self.values
             .put_bytes(&mut random, len, &mut self.row.values);
         self.row.end_cell(0);
         out.start_partition(key);
-        out.add_row(
-            &self.row,
-            Liveness::new(timestamp, NO_TTL, NO_DELETION_TIME),
-        )?;
+        out.add_row(&self.row)?;
         out.end_partition()
     }
 }

@@ -22,64 +22,21 @@ pub(super) struct Output<'a, O> {
     steps: u32,
     /// Bytes, rows and partitions of earlier SSTables.
     before: [u64; 3],
-    row: MergedRow,
 }
 
-/// A row under construction: values first, cells when it is written. Reused from row to row.
+/// A row under construction. Reused from row to row.
 #[derive(Debug, Default)]
 pub(super) struct RowBuffer {
     /// Append a value here, then call [`RowBuffer::end_cell`].
     pub(super) values: Vec<u8>,
-    columns: Vec<PendingColumn>,
-    cells: Vec<PendingCell>,
     /// Serialized clustering.
     pub(super) clustering: Vec<u8>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct PendingColumn {
-    index: u32,
-    is_complex: bool,
-    /// Deletion of a complex column.
-    deletion: DeletionTime,
-    first_cell: usize,
-}
-
-/// Path and value lie side by side.
-#[derive(Clone, Copy, Debug)]
-struct PendingCell {
-    path_start: usize,
-    start: usize,
+    row: MergedRow,
+    /// Times of the cells that have none of their own.
+    times: Cell,
+    cells: usize,
+    /// End of the last cell in the values.
     end: usize,
-    times: CellTimes,
-}
-
-impl PendingCell {
-    /// Returns the cell as it is written in a row with this liveness.
-    fn written(&self, liveness: &Liveness) -> Cell {
-        let (timestamp, local_deletion_time, ttl) = match self.times {
-            CellTimes::OfRow => (
-                liveness.timestamp,
-                liveness.local_expiration_time,
-                liveness.ttl,
-            ),
-            CellTimes::At(timestamp) => (timestamp, NO_DELETION_TIME, NO_TTL),
-            CellTimes::Deleted(deletion) => (
-                deletion.marked_for_delete_at,
-                deletion.local_deletion_time,
-                NO_TTL,
-            ),
-        };
-        let span = |start: usize, end: usize| Span::new(start as u32, (end - start) as u32);
-        Cell {
-            timestamp,
-            local_deletion_time,
-            ttl,
-            path: span(self.path_start, self.start),
-            value: span(self.start, self.end),
-            version: 0,
-        }
-    }
 }
 
 /// When a cell was written.
@@ -93,11 +50,31 @@ pub(super) enum CellTimes {
 }
 
 impl RowBuffer {
-    pub(super) fn clear(&mut self) {
+    /// Begins a row that is nothing but its cells, which have times of their own.
+    pub(super) fn begin(&mut self) {
         self.values.clear();
-        self.columns.clear();
-        self.cells.clear();
         self.clustering.clear();
+        self.row.reset(MOST_COLUMNS);
+        self.times = Cell::default();
+        (self.cells, self.end) = (0, 0);
+    }
+
+    /// Makes it a row as INSERT leaves it: cells are as old as it is, and expire with it.
+    pub(super) fn insert(&mut self, liveness: Liveness) {
+        self.row.liveness = liveness;
+        let expires_s = liveness.local_expiration_time;
+        self.times = times(liveness.timestamp, expires_s, liveness.ttl);
+    }
+
+    /// Begins a static row: it has no liveness of its own, its cells are of this `timestamp`.
+    pub(super) fn begin_static(&mut self, timestamp: i64) {
+        self.begin();
+        self.times = times(timestamp, NO_DELETION_TIME, NO_TTL);
+    }
+
+    /// Makes it a row that is deleted.
+    pub(super) fn delete(&mut self, deletion: DeletionTime) {
+        self.row.deletion = deletion;
     }
 
     /// Makes the bytes appended to the values since the last call the cell of `column`.
@@ -107,38 +84,51 @@ impl RowBuffer {
 
     /// As [`RowBuffer::end_cell`], of a cell with these times. A tombstone drops the value.
     pub(super) fn end_cell_at(&mut self, column: u32, times: CellTimes) {
-        self.push_column(column, false, DeletionTime::LIVE);
-        self.end_element(0, times);
+        let cell = self.cell(0, times);
+        self.row.put_cell(column, cell);
     }
 
     /// Begins a complex column, whose elements come next.
     pub(super) fn begin_column(&mut self, column: u32, deletion: DeletionTime) {
-        self.push_column(column, true, deletion);
-    }
-
-    fn push_column(&mut self, index: u32, is_complex: bool, deletion: DeletionTime) {
-        self.columns.push(PendingColumn {
-            index,
-            is_complex,
-            deletion,
-            first_cell: self.cells.len(),
-        });
+        self.row.begin_complex(column, deletion);
     }
 
     /// Ends an element of the current column: the bytes appended to the values since the last call, of which the
     /// first `path_len` are its path and the rest its value, which is discarded for a tombstone.
     pub(super) fn end_element(&mut self, path_len: usize, times: CellTimes) {
-        let path_start = self.cells.last().map_or(0, |cell| cell.end);
-        let start = path_start + path_len;
-        if matches!(times, CellTimes::Deleted(_)) {
-            self.values.truncate(start);
+        let cell = self.cell(path_len, times);
+        self.row.push_element(cell);
+    }
+
+    fn cell(&mut self, path_len: usize, written: CellTimes) -> Cell {
+        let (path_start, start) = (self.end, self.end + path_len);
+        let times = match written {
+            CellTimes::OfRow => self.times,
+            CellTimes::At(timestamp) => times(timestamp, NO_DELETION_TIME, NO_TTL),
+            CellTimes::Deleted(deletion) => {
+                self.values.truncate(start);
+                let seconds = deletion.local_deletion_time;
+                times(deletion.marked_for_delete_at, seconds, NO_TTL)
+            }
+        };
+        self.end = self.values.len();
+        self.cells += 1;
+        let span = |start: usize, end: usize| Span::new(start as u32, (end - start) as u32);
+        Cell {
+            path: span(path_start, start),
+            value: span(start, self.end),
+            ..times
         }
-        self.cells.push(PendingCell {
-            path_start,
-            start,
-            end: self.values.len(),
-            times,
-        });
+    }
+}
+
+/// A cell with these times, and without path and value.
+fn times(timestamp: i64, local_deletion_time: i64, ttl: i32) -> Cell {
+    Cell {
+        timestamp,
+        local_deletion_time,
+        ttl,
+        ..Cell::default()
     }
 }
 
@@ -155,7 +145,6 @@ impl<'a, O: PartitionSink> Output<'a, O> {
             observer,
             steps: 0,
             before,
-            row: MergedRow::default(),
         }
     }
 
@@ -169,65 +158,19 @@ impl<'a, O: PartitionSink> Output<'a, O> {
         self.writer.start_partition(key, hash, DeletionTime::LIVE);
     }
 
-    /// Writes a row whose cells are as old as it is and expire with it.
-    pub(super) fn add_row(&mut self, buffer: &RowBuffer, liveness: Liveness) -> Result<()> {
-        self.write(false, buffer, liveness, DeletionTime::LIVE)
+    pub(super) fn add_row(&mut self, row: &RowBuffer) -> Result<()> {
+        self.write(false, row)
     }
 
-    /// Writes the static row: it has no liveness of its own, its cells are of this `timestamp`.
-    pub(super) fn add_static_row(&mut self, buffer: &RowBuffer, timestamp: i64) -> Result<()> {
-        self.write(
-            true,
-            buffer,
-            Liveness::new(timestamp, NO_TTL, NO_DELETION_TIME),
-            DeletionTime::LIVE,
-        )
+    pub(super) fn add_static_row(&mut self, row: &RowBuffer) -> Result<()> {
+        self.write(true, row)
     }
 
-    /// Writes a row without liveness, whose cells all have times of their own.
-    pub(super) fn add_updated_row(&mut self, buffer: &RowBuffer) -> Result<()> {
-        self.write(false, buffer, Liveness::EMPTY, DeletionTime::LIVE)
-    }
-
-    /// Writes a row that is nothing but deleted.
-    pub(super) fn add_deleted_row(
-        &mut self,
-        buffer: &RowBuffer,
-        deletion: DeletionTime,
-    ) -> Result<()> {
-        self.write(false, buffer, Liveness::EMPTY, deletion)
-    }
-
-    fn write(
-        &mut self,
-        is_static: bool,
-        buffer: &RowBuffer,
-        liveness: Liveness,
-        deletion: DeletionTime,
-    ) -> Result<()> {
-        let row = &mut self.row;
-        row.reset(MOST_COLUMNS);
-        row.liveness = if is_static { Liveness::EMPTY } else { liveness };
-        row.deletion = deletion;
-        let next = buffer.columns.iter().skip(1).map(|next| next.first_cell);
-        let ends = next.chain([buffer.cells.len()]);
-        for (column, end) in buffer.columns.iter().zip(ends) {
-            let cells = &buffer.cells[column.first_cell..end];
-            if column.is_complex {
-                row.begin_complex(column.index, column.deletion);
-            }
-            for cell in cells {
-                let cell = cell.written(&liveness);
-                match column.is_complex {
-                    true => row.push_element(cell),
-                    false => row.put_cell(column.index, cell),
-                }
-            }
-        }
-        let guess = buffer.values.len() + 8 + 4 * buffer.cells.len();
-        let row_of = |_| &buffer.values[..];
+    fn write(&mut self, is_static: bool, row: &RowBuffer) -> Result<()> {
+        let guess = row.values.len() + 8 + 4 * row.cells;
+        let row_of = |_| &row.values[..];
         self.writer
-            .add_row(is_static, &buffer.clustering, row, row_of, guess)?;
+            .add_row(is_static, &row.clustering, &row.row, row_of, guess)?;
         self.step()
     }
 

@@ -139,13 +139,13 @@ impl<'o> Sequence<'o> {
     ) -> Result<()> {
         let mut random = Random::of(self.options.seed, &[u64::from(self.sstable), number]);
         let timestamp = self.timestamp(&mut random);
-        self.row.clear();
+        self.row.begin_static(timestamp);
         out.start_partition(key);
         if self
             .content
             .put_static(&mut random, timestamp, &mut self.row)
         {
-            out.add_static_row(&self.row, timestamp)?;
+            out.add_static_row(&self.row)?;
         }
         let mut range: Option<OpenRange> = None;
         for row in 0..self.options.rows_per_partition {
@@ -205,10 +205,11 @@ impl<'o> Sequence<'o> {
             Some(_) => return Ok(()),
             None => self.timestamp(random),
         };
-        self.row.clear();
+        self.row.begin();
         self.put_clustering(place.row, if place.is_shared { 0 } else { self.sstable });
         if random.happens(self.options.deletions) {
-            return out.add_deleted_row(&self.row, deletion_at(timestamp));
+            self.row.delete(deletion_at(timestamp));
+            return out.add_row(&self.row);
         }
         let columns = self.content.columns();
         // Nothing but UPDATE counts.
@@ -222,8 +223,10 @@ impl<'o> Sequence<'o> {
                 self.content
                     .put_column(random, column, place, statement, &mut self.row);
             }
-            return out.add_updated_row(&self.row);
+            return out.add_row(&self.row);
         }
+        self.row
+            .insert(Liveness::new(timestamp, NO_TTL, NO_DELETION_TIME));
         for column in 0..columns {
             if !random.happens(ABSENT) {
                 let statement = Statement::Insert(timestamp);
@@ -231,8 +234,7 @@ impl<'o> Sequence<'o> {
                     .put_column(random, column, place, statement, &mut self.row);
             }
         }
-        let liveness = Liveness::new(timestamp, NO_TTL, NO_DELETION_TIME);
-        out.add_row(&self.row, liveness)
+        out.add_row(&self.row)
     }
 
     /// Rows of one number lie side by side: the place that all SSTables share, or their own.

@@ -125,7 +125,8 @@ impl TimeSeries<'_> {
             let same_place = is_shared && is_row_shared(options, number, row);
             let place = row * options.sstables + if same_place { 0 } else { self.sstable };
             let at_ms = start_ms + i64::from(place) * self.timeline.step_ms;
-            self.row.clear();
+            self.row.begin();
+            self.row.insert(self.liveness(at_ms));
             // The header of the values: one, present.
             self.row.clustering.push(0);
             self.row.clustering.extend_from_slice(&at_ms.to_be_bytes());
@@ -137,7 +138,7 @@ impl TimeSeries<'_> {
             let rounded = f64::round(reading * 100.0) / 100.0;
             self.row.values.extend_from_slice(&rounded.to_be_bytes());
             self.row.end_cell(READING);
-            out.add_row(&self.row, self.liveness(at_ms))?;
+            out.add_row(&self.row)?;
         }
         out.end_partition()
     }
