@@ -24,7 +24,7 @@ const OTHER_FILES: u64 = 24;
 /// Minimum descriptors for the inputs of each of several concurrent merges.
 const LEAST_FILES_OF_INPUTS: u64 = 16;
 
-/// The observer of several merges that run at once: it sees them as one, with the sum of their progress.
+/// The observer of several merges, at once or one after the other: it sees them as one, with the sum of their progress.
 pub(crate) struct SharedObserver<'a>(Mutex<Shared<'a>>);
 
 struct Shared<'a> {
@@ -158,9 +158,9 @@ impl ConcurrentMerges<'_, '_> {
 }
 
 /// One merge's view of the shared observer.
-struct OneMerge<'a, 'o> {
-    observer: &'a SharedObserver<'o>,
-    number: usize,
+pub(crate) struct OneMerge<'a, 'o> {
+    pub(crate) observer: &'a SharedObserver<'o>,
+    pub(crate) number: usize,
 }
 
 impl Observer for OneMerge<'_, '_> {

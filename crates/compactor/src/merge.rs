@@ -4,7 +4,7 @@
 //! open, nor of views and transactions: [`Table::merge`](crate::Table::merge) refuses what might lose data, and is the
 //! function to use. These are for benchmarks and tests, which merge SSTables of their own.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use compactor_check::input_check::InputCheck;
 use compactor_engine::job::{self, MergeJob, StagedMerge};
@@ -15,6 +15,7 @@ use compactor_io::{Io, IoOptions};
 pub use compactor_engine::merge::InputRead;
 
 use crate::MergeRequest;
+use crate::concurrent::{OneMerge, SharedObserver};
 use crate::process::Usage;
 use crate::report::{MergeReport, PageCache};
 use crate::run_record::Recorder;
@@ -93,21 +94,15 @@ fn run(
     }
     let mut reports = Vec::with_capacity(jobs.len());
     let mut staged = Vec::with_capacity(jobs.len());
-    let mut done = [0; 3];
-    for job in jobs {
+    let observer = &SharedObserver::new(observer);
+    for (number, job) in jobs.into_iter().enumerate() {
         let before = Usage::now();
         let mut report = MergeReport::before(&job, page_cache);
         let io = job.io().clone();
-        let mut observer = AfterOthers {
-            inner: &mut *observer,
-            done,
-            reached: done,
-        };
-        let merged = check.stage(job, &mut observer);
+        let merged = check.stage(job, &mut OneMerge { observer, number });
         let (merge, ignored) =
             merged.map_err(|error| because_replaced(error, inputs.as_deref()))?;
         staged.push(merge);
-        done = observer.reached;
         report.warnings.extend(ignored);
         reports.push((report, io, Usage::now().since(&before)));
     }
@@ -144,36 +139,5 @@ fn because_replaced(error: Error, inputs: Option<&InputsAtOpen>) -> Error {
     match inputs {
         Some(inputs) => inputs.reason_for_read(error),
         None => error,
-    }
-}
-
-/// Adds the progress of the previous merges.
-struct AfterOthers<'a> {
-    inner: &'a mut dyn Observer,
-    /// Bytes read, rows and partitions of the previous merges.
-    done: [u64; 3],
-    /// The same with this one's.
-    reached: [u64; 3],
-}
-
-impl Observer for AfterOthers<'_> {
-    fn is_cancelled(&self) -> bool {
-        self.inner.is_cancelled()
-    }
-
-    fn progress(&mut self, read_bytes: u64, rows: u64, partitions: u64) {
-        let [bytes_before, rows_before, partitions_before] = self.done;
-        let read_bytes = bytes_before + read_bytes;
-        let (rows, partitions) = (rows_before + rows, partitions_before + partitions);
-        self.reached = [read_bytes, rows, partitions];
-        self.inner.progress(read_bytes, rows, partitions);
-    }
-
-    fn message(&mut self, text: &str) {
-        self.inner.message(text);
-    }
-
-    fn before_publish(&mut self, data_path: &Path) -> Result<()> {
-        self.inner.before_publish(data_path)
     }
 }
