@@ -41,18 +41,18 @@ mod write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use compactor_engine::input::{READABLE, parse_data_name, refuse_link_without_sidecars};
 use compactor_engine::merge::Observer;
 use compactor_io::Io;
+use compactor_sstable::Component;
 use compactor_sstable::partitioner::Partitioner;
 use compactor_sstable::statistics::StatsMetadata;
-use compactor_sstable::{Component, Error as FormatError, Version};
 use serde::Serialize;
 
 use crate::cancellation::check_cancelled;
 use crate::sstable_report::SstableReport;
 use crate::verify::Finding;
 use crate::verify::chunks::CheckedData;
+use crate::verify::files::readable;
 use crate::verify::finding::Findings;
 use crate::verify::index::IndexScan;
 use crate::{Error, Result};
@@ -159,18 +159,7 @@ pub fn scrub(
     observer: &mut dyn Observer,
 ) -> Result<ScrubReport> {
     let started = Instant::now();
-    let descriptor = parse_data_name(data_path)?;
-    refuse_link_without_sidecars(&descriptor, Component::Statistics)?;
-    if !READABLE.contains(&descriptor.version) {
-        let what = format!(
-            "SSTable version {}; this release scrubs {}",
-            descriptor.version,
-            READABLE.map(Version::name).join(", ")
-        );
-        return Err(FormatError::unsupported(what)
-            .with_file(data_path, Component::Data)
-            .into());
-    }
+    let descriptor = readable(data_path, "scrubs")?;
     let findings = Findings::new(descriptor.clone(), options.max_losses);
     let stored = Stored::open(io, options.output.read_mode, &descriptor, &findings)?;
     let mut data = CheckedData::new(&findings, stored.file.clone(), stored.form());

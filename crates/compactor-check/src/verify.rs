@@ -44,9 +44,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use compactor_engine::input::{
-    ComponentList, READABLE, SharedTries, layout_of, parse_data_name, refuse_link_without_sidecars,
-};
+use compactor_engine::input::{ComponentList, SharedTries, layout_of};
 use compactor_engine::merge::Observer;
 use compactor_engine::read::hex;
 use compactor_io::{Io, ReadMode};
@@ -58,7 +56,7 @@ use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::partitioner::Partitioner;
 use compactor_sstable::statistics::Statistics;
 use compactor_sstable::types::CqlType;
-use compactor_sstable::{Component, Error as FormatError, Version};
+use compactor_sstable::{Component, Error as FormatError};
 use serde::Serialize;
 
 use crate::cancellation::check_cancelled;
@@ -169,18 +167,7 @@ pub fn verify(
     observer: &mut dyn Observer,
 ) -> Result<VerifyReport> {
     let started = Instant::now();
-    let descriptor = parse_data_name(data_path)?;
-    refuse_link_without_sidecars(&descriptor, Component::Statistics)?;
-    if !READABLE.contains(&descriptor.version) {
-        return Err(unsupported(
-            &descriptor,
-            format!(
-                "SSTable version {}; this release verifies {}",
-                descriptor.version,
-                READABLE.map(Version::name).join(", ")
-            ),
-        ));
-    }
+    let descriptor = files::readable(data_path, "verifies")?;
     let findings = Findings::new(descriptor.clone(), options.max_findings);
     let mut report = VerifyReport {
         data_path: data_path.to_owned(),

@@ -1,9 +1,13 @@
 //! Existing components of an SSTable, and parsers of the small ones.
 
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
-use compactor_engine::input::{ComponentList, SharedTries, TrieFiles, read_small};
+use compactor_engine::input::{
+    ComponentList, READABLE, SharedTries, TrieFiles, parse_data_name, read_small,
+    refuse_link_without_sidecars,
+};
 use compactor_io::{Io, ReadMode};
 use compactor_sstable::big::Summary;
 use compactor_sstable::big::summary::BASE_SAMPLING_LEVEL;
@@ -15,7 +19,7 @@ use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::digest;
 use compactor_sstable::statistics::Statistics;
 use compactor_sstable::toc::Toc;
-use compactor_sstable::{Component, Format};
+use compactor_sstable::{Component, Error as FormatError, Format, Version};
 
 use super::finding::{Findings, Location, Severity};
 use crate::{Error, Result};
@@ -231,6 +235,27 @@ impl<'a> Files<'a> {
             }
         }
     }
+}
+
+/// The SSTable whose `Data.db` is `data_path`. `does` is what this release does with the versions that it reads.
+///
+/// # Errors
+/// A path that is not an SSTable's, or a version that this release does not read.
+pub(crate) fn readable(data_path: &Path, does: &str) -> Result<Descriptor> {
+    let descriptor = parse_data_name(data_path)?;
+    refuse_link_without_sidecars(&descriptor, Component::Statistics)?;
+    if READABLE.contains(&descriptor.version) {
+        return Ok(descriptor);
+    }
+    let what = format!(
+        "SSTable version {}; this release {does} {}",
+        descriptor.version,
+        READABLE.map(Version::name).join(", ")
+    );
+    let refused = FormatError::unsupported(what);
+    Err(refused
+        .with_file(&descriptor.path(Component::Data), Component::Data)
+        .into())
 }
 
 /// The filter's false positive chance according to `Statistics.db`, if that can be read.

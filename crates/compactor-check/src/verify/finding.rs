@@ -83,6 +83,24 @@ impl Finding {
     }
 }
 
+impl Finding {
+    /// The error of a run that the finding stops.
+    pub fn to_error(&self) -> FormatError {
+        // An offset in the file is not a position in its content: see `Corruption::is_in_content`.
+        let structure = match self.position {
+            None if self.component == Component::Data => "data",
+            _ => "component",
+        };
+        FormatError::corrupt(
+            structure,
+            self.position.or(self.offset).unwrap_or(0),
+            format!("{}: {}", self.structure, self.expected),
+            self.found.clone(),
+        )
+        .with_file(&self.path, self.component)
+    }
+}
+
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.severity, self.statement())
@@ -293,6 +311,18 @@ impl Findings {
         found: impl Into<String>,
     ) {
         self.add(Severity::Note, place, structure, expected, found);
+    }
+
+    /// Records that a field of `Statistics.db` is wrong.
+    pub(super) fn statistics(
+        &self,
+        severity: Severity,
+        field: &str,
+        expected: impl Into<String>,
+        found: impl Into<String>,
+    ) {
+        let place = Location::of(Component::Statistics);
+        self.add(severity, place, &format!("stats.{field}"), expected, found);
     }
 
     /// Records the error of a component's parser.

@@ -12,13 +12,14 @@ use compactor_engine::read::KeyPositionChecksum;
 use compactor_io::{Io, ReadMode};
 use compactor_sstable::partitioner::Partitioner;
 use compactor_sstable::statistics::{EstimatedHistogram, Statistics};
-use compactor_sstable::{Component, Error as FormatError, Version};
+use compactor_sstable::{Component, Version};
 
 use super::blocks::BlocksCheck;
 use super::files::{Files, fp_chance};
-use super::finding::{Finding, Findings, Location, Severity};
+use super::finding::{Finding, Findings, Severity};
 use super::index::IndexScan;
 use super::keys::{FilterCheck, SummaryCheck};
+use super::short_hex;
 use super::statistics_consistency;
 use crate::{Error, Result};
 
@@ -129,7 +130,7 @@ pub(super) fn first_damage(findings: Findings) -> Result<Vec<Finding>> {
 /// Returns the first damage found that stops a merge as an error.
 pub(super) fn stop_at_damage(findings: &Findings) -> Result<()> {
     match findings.first_to_stop() {
-        Some(finding) => Err(damage(finding).into()),
+        Some(finding) => Err(finding.to_error().into()),
         None => Ok(()),
     }
 }
@@ -141,7 +142,7 @@ pub(super) fn stop_at_damage(findings: &Findings) -> Result<()> {
 /// The first damage.
 pub(crate) fn refuse_any(ignored: Vec<Finding>) -> Result<()> {
     match ignored.into_iter().next() {
-        Some(finding) => Err(damage(finding).into()),
+        Some(finding) => Err(finding.to_error().into()),
         None => Ok(()),
     }
 }
@@ -155,9 +156,7 @@ pub(super) fn same_sizes(
     sizes: &EstimatedHistogram,
 ) {
     if let Some(m) = statistics_consistency::partition_sizes(version, &statistics.stats, sizes) {
-        let place = Location::of(Component::Statistics);
-        let structure = format!("stats.{}", m.field);
-        findings.add(m.severity, place, &structure, m.expected, m.found);
+        findings.statistics(m.severity, m.field, m.expected, m.found);
     }
 }
 
@@ -176,22 +175,8 @@ pub(super) fn same_ends(
         if let Some(found) = found
             && found != expected
         {
-            findings.damage(
-                Location::of(Component::Statistics),
-                "stats.key_range",
-                format!("{which} key {}, as in {index}", super::short_hex(expected)),
-                super::short_hex(found),
-            );
+            let expected = format!("{which} key {}, as in {index}", short_hex(expected));
+            findings.statistics(Severity::Damage, "key_range", expected, short_hex(found));
         }
     }
-}
-
-fn damage(finding: Finding) -> FormatError {
-    FormatError::corrupt(
-        "component",
-        finding.offset.unwrap_or(0),
-        format!("{}: {}", finding.structure, finding.expected),
-        finding.found,
-    )
-    .with_file(&finding.path, finding.component)
 }

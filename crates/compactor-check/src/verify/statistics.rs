@@ -8,7 +8,6 @@
 use std::cmp::Ordering;
 
 use compactor_engine::read::RowCounts;
-use compactor_sstable::Component;
 use compactor_sstable::data::clustering::ClusteringComparator;
 use compactor_sstable::data::deletion_time::NO_DELETION_TIME;
 use compactor_sstable::partitioner::Partitioner;
@@ -20,7 +19,7 @@ use compactor_sstable::statistics::{
 use compactor_sstable::{Version, data::clustering::Kind};
 
 use super::content::Content;
-use super::finding::{Findings, Location, Severity};
+use super::finding::{Findings, Severity};
 use super::short_hex;
 use super::statistics_consistency::{self, Mismatch, StatisticsConsistency};
 
@@ -43,15 +42,8 @@ pub(super) struct StatisticsCheck<'a> {
 
 impl StatisticsCheck<'_> {
     fn add(&self, severity: Severity, field: &str, expected: impl ToString, found: impl ToString) {
-        let structure = format!("stats.{field}");
-        let place = Location::of(Component::Statistics);
-        self.findings.add(
-            severity,
-            place,
-            &structure,
-            expected.to_string(),
-            found.to_string(),
-        );
+        let (expected, found) = (expected.to_string(), found.to_string());
+        self.findings.statistics(severity, field, expected, found);
     }
 
     /// Reports contradictions that are visible without the content.

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use compactor_engine::merge::Observer;
 
 use compactor_io::{Io, ReadMode};
-use compactor_sstable::{Component, Error as FormatError};
 
 use crate::{Error, Result};
 use compactor_check::verify::{Finding, Severity, VerifyOptions, verify};
@@ -26,7 +25,7 @@ pub(super) fn verify_inputs(
         let report = verify(io, path, &options(mode), &mut Silent(observer))?;
         for finding in report.findings.iter().filter(|f| is_damage(f)) {
             observer.message(&finding.to_string());
-            first.get_or_insert_with(|| error(finding));
+            first.get_or_insert_with(|| finding.to_error());
         }
     }
     match first {
@@ -69,21 +68,6 @@ fn options(mode: ReadMode) -> VerifyOptions {
 
 fn is_damage(finding: &Finding) -> bool {
     finding.severity == Severity::Damage
-}
-
-fn error(finding: &Finding) -> FormatError {
-    // An offset in the file is not a position in its content: see `Corruption::is_in_content`.
-    let structure = match finding.position {
-        None if finding.component == Component::Data => "data",
-        _ => "component",
-    };
-    FormatError::corrupt(
-        structure,
-        finding.position.or(finding.offset).unwrap_or(0),
-        format!("{}: {}", finding.structure, finding.expected),
-        finding.found.clone(),
-    )
-    .with_file(&finding.path, finding.component)
 }
 
 /// Forwards cancellation, but no progress: that of the merge is shown.
