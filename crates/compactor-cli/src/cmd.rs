@@ -81,8 +81,8 @@ impl Command {
         let format = match self {
             Command::Merge(args) => args.format,
             Command::Compact(args) => args.format,
-            Command::Upgrade(args) => args.format,
-            Command::Split(args) => args.format,
+            Command::Upgrade(args) => args.rewrite.format,
+            Command::Split(args) => args.rewrite.format,
             Command::Swap(args) => args.format,
             Command::Metadata(args) => args.format,
             Command::Plan(args) => args.format,

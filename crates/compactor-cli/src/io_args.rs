@@ -41,8 +41,7 @@ pub struct IoArgs {
         long,
         help_heading = "Input and output",
         value_name = "SIZE",
-        value_parser = within(READAHEAD),
-        allow_hyphen_values = true
+        value_parser = within(READAHEAD)
     )]
     readahead: Option<ByteSize>,
 
@@ -51,8 +50,7 @@ pub struct IoArgs {
         long,
         help_heading = "Input and output",
         value_name = "N",
-        value_parser = within(THREADS),
-        allow_negative_numbers = true
+        value_parser = within(THREADS)
     )]
     threads: Option<usize>,
 
@@ -65,8 +63,7 @@ pub struct IoArgs {
         help_heading = "Input and output",
         value_name = "SIZE",
         default_value = DEFAULT_MEMORY,
-        value_parser = within(MEMORY),
-        allow_hyphen_values = true
+        value_parser = within(MEMORY)
     )]
     memory: ByteSize,
 }

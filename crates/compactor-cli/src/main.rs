@@ -17,6 +17,7 @@ mod output_form;
 mod progress;
 mod purge_args;
 mod result_file;
+mod rewrite_args;
 mod rewrite_summary;
 mod stalled;
 mod strategy_args;
@@ -25,7 +26,7 @@ mod work_directory;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches, Parser};
 use compactor_io::{ExitingAllocator, set_stall_hook, share_arenas};
 use compactor_lab::text_table;
 
@@ -55,7 +56,8 @@ static ALLOCATOR: ExitingAllocator = ExitingAllocator::new(
 fn main() -> ExitCode {
     share_arenas();
     set_stall_hook(stalled::say_stalled);
-    let cli = match Cli::try_parse() {
+    let parsed = numbers::with_minus(Cli::command()).try_get_matches();
+    let cli = match parsed.and_then(|mut found| Cli::from_arg_matches_mut(&mut found)) {
         Ok(cli) => cli,
         Err(error) => return error_report::of_usage(&error),
     };

@@ -1,9 +1,9 @@
 //! Numeric option values: accepted ranges and error texts.
 //!
-//! An option of a number also takes `allow_negative_numbers`, and one of a size `allow_hyphen_values`, so that `-1`
-//! is refused as a value and not as an unknown option.
+//! Options of numbers and sizes also take values with a minus sign (`with_minus`), so that `-1` is refused as a value and
+//! not as an unknown option.
 
-use std::any::Any;
+use std::any::{Any, TypeId};
 use std::fmt::Display;
 use std::num::{NonZeroU64, ParseFloatError, ParseIntError};
 use std::ops::RangeInclusive;
@@ -11,9 +11,11 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use clap::Command;
 use compactor::RateLimiter;
 use compactor_sstable::data::deletion_time::MAX_DELETION_TIME;
 
+use crate::duration::Seconds;
 use crate::flags::{ByteRate, ByteSize};
 
 /// Range of `--threads`. More than a few per processor only take memory, and the system soon refuses them.
@@ -55,6 +57,34 @@ pub const SSTABLE_SIZE: RangeInclusive<ByteSize> = ByteSize(1 << 10)..=ByteSize(
 
 /// Values of `gc_grace_seconds`, an `int` in Cassandra.
 pub const GC_GRACE_SECONDS: RangeInclusive<u32> = 0..=i32::MAX as u32;
+
+/// The command, all of whose options of numbers and sizes take values with a minus sign.
+pub fn with_minus(command: Command) -> Command {
+    let sizes = [
+        TypeId::of::<ByteSize>(),
+        TypeId::of::<ByteRate>(),
+        TypeId::of::<Seconds>(),
+    ];
+    let numbers = [
+        TypeId::of::<u32>(),
+        TypeId::of::<u64>(),
+        TypeId::of::<usize>(),
+        TypeId::of::<i32>(),
+        TypeId::of::<i64>(),
+        TypeId::of::<f64>(),
+    ];
+    let options = command.mut_args(|option| {
+        let of = option.get_value_parser().type_id();
+        if sizes.iter().any(|size| of == *size) {
+            option.allow_hyphen_values(true)
+        } else if numbers.iter().any(|number| of == *number) {
+            option.allow_negative_numbers(true)
+        } else {
+            option
+        }
+    });
+    options.mut_subcommands(with_minus)
+}
 
 /// The limit of `--throughput`. Its waits end once `interrupted` is set.
 pub fn rate_limiter(

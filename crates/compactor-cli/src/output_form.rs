@@ -27,12 +27,7 @@ pub struct OutputFormArgs {
     compression: Option<Compression>,
 
     /// Level of --compression zstd, -131072 to 22. Default: 3.
-    #[arg(
-        long,
-        help_heading = "Output",
-        value_name = "N",
-        allow_negative_numbers = true
-    )]
+    #[arg(long, help_heading = "Output", value_name = "N")]
     compression_level: Option<i32>,
 
     /// Uncompressed bytes per chunk, a power of two such as 4KiB. Default: schema.cql's, otherwise the newest
@@ -41,8 +36,7 @@ pub struct OutputFormArgs {
         long,
         help_heading = "Output",
         value_name = "SIZE",
-        value_parser = within(CHUNK_LENGTH),
-        allow_hyphen_values = true
+        value_parser = within(CHUNK_LENGTH)
     )]
     chunk_length: Option<ByteSize>,
 }

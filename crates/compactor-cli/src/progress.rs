@@ -31,7 +31,7 @@ pub enum ProgressMode {
     None,
 }
 
-/// Shows the progress of a merge, and stops it when the person asks to.
+/// Shows the progress of a merge, and stops it when the person asks to. A bar is taken away when it is dropped.
 #[derive(Debug)]
 pub struct Progress {
     total_bytes: u64,
@@ -68,13 +68,6 @@ impl Progress {
             started: now,
             shown: now,
             interrupted,
-        }
-    }
-
-    /// Takes the bar away.
-    pub fn finish(&self) {
-        if let Style::Bar(bar) = &self.style {
-            bar.finish();
         }
     }
 

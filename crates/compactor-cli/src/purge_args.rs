@@ -24,7 +24,7 @@ pub struct PurgeArgs {
     /// --overlapping need --gc-before or --no-purge.
     #[arg(long, help_heading = "Purging", value_name = "N",
         conflicts_with_all = ["gc_before", "no_purge"],
-        value_parser = within(GC_GRACE_SECONDS), allow_negative_numbers = true)]
+        value_parser = within(GC_GRACE_SECONDS))]
     gc_grace_seconds: Option<u32>,
 
     /// Purge tombstones with a local deletion time before this, in seconds since 1970.
@@ -33,8 +33,7 @@ pub struct PurgeArgs {
         help_heading = "Purging",
         value_name = "EPOCH",
         conflicts_with = "no_purge",
-        value_parser = moment_or_before_1970,
-        allow_negative_numbers = true
+        value_parser = moment_or_before_1970
     )]
     gc_before: Option<i64>,
 
@@ -53,8 +52,7 @@ pub struct PurgeArgs {
         long,
         help_heading = "Purging",
         value_name = "EPOCH",
-        value_parser = moment,
-        allow_negative_numbers = true
+        value_parser = moment
     )]
     now: Option<i64>,
 

@@ -5,40 +5,22 @@ use std::fmt::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
-use compactor::report::{TtlRemovedReport, lossy};
+use compactor::report::TtlRemovedReport;
 use compactor::table::{Failure, RewriteOutcome, RewritePlan};
 use serde::Serialize;
 
 use crate::error_report::{self, Writes};
 use crate::exit_code;
 use crate::flags::ByteSize;
-use crate::output::say;
+use crate::output::{print_of, say};
 use crate::text_table::counted;
 use crate::ttl_removed;
-
-/// An SSTable that failed, so that nothing was written for it.
-#[derive(Debug, Serialize)]
-pub struct Failed<'a> {
-    #[serde(serialize_with = "lossy")]
-    data_path: &'a Path,
-    error: String,
-}
-
-impl<'a> Failed<'a> {
-    pub fn of(failures: &'a [Failure]) -> Vec<Failed<'a>> {
-        let failed = failures.iter().map(|failure| Failed {
-            data_path: &failure.data_path,
-            error: failure.error.to_string(),
-        });
-        failed.collect()
-    }
-}
 
 /// Totals over all SSTables of a run.
 #[derive(Debug, Serialize)]
 pub struct Totals<'a> {
     sstables: usize,
-    failed: Vec<Failed<'a>>,
+    failed: &'a [Failure],
     interrupted: bool,
     input_bytes: u64,
     output_bytes: u64,
@@ -62,7 +44,7 @@ impl<'a> Totals<'a> {
         }
         Totals {
             sstables,
-            failed: Failed::of(&outcome.failures),
+            failed: &outcome.failures,
             interrupted: outcome.is_interrupted,
             input_bytes: reports.iter().map(|r| r.input_bytes).sum(),
             output_bytes: reports.iter().map(|r| r.output_bytes).sum(),
@@ -104,7 +86,7 @@ impl<'a> Totals<'a> {
 }
 
 /// Prints failures on stderr, each remedy once; `any_written` says whether other SSTables were written.
-pub fn say_failures(failures: &[Failure], any_written: bool) {
+fn say_failures(failures: &[Failure], any_written: bool) {
     let writes = Writes::of_several(any_written);
     let mut failures = failures.iter().peekable();
     while let Some(failure) = failures.next() {
@@ -114,24 +96,13 @@ pub fn say_failures(failures: &[Failure], any_written: bool) {
     }
 }
 
-/// Prints failures and an interruption on stderr. `done` is what was done to an SSTable, such as
-/// `upgraded`.
-pub fn say_end(outcome: &RewriteOutcome, sstables: usize, done: &str) {
-    say_failures(&outcome.failures, !outcome.reports.is_empty());
+/// Prints failures and an interruption on stderr: only some of the SSTables were `done`, such as `upgraded`, or some
+/// were not begun.
+pub fn say_end<R>(outcome: &RewriteOutcome<R>, sstables: usize, done: &str) {
     let (some, failed) = (outcome.reports.len(), outcome.failures.len());
-    say_incomplete(outcome.is_interrupted, some, failed, sstables, done);
-}
-
-/// Prints on stderr that only `some` of the SSTables were `done` if the run was interrupted, or how many were not begun.
-pub fn say_incomplete(
-    is_interrupted: bool,
-    some: usize,
-    failed: usize,
-    sstables: usize,
-    done: &str,
-) {
+    say_failures(&outcome.failures, some > 0);
     let not_begun = sstables.saturating_sub(some + failed);
-    if is_interrupted {
+    if outcome.is_interrupted {
         let sstables = counted(sstables as u64, "SSTable");
         say(format_args!(
             "compactor: interrupted; {some} of {sstables} {done}"
@@ -145,23 +116,37 @@ pub fn say_incomplete(
 /// Prints what a run could not open on stderr, and returns its exit code.
 pub fn end_of_plan(plan: &RewritePlan) -> ExitCode {
     say_failures(&plan.failures, false);
-    match plan.failures.first() {
-        Some(first) => ExitCode::from(exit_code::of(&first.error)),
-        None => ExitCode::SUCCESS,
-    }
+    ExitCode::from(code_of(&plan.failures))
 }
 
-/// `Data.db` of every output.
-pub fn outputs(outcome: &RewriteOutcome) -> Vec<&Path> {
+/// Ends a run whose outputs are in place: prints what went wrong on stderr and the summary on stdout. `done` is what was
+/// done to an SSTable, such as `upgraded`.
+///
+/// # Errors
+/// If stdout cannot be written.
+pub fn end(
+    outcome: &RewriteOutcome,
+    sstables: usize,
+    done: &str,
+    summary: impl FnOnce() -> anyhow::Result<String>,
+) -> anyhow::Result<ExitCode> {
+    say_end(outcome, sstables, done);
     let outputs = outcome.reports.iter().flat_map(|report| &report.outputs);
-    outputs.map(|output| output.data_path.as_path()).collect()
+    let outputs: Vec<&Path> = outputs.map(|output| output.data_path.as_path()).collect();
+    print_of(&summary()?, &outputs)?;
+    Ok(ExitCode::from(exit_code(outcome)))
 }
 
 /// The exit code of a run.
-pub fn exit_code(outcome: &RewriteOutcome) -> ExitCode {
-    match outcome.failures.first() {
-        _ if outcome.is_interrupted => ExitCode::from(exit_code::INTERRUPTED),
-        Some(first) => ExitCode::from(exit_code::of(&first.error)),
-        None => ExitCode::SUCCESS,
+pub fn exit_code<R>(outcome: &RewriteOutcome<R>) -> u8 {
+    match outcome.is_interrupted {
+        true => exit_code::INTERRUPTED,
+        false => code_of(&outcome.failures),
     }
+}
+
+fn code_of(failures: &[Failure]) -> u8 {
+    failures
+        .first()
+        .map_or(0, |first| exit_code::of(&first.error))
 }

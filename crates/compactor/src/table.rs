@@ -57,7 +57,7 @@ pub use purging::Purging;
 pub use resources::Resources;
 pub use rewrite::{Failure, PlannedRewrite, RewriteOutcome, RewritePlan, Split, Unsplit, Upgrade};
 pub use rows::{Column, Row, Rows};
-pub use scrub::{Scrub, ScrubOutcome};
+pub use scrub::Scrub;
 pub use strategy_choice::{Release, StrategyChoice};
 
 /// The SSTables of one table, and its schema if known.

@@ -68,7 +68,7 @@ pub struct Args {
 
     /// Compactions at a time, 1 to 256, but no more than --threads; they share those and --memory, which
     /// allows one for each 8MiB beyond 16MiB. Default: one per thread.
-    #[arg(long, value_name = "N", value_parser = within(CONCURRENT), allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = within(CONCURRENT))]
     concurrent_compactors: Option<usize>,
 
     /// The table's schema as CQL, as a snapshot's schema.cql or `DESCRIBE TABLE ks.t WITH INTERNALS` of
@@ -82,8 +82,7 @@ pub struct Args {
     major: bool,
 
     /// Stop after this number of compactions. Default: go on until nothing is left to do.
-    #[arg(long, help_heading = "Strategy", value_name = "N", value_parser = within(MAX_COMPACTIONS),
-        allow_negative_numbers = true)]
+    #[arg(long, help_heading = "Strategy", value_name = "N", value_parser = within(MAX_COMPACTIONS))]
     max_compactions: Option<usize>,
 
     #[command(flatten)]
@@ -98,7 +97,7 @@ pub struct Args {
     /// Limit on stored bytes of Data.db that all compactions together read per second, such as 64MiB/s or 50MB/s,
     /// 1MiB/s and more: Cassandra's compaction_throughput. Default: no limit.
     #[arg(long, help_heading = "Input and output", value_name = "RATE",
-        value_parser = throughput, allow_hyphen_values = true)]
+        value_parser = throughput)]
     throughput: Option<ByteRate>,
 
     /// Verify each output before it is used, as `compactor verify` does.
@@ -174,7 +173,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Arc::clone(&interrupted),
     );
     let result = opened.run(&mut progress);
-    progress.finish();
+    drop(progress);
     let (Compacted { report, error }, next_steps) = result?;
     let writes = Writes::of_several(!report.outputs.is_empty());
     // Every compaction alongside an unreadable SSTable fails for the same reason.

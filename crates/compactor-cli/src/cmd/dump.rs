@@ -65,8 +65,7 @@ pub struct Args {
     #[arg(
         long,
         value_name = "EPOCH",
-        value_parser = moment,
-        allow_negative_numbers = true
+        value_parser = moment
     )]
     now: Option<i64>,
 

@@ -79,8 +79,7 @@ pub struct Args {
         long,
         value_name = "N",
         default_value = "3",
-        value_parser = within(1..=10_000u32),
-        allow_negative_numbers = true
+        value_parser = within(1..=10_000u32)
     )]
     sstables: u32,
 
@@ -90,8 +89,7 @@ pub struct Args {
         value_name = "SIZE",
         default_value = "64MiB",
         conflicts_with = "rows",
-        value_parser = within(SIZE),
-        allow_hyphen_values = true
+        value_parser = within(SIZE)
     )]
     size: ByteSize,
 
@@ -99,8 +97,7 @@ pub struct Args {
     #[arg(
         long,
         value_name = "N",
-        value_parser = within(1..=1_000_000_000_000u64),
-        allow_negative_numbers = true
+        value_parser = within(1..=1_000_000_000_000u64)
     )]
     rows: Option<u64>,
 
@@ -109,8 +106,7 @@ pub struct Args {
         long,
         value_name = "0..1",
         default_value = "0.5",
-        value_parser = within(SHARE),
-        allow_negative_numbers = true
+        value_parser = within(SHARE)
     )]
     overlap: f64,
 
@@ -119,8 +115,7 @@ pub struct Args {
         long,
         value_name = "N",
         default_value = "1",
-        value_parser = within(0..=u64::MAX),
-        allow_negative_numbers = true
+        value_parser = within(0..=u64::MAX)
     )]
     seed: u64,
 
@@ -130,8 +125,7 @@ pub struct Args {
         long,
         help_heading = "Rows",
         value_name = "BYTES",
-        value_parser = within(1..=16u32 << 20),
-        allow_negative_numbers = true
+        value_parser = within(1..=16u32 << 20)
     )]
     value_length: Option<u32>,
 
@@ -140,8 +134,7 @@ pub struct Args {
         long,
         help_heading = "Rows",
         value_name = "N",
-        value_parser = within(1..=i32::MAX as u32),
-        allow_negative_numbers = true
+        value_parser = within(1..=i32::MAX as u32)
     )]
     rows_per_partition: Option<u32>,
 
@@ -151,8 +144,7 @@ pub struct Args {
         help_heading = "Rows",
         value_name = "0..1",
         default_value = "0.5",
-        value_parser = within(SHARE),
-        allow_negative_numbers = true
+        value_parser = within(SHARE)
     )]
     compressibility: f64,
 
@@ -162,8 +154,7 @@ pub struct Args {
         long,
         help_heading = "Rows",
         value_name = "0..1",
-        value_parser = within(SHARE),
-        allow_negative_numbers = true
+        value_parser = within(SHARE)
     )]
     deletions: Option<f64>,
 
@@ -173,8 +164,7 @@ pub struct Args {
         long,
         help_heading = "Rows",
         value_name = "0..1",
-        value_parser = within(SHARE),
-        allow_negative_numbers = true
+        value_parser = within(SHARE)
     )]
     range_tombstones: Option<f64>,
 
@@ -184,8 +174,7 @@ pub struct Args {
         long,
         help_heading = "Rows",
         value_name = "0..1",
-        value_parser = within(SHARE),
-        allow_negative_numbers = true
+        value_parser = within(SHARE)
     )]
     updates: Option<f64>,
 
@@ -195,8 +184,7 @@ pub struct Args {
         long,
         help_heading = "Rows",
         value_name = "0..1",
-        value_parser = within(SHARE),
-        allow_negative_numbers = true
+        value_parser = within(SHARE)
     )]
     cell_tombstones: Option<f64>,
 
@@ -205,8 +193,7 @@ pub struct Args {
         long,
         help_heading = "Rows",
         value_name = "TIME",
-        value_parser = within(TTL),
-        allow_hyphen_values = true
+        value_parser = within(TTL)
     )]
     ttl: Option<Seconds>,
 
@@ -215,8 +202,7 @@ pub struct Args {
         long,
         help_heading = "Rows",
         value_name = "0..1",
-        value_parser = within(SHARE),
-        allow_negative_numbers = true
+        value_parser = within(SHARE)
     )]
     expired: Option<f64>,
 
@@ -225,19 +211,13 @@ pub struct Args {
         long,
         help_heading = "Rows",
         value_name = "EPOCH",
-        value_parser = moment,
-        allow_negative_numbers = true
+        value_parser = moment
     )]
     now: Option<i64>,
 
     /// All shapes but timeseries: timestamp of the first SSTable, in microseconds since 1970; each SSTable
     /// is two hours newer than the one before. Default: 2025-01-01.
-    #[arg(
-        long,
-        help_heading = "Rows",
-        value_name = "MICROSECONDS",
-        allow_negative_numbers = true
-    )]
+    #[arg(long, help_heading = "Rows", value_name = "MICROSECONDS")]
     first_timestamp: Option<i64>,
 
     /// Keyspace, for the directory and schema.cql.
@@ -259,8 +239,7 @@ pub struct Args {
         help_heading = "Files",
         value_name = "N",
         default_value = "864000",
-        value_parser = within(GC_GRACE_SECONDS),
-        allow_negative_numbers = true
+        value_parser = within(GC_GRACE_SECONDS)
     )]
     gc_grace_seconds: u32,
 
@@ -282,8 +261,7 @@ pub struct Args {
         long,
         help_heading = "Files",
         value_name = "SIZE",
-        value_parser = within(CHUNK_LENGTH),
-        allow_hyphen_values = true
+        value_parser = within(CHUNK_LENGTH)
     )]
     chunk_length: Option<ByteSize>,
 
@@ -310,8 +288,7 @@ pub struct Args {
         long,
         help_heading = "Input and output",
         value_name = "N",
-        value_parser = within(THREADS),
-        allow_negative_numbers = true
+        value_parser = within(THREADS)
     )]
     threads: Option<usize>,
 
@@ -384,7 +361,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         ..IoOptions::default()
     };
     let result = generate(io, options, &mut progress);
-    progress.finish();
+    drop(progress);
     let report = result?;
     let outputs: Vec<&Path> = report
         .sstables

@@ -86,8 +86,7 @@ pub struct Args {
 
     /// Begin another output at the first partition after Data.db has reached this size on disk, such
     /// as 160MiB; they appear all or none. Default: one output.
-    #[arg(long, help_heading = "Output", value_name = "SIZE", value_parser = within(SSTABLE_SIZE),
-        allow_hyphen_values = true)]
+    #[arg(long, help_heading = "Output", value_name = "SIZE", value_parser = within(SSTABLE_SIZE))]
     max_sstable_size: Option<ByteSize>,
 
     /// Number of outputs, of similar size and consecutive in the ring; they appear all or none. Default: one.
@@ -96,7 +95,6 @@ pub struct Args {
         help_heading = "Output",
         value_name = "N",
         value_parser = within(OUTPUTS),
-        allow_negative_numbers = true,
         conflicts_with = "max_sstable_size"
     )]
     outputs: Option<usize>,
@@ -107,7 +105,7 @@ pub struct Args {
     /// Limit on stored bytes of Data.db that are read from the inputs per second, such as 64MiB/s or
     /// 50MB/s, 1MiB/s and more: Cassandra's compaction_throughput. Default: no limit.
     #[arg(long, help_heading = "Input and output", value_name = "RATE",
-        value_parser = throughput, allow_hyphen_values = true)]
+        value_parser = throughput)]
     throughput: Option<ByteRate>,
 
     /// Verify the inputs before, and the output before it is published, as `compactor verify` does:
@@ -212,7 +210,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let total = opened.uncompressed_bytes();
     let mut progress = Progress::new(args.progress, total, interrupted);
     let result = opened.run(&mut progress);
-    progress.finish();
+    drop(progress);
     let merged = result?;
     let outputs: Vec<&Path> = merged.outputs().map(|o| o.data_path.as_path()).collect();
     print_of(&summary::merged(&merged, args.format)?, &outputs)

@@ -37,8 +37,7 @@ pub struct Args {
         alias = "gc_grace_seconds",
         value_name = "N",
         default_value_t = 0,
-        value_parser = within(GC_GRACE_SECONDS),
-        allow_negative_numbers = true
+        value_parser = within(GC_GRACE_SECONDS)
     )]
     gc_grace_seconds: u32,
 
@@ -46,8 +45,7 @@ pub struct Args {
     #[arg(
         long,
         value_name = "EPOCH",
-        value_parser = moment,
-        allow_negative_numbers = true
+        value_parser = moment
     )]
     now: Option<i64>,
 

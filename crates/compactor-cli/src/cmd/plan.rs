@@ -45,11 +45,11 @@ pub struct Args {
     schema: Option<PathBuf>,
 
     /// Age in seconds from which tombstones count as droppable. Default: schema.cql's, otherwise 864000.
-    #[arg(long, value_name = "N", value_parser = within(GC_GRACE_SECONDS), allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = within(GC_GRACE_SECONDS))]
     gc_grace_seconds: Option<u32>,
 
     /// Time of the plan, in seconds since 1970. Default: the clock.
-    #[arg(long, value_name = "EPOCH", value_parser = moment, allow_negative_numbers = true)]
+    #[arg(long, value_name = "EPOCH", value_parser = moment)]
     now: Option<i64>,
 
     /// How the plan is printed.

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use compactor::Table;
 use compactor::scrub::ScrubReport;
+use compactor::table::Failure;
 use compactor_io::raise_open_files_limit;
 use serde::Serialize;
 
@@ -17,7 +18,7 @@ use crate::io_args::IoArgs;
 use crate::output::{print_of, say_notes};
 use crate::output_form::OutputFormArgs;
 use crate::progress::{Progress, ProgressMode};
-use crate::rewrite_summary::{self, Failed};
+use crate::rewrite_summary;
 use crate::text_table::{count, counted};
 
 /// Salvage the readable partitions and rows of damaged SSTables into new ones.
@@ -101,7 +102,7 @@ struct Document<'a> {
     interrupted: bool,
     lossy: usize,
     sstables: &'a [ScrubReport],
-    failed: &'a [Failed<'a>],
+    failed: &'a [Failure],
 }
 
 /// Runs the command.
@@ -120,23 +121,15 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         .max_losses(args.max_losses)
         .verify(args.verify);
     let mut progress = Progress::new(args.progress, scrub.expected_bytes(), interrupted);
-    let result = match args.output.as_deref() {
+    let outcome = match args.output.as_deref() {
         Some(output) if !args.dry_run => scrub.into(output, &mut progress),
         output => scrub.dry_run(output, &mut progress),
     };
-    progress.finish();
-    let outcome = result?;
+    drop(progress);
+    let outcome = outcome?;
     let reports = &outcome.reports;
-    let failed = Failed::of(&outcome.failures);
-    rewrite_summary::say_failures(&outcome.failures, !reports.is_empty());
     let inputs = table.sstables().len();
-    rewrite_summary::say_incomplete(
-        outcome.is_interrupted,
-        reports.len(),
-        failed.len(),
-        inputs,
-        "scrubbed",
-    );
+    rewrite_summary::say_end(&outcome, inputs, "scrubbed");
     let lossy = reports.iter().filter(|r| r.is_lossy()).count();
     let outputs = reports.iter().filter_map(|report| report.output.as_ref());
     let outputs: Vec<&Path> = outputs.map(|o| o.data_path.as_path()).collect();
@@ -151,19 +144,17 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             interrupted: outcome.is_interrupted,
             lossy,
             sstables: reports,
-            failed: &failed,
+            failed: &outcome.failures,
         })?,
     };
     if !results.is_empty() {
         print_of(&results, &outputs)?;
     }
     say_notes(&outcome.notes);
-    Ok(match outcome.failures.first() {
-        _ if outcome.is_interrupted => ExitCode::from(exit_code::INTERRUPTED),
-        Some(first) => ExitCode::from(exit_code::of(&first.error)),
-        None if lossy > 0 => ExitCode::from(exit_code::CORRUPT),
-        None => ExitCode::SUCCESS,
-    })
+    Ok(ExitCode::from(match rewrite_summary::exit_code(&outcome) {
+        0 if lossy > 0 => exit_code::CORRUPT,
+        code => code,
+    }))
 }
 
 fn text(report: &ScrubReport, dry_run: bool) -> String {

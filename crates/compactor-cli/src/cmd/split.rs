@@ -7,18 +7,17 @@ use std::process::ExitCode;
 use anyhow::Context;
 use compactor::Table;
 use compactor::report::SstableReport;
-use compactor::table::{PlannedRewrite, RewriteOutcome, RewritePlan, Unsplit};
+use compactor::table::{Failure, PlannedRewrite, RewriteOutcome, RewritePlan, Unsplit};
 use compactor_io::raise_open_files_limit;
 use serde::Serialize;
 
 use crate::flags::{ByteSize, Format};
 use crate::interrupt;
-use crate::io_args::IoArgs;
 use crate::numbers::{SSTABLE_SIZE, within};
-use crate::output::{print, print_of, say_notes};
-use crate::output_form::OutputFormArgs;
-use crate::progress::{Progress, ProgressMode};
-use crate::rewrite_summary::{self, Failed, Totals};
+use crate::output::{print, say_notes};
+use crate::progress::Progress;
+use crate::rewrite_args::RewriteArgs;
+use crate::rewrite_summary::{self, Totals};
 use crate::text_table::counted;
 
 /// Split each SSTable larger than a size into several.
@@ -48,61 +47,39 @@ pub struct Args {
     output: PathBuf,
 
     /// Bytes of Data.db on disk after which the next partition begins another SSTable.
-    #[arg(long, value_name = "SIZE", default_value = "50MiB", value_parser = within(SSTABLE_SIZE),
-        allow_hyphen_values = true)]
+    #[arg(long, value_name = "SIZE", default_value = "50MiB", value_parser = within(SSTABLE_SIZE))]
     size: ByteSize,
 
     #[command(flatten)]
-    output_form: OutputFormArgs,
-
-    #[command(flatten)]
-    io: IoArgs,
-
-    /// Verify each output before it is published, as `compactor verify` does.
-    #[arg(long, help_heading = "Checking")]
-    verify: bool,
-
-    /// Open the inputs, print the plan, and write nothing.
-    #[arg(long)]
-    dry_run: bool,
-
-    /// How progress is shown on stderr.
-    #[arg(long, value_enum, default_value = "auto")]
-    progress: ProgressMode,
-
-    /// How the summary is printed on stdout.
-    #[arg(long, value_enum, default_value = "text")]
-    pub format: Format,
+    pub rewrite: RewriteArgs,
 }
 
 /// Runs the command.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let _ = raise_open_files_limit();
     let interrupted = interrupt::flag().context("install signal handlers")?;
-    args.io.check()?;
+    args.rewrite.io.check()?;
     let table = Table::open_all(&args.inputs, None)?;
     say_notes(table.notes());
     let split = table
         .split(args.size.0)
-        .form(args.output_form.form()?)
-        .resources(args.io.resources())
-        .verify(args.verify);
+        .form(args.rewrite.output_form.form()?)
+        .resources(args.rewrite.io.resources())
+        .verify(args.rewrite.verify);
     let skipped = split.unsplit()?;
-    if args.dry_run {
+    if args.rewrite.dry_run {
         let planned = split.plan(&args.output)?;
         print(&plan(&args, &planned, &skipped)?)?;
         return Ok(rewrite_summary::end_of_plan(&planned));
     }
-    let mut progress = Progress::new(args.progress, split.expected_bytes()?, interrupted);
-    let result = split.into(&args.output, &mut progress);
-    progress.finish();
-    let outcome = result?;
-    let sstables = table.sstables().len();
-    rewrite_summary::say_end(&outcome, sstables - skipped.len(), "split");
-    let summary = Summary::new(&outcome, sstables, &skipped);
-    let outputs = rewrite_summary::outputs(&outcome);
-    print_of(&summary.show(&args)?, &outputs)?;
-    Ok(rewrite_summary::exit_code(&outcome))
+    let total = split.expected_bytes()?;
+    let mut progress = Progress::new(args.rewrite.progress, total, interrupted);
+    let outcome = split.into(&args.output, &mut progress);
+    drop(progress);
+    let (outcome, sstables) = (outcome?, table.sstables().len());
+    rewrite_summary::end(&outcome, sstables - skipped.len(), "split", || {
+        Summary::new(&outcome, sstables, &skipped).show(&args)
+    })
 }
 
 fn skipped_line(unsplit: &Unsplit, size: ByteSize) -> String {
@@ -120,7 +97,7 @@ struct Plan<'a> {
     size: u64,
     split: &'a [PlannedRewrite],
     skipped: &'a [Unsplit],
-    failed: Vec<Failed<'a>>,
+    failed: &'a [Failure],
 }
 
 fn plan(args: &Args, planned: &RewritePlan, skipped: &[Unsplit]) -> anyhow::Result<String> {
@@ -129,9 +106,9 @@ fn plan(args: &Args, planned: &RewritePlan, skipped: &[Unsplit]) -> anyhow::Resu
         size: args.size.0,
         split: &planned.planned,
         skipped,
-        failed: Failed::of(&planned.failures),
+        failed: &planned.failures,
     };
-    if args.format == Format::Json {
+    if args.rewrite.format == Format::Json {
         return Ok(serde_json::to_string_pretty(&plan)?);
     }
     let mut text = String::new();
@@ -187,7 +164,7 @@ impl<'a> Summary<'a> {
     }
 
     fn show(&self, args: &Args) -> anyhow::Result<String> {
-        if args.format == Format::Json {
+        if args.rewrite.format == Format::Json {
             return Ok(serde_json::to_string_pretty(self)?);
         }
         let mut text = String::new();

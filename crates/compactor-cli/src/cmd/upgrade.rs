@@ -7,18 +7,17 @@ use std::process::ExitCode;
 use anyhow::Context;
 use compactor::Table;
 use compactor::report::SstableReport;
-use compactor::table::{PlannedRewrite, RewriteOutcome, RewritePlan};
+use compactor::table::{Failure, PlannedRewrite, RewriteOutcome, RewritePlan};
 use compactor_io::raise_open_files_limit;
 use serde::Serialize;
 
 use crate::flags::{ByteSize, Format};
 use crate::interrupt;
-use crate::io_args::IoArgs;
 use crate::numbers::{CONCURRENT, within};
-use crate::output::{print, print_of, say_notes};
-use crate::output_form::OutputFormArgs;
-use crate::progress::{Progress, ProgressMode};
-use crate::rewrite_summary::{self, Failed, Totals};
+use crate::output::{print, say_notes};
+use crate::progress::Progress;
+use crate::rewrite_args::RewriteArgs;
+use crate::rewrite_summary::{self, Totals};
 
 /// Rewrite each SSTable alone to another version, compressor or chunk length.
 ///
@@ -47,11 +46,8 @@ pub struct Args {
 
     /// SSTables rewritten at a time, 1 to 256, but no more than --threads; they share those and --memory,
     /// which allows one for each 8MiB beyond 16MiB. Default: one per thread.
-    #[arg(long, value_name = "N", value_parser = within(CONCURRENT), allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = within(CONCURRENT))]
     concurrent: Option<usize>,
-
-    #[command(flatten)]
-    output_form: OutputFormArgs,
 
     /// Remove the TTL of cells and rows before any is judged expired: a restored backup has all of its data
     /// again, and it never expires. Tombstones stay, also those that a compaction has made of expired cells.
@@ -59,31 +55,15 @@ pub struct Args {
     strip_ttl: bool,
 
     #[command(flatten)]
-    io: IoArgs,
-
-    /// Verify each output before it is published, as `compactor verify` does.
-    #[arg(long, help_heading = "Checking")]
-    verify: bool,
-
-    /// Open the inputs, print the plan, and write nothing.
-    #[arg(long)]
-    dry_run: bool,
-
-    /// How progress is shown on stderr.
-    #[arg(long, value_enum, default_value = "auto")]
-    progress: ProgressMode,
-
-    /// How the summary is printed on stdout.
-    #[arg(long, value_enum, default_value = "text")]
-    pub format: Format,
+    pub rewrite: RewriteArgs,
 }
 
 /// Runs the command.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let _ = raise_open_files_limit();
     let interrupted = interrupt::flag().context("install signal handlers")?;
-    args.io.check()?;
-    let form = args.output_form.form()?;
+    args.rewrite.io.check()?;
+    let form = args.rewrite.output_form.form()?;
     if !args.strip_ttl {
         form.refuse_no_change()?;
     }
@@ -91,27 +71,25 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     say_notes(table.notes());
     let mut upgrade = table
         .upgrade(form)
-        .resources(args.io.resources())
+        .resources(args.rewrite.io.resources())
         .strip_ttl(args.strip_ttl)
-        .verify(args.verify);
+        .verify(args.rewrite.verify);
     if let Some(sstables) = args.concurrent {
         upgrade = upgrade.concurrent(sstables);
     }
-    if args.dry_run {
+    if args.rewrite.dry_run {
         let planned = upgrade.plan(&args.output)?;
-        print(&plan(&planned, args.format)?)?;
+        print(&plan(&planned, args.rewrite.format)?)?;
         return Ok(rewrite_summary::end_of_plan(&planned));
     }
-    let mut progress = Progress::new(args.progress, upgrade.expected_bytes(), interrupted);
-    let result = upgrade.into(&args.output, &mut progress);
-    progress.finish();
-    let outcome = result?;
-    let sstables = table.sstables().len();
-    rewrite_summary::say_end(&outcome, sstables, "upgraded");
-    let summary = Summary::new(&outcome, sstables);
-    let outputs = rewrite_summary::outputs(&outcome);
-    print_of(&summary.show(args.format)?, &outputs)?;
-    Ok(rewrite_summary::exit_code(&outcome))
+    let total = upgrade.expected_bytes();
+    let mut progress = Progress::new(args.rewrite.progress, total, interrupted);
+    let outcome = upgrade.into(&args.output, &mut progress);
+    drop(progress);
+    let (outcome, sstables) = (outcome?, table.sstables().len());
+    rewrite_summary::end(&outcome, sstables, "upgraded", || {
+        Summary::new(&outcome, sstables).show(args.rewrite.format)
+    })
 }
 
 /// Plan of an upgrade.
@@ -119,7 +97,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 struct Plan<'a> {
     dry_run: bool,
     upgrade: &'a [PlannedRewrite],
-    failed: Vec<Failed<'a>>,
+    failed: &'a [Failure],
 }
 
 fn plan(plan: &RewritePlan, format: Format) -> anyhow::Result<String> {
@@ -127,7 +105,7 @@ fn plan(plan: &RewritePlan, format: Format) -> anyhow::Result<String> {
         return Ok(serde_json::to_string_pretty(&Plan {
             dry_run: true,
             upgrade: &plan.planned,
-            failed: Failed::of(&plan.failures),
+            failed: &plan.failures,
         })?);
     }
     let mut text = String::new();

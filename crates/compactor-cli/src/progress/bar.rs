@@ -1,14 +1,14 @@
 //! The bar on a terminal: one line, whatever the terminal's width.
 
 use console::Term;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressStyle};
 
 /// Default number of columns, for terminals that do not report theirs.
 const DEFAULT_COLUMNS: u16 = 80;
 /// Draws per second.
 const DRAWS_PER_S: u8 = 5;
 
-/// A bar that shows less the fewer columns there are.
+/// A bar that shows less the fewer columns there are, and is removed when it is dropped.
 pub struct Bar {
     bar: ProgressBar,
     columns: Box<dyn Fn() -> u16 + Send + Sync>,
@@ -33,7 +33,8 @@ impl Bar {
         columns: Box<dyn Fn() -> u16 + Send + Sync>,
     ) -> Bar {
         let mut bar = Bar {
-            bar: ProgressBar::with_draw_target(Some(total_bytes), target),
+            bar: ProgressBar::with_draw_target(Some(total_bytes), target)
+                .with_finish(ProgressFinish::AndClear),
             columns,
             styled_for: 0,
         };
@@ -50,11 +51,6 @@ impl Bar {
     pub fn set_message(&mut self, message: String) {
         self.fit();
         self.bar.set_message(message);
-    }
-
-    /// Removes the bar.
-    pub fn finish(&self) {
-        self.bar.finish_and_clear();
     }
 
     fn fit(&mut self) {

@@ -10,7 +10,7 @@ use compactor_engine::job::{OutputSplit, free_files};
 use compactor_engine::publish::Replaceable;
 use compactor_io::ReadMode;
 use compactor_sstable::descriptor::Descriptor;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::output_directory::{self, ExistingOutput, OutputClaim};
 use super::verified::OutputCheck;
@@ -326,26 +326,39 @@ impl Table {
 }
 
 /// Results of rewriting each SSTable on its own, also where some failed: see [`RewriteOutcome::into_result`].
-#[derive(Debug, Default)]
+#[derive(Debug)]
 #[must_use = "it may hold failures"]
 #[non_exhaustive]
-pub struct RewriteOutcome {
+pub struct RewriteOutcome<R = MergeReport> {
     /// Reports of the rewritten SSTables.
-    pub reports: Vec<MergeReport>,
+    pub reports: Vec<R>,
     /// SSTables that failed; nothing was written for them.
     pub failures: Vec<Failure>,
     /// Cancelled before all SSTables were rewritten or had failed.
     pub is_interrupted: bool,
     /// Seconds from the first read to the last sync.
     pub elapsed_s: f64,
+    /// Sentences on I/O modes that were not available.
+    pub notes: Vec<String>,
 }
 
-impl RewriteOutcome {
-    /// The reports, if all SSTables were rewritten.
+impl<R> RewriteOutcome<R> {
+    pub(super) fn new() -> RewriteOutcome<R> {
+        RewriteOutcome {
+            reports: Vec::new(),
+            failures: Vec::new(),
+            is_interrupted: false,
+            elapsed_s: 0.0,
+            notes: Vec::new(),
+        }
+    }
+
+    /// The reports, if all SSTables were rewritten. Rows may be lost by a scrub nevertheless: see
+    /// [`ScrubReport::is_lossy`](crate::scrub::ScrubReport::is_lossy).
     ///
     /// # Errors
     /// The first failure, or cancellation. SSTables that were rewritten before are in place.
-    pub fn into_result(self) -> Result<Vec<MergeReport>> {
+    pub fn into_result(self) -> Result<Vec<R>> {
         match self.failures.into_iter().next() {
             Some(failure) => Err(failure.error),
             None if self.is_interrupted => Err(Error::Cancelled),
@@ -355,13 +368,19 @@ impl RewriteOutcome {
 }
 
 /// An SSTable that failed, so that nothing was written for it.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 #[non_exhaustive]
 pub struct Failure {
     /// `Data.db`.
+    #[serde(serialize_with = "lossy")]
     pub data_path: PathBuf,
     /// The reason.
+    #[serde(serialize_with = "as_text")]
     pub error: Error,
+}
+
+fn as_text<S: Serializer>(error: &Error, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(error)
 }
 
 /// Opens the SSTable of each request. `outputs_of` estimates the number of its outputs from the length of `Data.db`.
@@ -436,7 +455,7 @@ fn run(
         ends_all: is_of_all_sstables,
     };
     let results = merges.run(requests.len(), &|number| requests[number].clone());
-    let mut outcome = RewriteOutcome::default();
+    let mut outcome = RewriteOutcome::new();
     let all = inputs.len();
     for (data_path, result) in inputs.into_iter().zip(results) {
         match result {
@@ -451,6 +470,7 @@ fn run(
     let ended = outcome.reports.len() + outcome.failures.len();
     outcome.is_interrupted = ended < all && observer.is_cancelled();
     outcome.elapsed_s = started.elapsed().as_secs_f64();
+    outcome.notes = io.notes();
     Ok(outcome)
 }
 

@@ -1,13 +1,14 @@
 //! Salvaging each SSTable of a table.
 
 use std::path::Path;
+use std::time::Instant;
 
 use compactor_engine::merge::Observer;
 
 use compactor_engine::publish::Replaceable;
 
 use super::output_directory::{self, ExistingOutput, OutputClaim};
-use super::rewrite::{Failure, is_of_all_sstables};
+use super::rewrite::{Failure, RewriteOutcome, is_of_all_sstables};
 use super::verified::{OutputCheck, Verified};
 use super::{OutputForm, Resources, Table};
 use crate::{Error, Result};
@@ -86,7 +87,7 @@ impl<'t> Scrub<'t> {
         self,
         output: impl AsRef<Path>,
         observer: &mut dyn Observer,
-    ) -> Result<ScrubOutcome> {
+    ) -> Result<RewriteOutcome<ScrubReport>> {
         let output = output.as_ref();
         output_directory::check(output, self.table)?;
         let mut options = self.options(output)?;
@@ -105,7 +106,7 @@ impl<'t> Scrub<'t> {
         self,
         output: Option<&Path>,
         observer: &mut dyn Observer,
-    ) -> Result<ScrubOutcome> {
+    ) -> Result<RewriteOutcome<ScrubReport>> {
         if let Some(output) = output {
             output_directory::check(output, self.table)?;
             OutputClaim::check(output, ExistingOutput::Refuse, Replaceable::default())?;
@@ -123,14 +124,19 @@ impl<'t> Scrub<'t> {
         Ok(options)
     }
 
-    fn run(&self, options: &ScrubOptions, observer: &mut dyn Observer) -> Result<ScrubOutcome> {
+    fn run(
+        &self,
+        options: &ScrubOptions,
+        observer: &mut dyn Observer,
+    ) -> Result<RewriteOutcome<ScrubReport>> {
         let io = self.resources.io()?;
         let check = OutputCheck::new(self.verifies, &io, self.resources.read_mode);
         let mut observer = Verified {
             inner: observer,
             check: &check,
         };
-        let mut outcome = ScrubOutcome::default();
+        let started = Instant::now();
+        let mut outcome = RewriteOutcome::new();
         for path in &self.table.sstables {
             match scrub(&io, path, options, &mut observer) {
                 Ok(report) => outcome.reports.push(report),
@@ -150,36 +156,8 @@ impl<'t> Scrub<'t> {
                 }
             }
         }
+        outcome.elapsed_s = started.elapsed().as_secs_f64();
         outcome.notes = io.notes();
         Ok(outcome)
-    }
-}
-
-/// Results of scrubbing each SSTable of a table, also where some failed: see [`ScrubOutcome::into_result`].
-#[derive(Debug, Default)]
-#[must_use = "it may hold failures"]
-#[non_exhaustive]
-pub struct ScrubOutcome {
-    /// Reports of the scrubbed SSTables.
-    pub reports: Vec<ScrubReport>,
-    /// SSTables that failed; nothing was written for them.
-    pub failures: Vec<Failure>,
-    /// Cancelled before all SSTables were scrubbed or had failed.
-    pub is_interrupted: bool,
-    /// Sentences on I/O modes that were not available.
-    pub notes: Vec<String>,
-}
-
-impl ScrubOutcome {
-    /// The reports, if all SSTables were scrubbed. Rows may be lost nevertheless: see [`ScrubReport::is_lossy`].
-    ///
-    /// # Errors
-    /// The first failure, or cancellation. SSTables that were scrubbed before are in place.
-    pub fn into_result(self) -> Result<Vec<ScrubReport>> {
-        match self.failures.into_iter().next() {
-            Some(failure) => Err(failure.error),
-            None if self.is_interrupted => Err(Error::Cancelled),
-            None => Ok(self.reports),
-        }
     }
 }
