@@ -358,15 +358,14 @@ type KeyWriter = Box<dyn Fn(u64, &mut Vec<u8>)>;
 enum Content<'o> {
     KeyValue(KeyValue<'o>),
     Sequence(Sequence<'o>),
-    TimeSeries(TimeSeries<'o>, Timeline),
+    TimeSeries(TimeSeries<'o>),
 }
 
 impl<'o> Content<'o> {
     fn new(options: &'o GenerateOptions, sstable: u32, timeline: Option<Timeline>) -> Content<'o> {
         Content::Sequence(match (options.shape, timeline) {
             (Shape::TimeSeries, Some(timeline)) => {
-                let rows = TimeSeries::new(options, sstable, timeline);
-                return Content::TimeSeries(rows, timeline);
+                return Content::TimeSeries(TimeSeries::new(options, sstable, timeline));
             }
             (Shape::Wide | Shape::Tombstones | Shape::Maps, _) => {
                 Sequence::new(options, sstable, Wide::new(options))
@@ -385,7 +384,7 @@ impl<'o> Content<'o> {
         match self {
             Content::KeyValue(rows) => rows.encoding_stats(),
             Content::Sequence(rows) => rows.encoding_stats(),
-            Content::TimeSeries(rows, _) => rows.encoding_stats(),
+            Content::TimeSeries(rows) => rows.encoding_stats(),
         }
     }
 
@@ -394,8 +393,8 @@ impl<'o> Content<'o> {
         match self {
             Content::KeyValue(_) => Box::new(KeyValue::write_key),
             Content::Sequence(_) => Box::new(sequence::write_key),
-            Content::TimeSeries(_, timeline) => {
-                let timeline = *timeline;
+            Content::TimeSeries(rows) => {
+                let timeline = rows.timeline;
                 Box::new(move |number, key| timeline.write_key(number, key))
             }
         }
@@ -411,7 +410,7 @@ impl<'o> Content<'o> {
         match self {
             Content::KeyValue(rows) => rows.write_partition(number, key, out),
             Content::Sequence(rows) => rows.write_partition(number, is_shared, key, out),
-            Content::TimeSeries(rows, _) => rows.write_partition(number, is_shared, key, out),
+            Content::TimeSeries(rows) => rows.write_partition(number, is_shared, key, out),
         }
     }
 }

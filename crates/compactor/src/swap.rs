@@ -342,7 +342,7 @@ fn commit(
     let adds = plan
         .outputs
         .iter()
-        .map(|new| Record::add(&path(&new.prefix()), new.components.len()).line());
+        .map(|new| Record::add(&path(&new.prefix()), new.from.components.len()).line());
     let adds: String = adds.collect();
     // The node must be able to read it, whatever our umask is.
     let own = |path: &Path| plan.owner.take(path);
@@ -351,11 +351,11 @@ fn commit(
 
     let placing = Placing::new(&io, Placement::As(plan.owner));
     for new in &plan.outputs {
-        for (component, _) in &new.components {
+        for (component, _) in &new.from.components {
             let to = plan.table.join(new.to.file_name(*component));
             // Known before it is there: a copy may be cut off in its middle.
             taken.placed.push(to.clone());
-            placing.place(&new.from.path(*component), &to)?;
+            placing.place(&new.from.descriptor.path(*component), &to)?;
         }
         reached(Step::OutputPlaced)?;
     }

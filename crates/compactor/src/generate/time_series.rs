@@ -81,7 +81,7 @@ pub(super) struct TimeSeries<'o> {
     options: &'o GenerateOptions,
     sstable: u32,
     values: Values,
-    timeline: Timeline,
+    pub(super) timeline: Timeline,
     row: RowBuffer,
 }
 

@@ -39,10 +39,8 @@ pub(super) struct OldFile {
 /// An SSTable that takes the place of others.
 #[derive(Debug)]
 pub(super) struct NewSstable {
-    pub(super) from: Descriptor,
+    pub(super) from: Source,
     pub(super) to: Descriptor,
-    /// `Data.db` last.
-    pub(super) components: Vec<(Component, u64)>,
 }
 
 /// Plan of a swap.
@@ -123,11 +121,7 @@ impl Plan {
         let outputs: Vec<NewSstable> = sources
             .into_iter()
             .zip(names)
-            .map(|(source, to)| NewSstable {
-                from: source.descriptor,
-                to,
-                components: source.components,
-            })
+            .map(|(from, to)| NewSstable { from, to })
             .collect();
         let inputs_to = inputs_directory(request, table, &inputs)?;
         refuse_read_only(table)?;
@@ -192,11 +186,13 @@ impl Plan {
         let outputs = self.outputs.iter().map(|new| NotedOutput {
             from: new
                 .from
+                .descriptor
                 .path(Component::Data)
                 .to_string_lossy()
                 .into_owned(),
             to: new.to.file_name(Component::Data),
             files: new
+                .from
                 .components
                 .iter()
                 .map(|(component, bytes)| NotedFile {
@@ -244,7 +240,7 @@ impl Plan {
 
     pub(super) fn report(&self, state: SwapState) -> SwapReport {
         let outputs = self.outputs.iter().map(|new| SwappedOutput {
-            from: new.from.path(Component::Data),
+            from: new.from.descriptor.path(Component::Data),
             to: new.to.path(Component::Data),
         });
         SwapReport {
