@@ -9,8 +9,9 @@ use crate::Error;
 /// # Errors
 /// Cancellation.
 pub(crate) fn check_cancelled(observer: &dyn Observer) -> Result<(), Error> {
-    match observer.is_cancelled() {
-        true => Err(Error::Cancelled),
-        false => Ok(()),
+    if observer.is_cancelled() {
+        Err(Error::Cancelled)
+    } else {
+        Ok(())
     }
 }

@@ -184,9 +184,10 @@ fn table_kind(data: &Path) -> &'static str {
 /// is empty or has characters that cannot be printed.
 pub(crate) fn key_argument(key_type: &CqlType, key: &[u8]) -> String {
     let text = key_type.describe(key);
-    match text.is_empty() || text.chars().any(char::is_control) {
-        true => format!("{HEX_PREFIX}{}", hex(key)),
-        false => text,
+    if text.is_empty() || text.chars().any(char::is_control) {
+        format!("{HEX_PREFIX}{}", hex(key))
+    } else {
+        text
     }
 }
 

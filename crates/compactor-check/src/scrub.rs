@@ -164,14 +164,13 @@ pub fn scrub(
     let stored = Stored::open(io, options.output.read_mode, &descriptor, &findings)?;
     let mut data = CheckedData::new(&findings, stored.file.clone(), stored.form());
     let data_len = data.data_len();
-    let index = match stored.has_index {
-        false => None,
-        true => {
-            let path = descriptor.path(Component::Index);
-            let file = io.open(&path, options.output.read_mode)?;
-            let scan = IndexScan::open(&findings, &file, Some(data_len), PARTITIONER, None);
-            Some(IndexWalk::start(scan, data_len)?)
-        }
+    let index = if stored.has_index {
+        let path = descriptor.path(Component::Index);
+        let file = io.open(&path, options.output.read_mode)?;
+        let scan = IndexScan::open(&findings, &file, Some(data_len), PARTITIONER, None);
+        Some(IndexWalk::start(scan, data_len)?)
+    } else {
+        None
     };
     let key_type = stored.input.header().key_type.cql_type.clone();
     let losses = Losses::new(options.max_losses, stored.chunks().cloned(), key_type);

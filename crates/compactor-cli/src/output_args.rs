@@ -30,9 +30,10 @@ pub struct OutputArgs {
 impl OutputArgs {
     /// Handling of existing SSTables in the output directory.
     pub fn existing(&self) -> ExistingOutput {
-        match self.replace_output {
-            true => ExistingOutput::Replace,
-            false => ExistingOutput::Refuse,
+        if self.replace_output {
+            ExistingOutput::Replace
+        } else {
+            ExistingOutput::Refuse
         }
     }
 }

@@ -139,9 +139,10 @@ pub fn end(
 
 /// The exit code of a run.
 pub fn exit_code<R>(outcome: &RewriteOutcome<R>) -> u8 {
-    match outcome.is_interrupted {
-        true => exit_code::INTERRUPTED,
-        false => code_of(&outcome.failures),
+    if outcome.is_interrupted {
+        exit_code::INTERRUPTED
+    } else {
+        code_of(&outcome.failures)
     }
 }
 

@@ -117,13 +117,14 @@ fn try_directory(directory: &Path) -> Result<WorkDirectory, String> {
         ));
     }
     let direct = found.direct.works();
-    let notes = match direct {
-        true => Vec::new(),
-        false => vec![format!(
+    let notes = if direct {
+        Vec::new()
+    } else {
+        vec![format!(
             "{}: direct I/O does not work there: {}",
             directory.display(),
             why(&found.direct)
-        )],
+        )]
     };
     let file_system = found.mount.map(|mount| mount.file_system);
     Ok(WorkDirectory {

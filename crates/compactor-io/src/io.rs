@@ -350,9 +350,10 @@ fn visible_directory(path: &Path) -> PathBuf {
         !name.starts_with(RUN_DIRECTORY_PREFIX.as_bytes())
     };
     let visible: PathBuf = parent.components().take_while(is_visible).collect();
-    match visible.as_os_str().is_empty() {
-        true => PathBuf::from("."),
-        false => visible,
+    if visible.as_os_str().is_empty() {
+        PathBuf::from(".")
+    } else {
+        visible
     }
 }
 

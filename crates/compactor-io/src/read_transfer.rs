@@ -60,17 +60,17 @@ impl ReadTransfer {
         let start = round_down(offset, step);
         // Within the length of the file, rounded up: it does not overflow and fits a usize.
         let span = (round_up(offset + len as u64, step) - start) as usize;
-        let target = match span <= OPERATION_BYTES_MAX {
-            true => ReadTarget::Fresh {
+        let target = if span <= OPERATION_BYTES_MAX {
+            ReadTarget::Fresh {
                 pool: input.pool.clone(),
                 len: span,
-            },
-            // Exceeds the maximum length of one operation: the whole buffer is needed from the start.
-            false => ReadTarget::Rest {
+            }
+        } else {
+            ReadTarget::Rest {
                 buffer: input.pool.take(span),
                 start: 0,
                 end: OPERATION_BYTES_MAX,
-            },
+            }
         };
         let transfer = ReadTransfer {
             input,

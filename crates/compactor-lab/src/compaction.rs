@@ -43,9 +43,10 @@ impl Compactions<'_> {
             before_each()?;
             let output = self.directory.join(round.to_string());
             let report = self.once(&output)?;
-            let removed = match self.keeps_last {
-                true => previous.replace(output),
-                false => Some(output),
+            let removed = if self.keeps_last {
+                previous.replace(output)
+            } else {
+                Some(output)
             };
             if let Some(path) = removed {
                 compactor_io::remove_dir_all(&path).map_err(Error::file("remove", &path))?;

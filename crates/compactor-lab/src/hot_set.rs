@@ -187,9 +187,10 @@ fn candidates(
                 });
                 step *= 2;
             }
-            match count.is_multiple_of(1 << 16) {
-                true => go_on(),
-                false => Ok(()),
+            if count.is_multiple_of(1 << 16) {
+                go_on()
+            } else {
+                Ok(())
             }
         })?;
         partitions += count;

@@ -146,9 +146,10 @@ fn once_s(options: &InterferenceOptions, table: &Table) -> Option<f64> {
 fn planned(options: &InterferenceOptions, table: &Table) -> Duration {
     let once = once_s(options, table).unwrap_or(0.0);
     let least = options.least_compaction.as_secs_f64();
-    let times = match once > 0.0 {
-        true => (least / once).ceil().max(1.0),
-        false => 0.0,
+    let times = if once > 0.0 {
+        (least / once).ceil().max(1.0)
+    } else {
+        0.0
     };
     let compaction = Duration::from_secs_f64((once * times).max(least));
     options.before + compaction + options.after

@@ -367,9 +367,12 @@ impl LoadResult {
             reads, completed, ..
         } = &self.phases[phase as usize];
         let (found, errors) = (&reads.latency, reads.errors);
-        let per_s = |count: u64| match duration_s > 0.0 {
-            true => count as f64 / duration_s,
-            false => 0.0,
+        let per_s = |count: u64| {
+            if duration_s > 0.0 {
+                count as f64 / duration_s
+            } else {
+                0.0
+            }
         };
         Latency {
             operations: found.len(),

@@ -115,9 +115,10 @@ const NAP: Duration = Duration::from_millis(20);
 /// # Errors
 /// Cancellation.
 pub(crate) fn check_cancelled(is_cancelled: bool) -> Result<()> {
-    match is_cancelled {
-        true => Err(Error::Cancelled),
-        false => Ok(()),
+    if is_cancelled {
+        Err(Error::Cancelled)
+    } else {
+        Ok(())
     }
 }
 

@@ -17,9 +17,10 @@ pub(crate) fn flushed(
     let span_s = (to_us - from_us) as f64 / crate::cohort::US;
     let writes = workload.writes_per_s() * span_s;
     let again = (workload.updates + workload.deletes) * writes;
-    let deleted_part = match again > 0.0 {
-        true => workload.deletes / (workload.updates + workload.deletes),
-        false => 0.0,
+    let deleted_part = if again > 0.0 {
+        workload.deletes / (workload.updates + workload.deletes)
+    } else {
+        0.0
     };
     let existing = workload.existing_rows(elapsed_s - span_s / 2.0);
     let mut cohorts = Vec::with_capacity(2 * popularity.len());
@@ -45,9 +46,10 @@ pub(crate) fn flushed(
 
 /// Expected number of rows among `rows` that are found by a number of draws.
 fn distinct(rows: f64, draws: f64) -> f64 {
-    match rows > 0.0 {
-        true => -rows * (-draws / rows).exp_m1(),
-        false => 0.0,
+    if rows > 0.0 {
+        -rows * (-draws / rows).exp_m1()
+    } else {
+        0.0
     }
 }
 

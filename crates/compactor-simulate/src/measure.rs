@@ -69,10 +69,10 @@ fn contained(stored: &Stored, classes: &[(f64, f64)], workload: &Workload, expir
         let own = own.filter(|cohort| usize::from(cohort.class) == class);
         let own: f64 = own.map(|cohort| live_rows(cohort, expired_us)).sum();
         let part = own / (rows * coverage).max(1e-9);
-        let has = match scattered > 1.0 {
-            true => 1.0 - (1.0 - part.min(1.0)).powf(scattered),
-            // Of a narrow range with more rows than the average, as many more are read.
-            false => part,
+        let has = if scattered > 1.0 {
+            1.0 - (1.0 - part.min(1.0)).powf(scattered)
+        } else {
+            part
         };
         reads * has
     });

@@ -31,9 +31,10 @@ impl Overlaps<'_> {
         let older = outside.filter(|stored| stored.oldest_us <= dead.newest_us);
         let absent = older.map(|stored| {
             let part = range.part_in(stored.range);
-            match part > 0.0 {
-                true => 1.0 - part * self.contained(stored, dead),
-                false => 1.0,
+            if part > 0.0 {
+                1.0 - part * self.contained(stored, dead)
+            } else {
+                1.0
             }
         });
         absent.product()
@@ -53,9 +54,10 @@ impl Overlaps<'_> {
         let mut newer = 0.0;
         let mut older = 0.0;
         for cohort in own {
-            match cohort.newest_us > dead.newest_us {
-                true => newer += cohort.cover,
-                false => older += cohort.rows,
+            if cohort.newest_us > dead.newest_us {
+                newer += cohort.cover
+            } else {
+                older += cohort.rows
             }
         }
         let older = (older / all.max(1e-9)).min(1.0) * self.part_written_before(dead);

@@ -56,13 +56,17 @@ fn zipf_classes(exponent: f64, rows: f64) -> Vec<(f64, f64)> {
 
 /// Sum of 1/k^exponent up to a rank, as an integral with the midpoint rule.
 fn harmonic(rank: f64, exponent: f64) -> f64 {
-    let integral = |x: f64| match (1.0 - exponent).abs() < 1e-9 {
-        true => x.ln(),
-        false => x.powf(1.0 - exponent) / (1.0 - exponent),
+    let integral = |x: f64| {
+        if (1.0 - exponent).abs() < 1e-9 {
+            x.ln()
+        } else {
+            x.powf(1.0 - exponent) / (1.0 - exponent)
+        }
     };
-    match rank < 1.0 {
-        true => 0.0,
-        false => 1.0 + integral(rank + 0.5) - integral(1.5),
+    if rank < 1.0 {
+        0.0
+    } else {
+        1.0 + integral(rank + 0.5) - integral(1.5)
     }
 }
 

@@ -55,9 +55,10 @@ impl ExpiredCheck {
         let candidates: Vec<&Sstable> = candidates.iter().map(Arc::as_ref).collect();
         let is_aggressive =
             self.options.ignores_overlaps && context.node.allows_aggressive_expiration;
-        let overlapping = match is_aggressive {
-            true => None,
-            false => Some(context.live.overlapping(&candidates)),
+        let overlapping = if is_aggressive {
+            None
+        } else {
+            Some(context.live.overlapping(&candidates))
         };
         fully_expired(
             &candidates,

@@ -141,9 +141,10 @@ impl Leveled {
     /// A compaction of L0 by size, if it has too many SSTables.
     fn large_l0(&self, context: &Context<'_>) -> Option<Task> {
         let is_large = self.generations.level(0).len() > MAX_COMPACTING_L0;
-        match is_large && !context.node.disables_stcs_in_l0 {
-            true => self.tier_of_l0(context.live),
-            false => None,
+        if is_large && !context.node.disables_stcs_in_l0 {
+            self.tier_of_l0(context.live)
+        } else {
+            None
         }
     }
 
@@ -319,9 +320,10 @@ impl Strategy for Leveled {
             level => sizes.estimated_tasks(level, self.generations.bytes(level)),
         });
         let (l0, max) = (self.generations.level(0).len(), self.options.thresholds.max);
-        let by_size = match l0 > max && !context.node.disables_stcs_in_l0 {
-            true => l0 / max,
-            false => 0,
+        let by_size = if l0 > max && !context.node.disables_stcs_in_l0 {
+            l0 / max
+        } else {
+            0
         };
         levels.sum::<usize>() + by_size
     }

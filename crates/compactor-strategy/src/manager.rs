@@ -180,9 +180,10 @@ impl CompactionStrategyManager {
                 continue;
             };
             let strategy = self.strategy_for(any);
-            match removed.is_empty() {
-                true => added.iter().for_each(|sstable| strategy.add(sstable)),
-                false => strategy.replace(&removed, &added),
+            if removed.is_empty() {
+                added.iter().for_each(|sstable| strategy.add(sstable))
+            } else {
+                strategy.replace(&removed, &added)
             }
         }
     }

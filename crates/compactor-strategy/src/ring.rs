@@ -83,13 +83,12 @@ impl Ring {
 
     /// Index of the data directory of an SSTable (`DiskBoundaries.getDiskIndex`).
     pub fn directory_of(&self, sstable: &Sstable) -> usize {
-        match self.directory_bounds.is_empty() {
-            true => sstable.directory,
-            false => {
-                let token = sstable.first.token;
-                self.directory_bounds
-                    .partition_point(|bound| *bound < token)
-            }
+        if self.directory_bounds.is_empty() {
+            sstable.directory
+        } else {
+            let token = sstable.first.token;
+            self.directory_bounds
+                .partition_point(|bound| *bound < token)
         }
     }
 
@@ -120,10 +119,7 @@ impl Ring {
             .token_space_coverage
             .filter(|coverage| *coverage > 0.0);
         let span = reported.unwrap_or_else(|| self.span(&sstable.first, &sstable.last));
-        match span >= MINIMUM_COVERAGE {
-            true => span,
-            false => 1.0,
-        }
+        if span >= MINIMUM_COVERAGE { span } else { 1.0 }
     }
 
     /// Length of an SSTable by its share of the ring. It grows with every kind of compaction, whether
@@ -144,9 +140,10 @@ impl Ring {
             return bytes;
         }
         let span = self.span(first, last);
-        match span >= MINIMUM_COVERAGE {
-            true => bytes / span,
-            false => bytes,
+        if span >= MINIMUM_COVERAGE {
+            bytes / span
+        } else {
+            bytes
         }
     }
 

@@ -28,14 +28,13 @@ pub(crate) fn parse_bytes(text: &str) -> Result<f64, String> {
             value *= (1000f64.ln() * f64::from(power)).exp();
         }
     }
-    match rest.is_empty() {
-        true => Ok(value),
-        false => {
-            let (end, length) = (number.len() - rest.len(), number.len());
-            Err(format!(
-                "Unexpected characters between pos {end} and {length} in {text}"
-            ))
-        }
+    if rest.is_empty() {
+        Ok(value)
+    } else {
+        let (end, length) = (number.len() - rest.len(), number.len());
+        Err(format!(
+            "Unexpected characters between pos {end} and {length} in {text}"
+        ))
     }
 }
 
@@ -57,9 +56,12 @@ pub(crate) fn parse_percent(text: &str) -> Result<f64, String> {
         Some(number) => (number.trim(), 100.0),
         None => (text, 1.0),
     };
-    let refusal = || match number.is_empty() {
-        true => "empty String".to_owned(),
-        false => format!("For input string: \"{number}\""),
+    let refusal = || {
+        if number.is_empty() {
+            "empty String".to_owned()
+        } else {
+            format!("For input string: \"{number}\"")
+        }
     };
     Ok(double(number).ok_or_else(refusal)? / divisor)
 }

@@ -110,11 +110,12 @@ impl Strategy for SizeTiered {
     fn major(&self, context: &Context<'_>, splits_output: bool) -> Vec<Task> {
         let output = Output {
             level: 0,
-            split: match splits_output {
-                true => Split::Halves {
+            split: if splits_output {
+                Split::Halves {
                     min_bytes: SMALLEST_SPLIT_BYTES,
-                },
-                false => Split::None,
+                }
+            } else {
+                Split::None
             },
         };
         Task::major(self.members.iter(), context.live, output)

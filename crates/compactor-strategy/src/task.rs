@@ -51,9 +51,10 @@ impl Task {
         let sound = sstables.filter(|sstable| !sstable.is_suspect);
         let sound: Vec<Arc<Sstable>> = sound.cloned().collect();
         let is_busy = sound.iter().any(|sstable| live.is_compacting(sstable.id));
-        match sound.is_empty() || is_busy {
-            true => Vec::new(),
-            false => vec![Task::compact(&sound, Reason::Major, output)],
+        if sound.is_empty() || is_busy {
+            Vec::new()
+        } else {
+            vec![Task::compact(&sound, Reason::Major, output)]
         }
     }
 

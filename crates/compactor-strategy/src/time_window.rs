@@ -125,9 +125,10 @@ fn smallest(window: &[Arc<Sstable>], max: usize) -> Vec<Arc<Sstable>> {
 /// One for the selection, and as many as the rest needs if it is large.
 fn estimated_tasks(sstables: usize, thresholds: Thresholds) -> usize {
     let rest = sstables.saturating_sub(thresholds.max);
-    match rest > thresholds.min {
-        true => 1 + rest.div_ceil(thresholds.max),
-        false => 1,
+    if rest > thresholds.min {
+        1 + rest.div_ceil(thresholds.max)
+    } else {
+        1
     }
 }
 

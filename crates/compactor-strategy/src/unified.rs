@@ -165,12 +165,13 @@ impl Unified {
         let ring = &context.node.ring;
         let density = ring.combined_density(sstables) * ring.shard_set_coverage();
         let boundaries = ring.boundaries(self.options.shards.of_density(density));
-        let split = match boundaries.is_empty() {
-            true => Split::None,
-            false => Split::Shards(Shards {
+        let split = if boundaries.is_empty() {
+            Split::None
+        } else {
+            Split::Shards(Shards {
                 is_parallel: self.options.is_parallel,
                 boundaries,
-            }),
+            })
         };
         Output { level: 0, split }
     }

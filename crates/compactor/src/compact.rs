@@ -345,9 +345,10 @@ impl Compaction {
         // Without the names of all SSTables, of which each job has a few. Concurrent merges of others add no data.
         let like_all = MergeRequest {
             inputs: Vec::new(),
-            scope: match merges.may_purge() {
-                true => Scope::RestOfSet,
-                false => Scope::Unknown,
+            scope: if merges.may_purge() {
+                Scope::RestOfSet
+            } else {
+                Scope::Unknown
             },
             overlapping: self.table.set.clone(),
             ..merges.clone()

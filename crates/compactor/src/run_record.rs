@@ -136,13 +136,12 @@ impl RecordedOutput {
     fn of(staged: &Path) -> Result<RecordedOutput> {
         let descriptor = descriptor_of(staged)?;
         let present = ComponentList::known(&descriptor)?.present;
-        let digest = match present.iter().any(|(c, _)| *c == Component::Digest) {
-            true => {
-                let path = descriptor.path(Component::Digest);
-                let text = fs::read_to_string(&path).map_err(Error::file("read", path))?;
-                Some(text.trim().to_owned())
-            }
-            false => None,
+        let digest = if present.iter().any(|(c, _)| *c == Component::Digest) {
+            let path = descriptor.path(Component::Digest);
+            let text = fs::read_to_string(&path).map_err(Error::file("read", path))?;
+            Some(text.trim().to_owned())
+        } else {
+            None
         };
         let files = present.into_iter().map(|(component, _)| {
             let path = descriptor.path(component);

@@ -258,11 +258,12 @@ impl SstableWriter {
 
     /// Refuses to go on after a failed write: its rows are lost, so the output would be incomplete.
     fn refuse_after_failure(&self) -> Result<()> {
-        match self.has_failed {
-            false => Ok(()),
-            true => Err(Error::refused(
+        if !self.has_failed {
+            Ok(())
+        } else {
+            Err(Error::refused(
                 "a write has failed, and rows are lost: begin again with another writer",
-            )),
+            ))
         }
     }
 
@@ -383,11 +384,12 @@ impl SstableWriterOptions {
 
 /// Refuses a time of writing that a version cannot store.
 fn refuse_time(now_s: i64, version: Version, max_now_s: i64) -> Result<()> {
-    match (0..=max_now_s).contains(&now_s) {
-        true => Ok(()),
-        false => Err(Error::invalid(format!(
+    if (0..=max_now_s).contains(&now_s) {
+        Ok(())
+    } else {
+        Err(Error::invalid(format!(
             "time of writing {now_s} s: version {version} can store 0 to {max_now_s} s since 1970"
-        ))),
+        )))
     }
 }
 

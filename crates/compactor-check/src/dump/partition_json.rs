@@ -384,9 +384,10 @@ impl<'a> PartitionJson<'a> {
             self.line.push_str(",\"value\":");
             match place.column.cql_type.cell_type(path) {
                 Some(cell_type) => {
-                    let value = match place.column.is_counter {
-                        true => counter_as_read(value),
-                        false => Cow::Borrowed(value),
+                    let value = if place.column.is_counter {
+                        counter_as_read(value)
+                    } else {
+                        Cow::Borrowed(value)
                     };
                     push_value(cell_type, Some(&value), &mut self.line);
                 }

@@ -119,9 +119,10 @@ impl IndexSummaryMetadata {
 
 /// All files whose names begin with that of the SSTable.
 pub(super) fn list(descriptor: &Descriptor) -> Result<Vec<ComponentFile>> {
-    let directory = match descriptor.directory.as_os_str().is_empty() {
-        true => Path::new("."),
-        false => &descriptor.directory,
+    let directory = if descriptor.directory.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        &descriptor.directory
     };
     let prefix = format!("{}-", descriptor.base_name());
     let mut files = Vec::new();

@@ -60,9 +60,10 @@ impl<'a> BlocksCheck<'a> {
         let mut deletion = Vec::new();
         index.deletion.write(&mut deletion, self.layout.version);
         let least = 2 + of.entry.key.len() as u64 + deletion.len() as u64;
-        let (is_right, or_more) = match self.layout.has_static() {
-            true => (index.header_len > least, ", and a static row"),
-            false => (index.header_len == least, ""),
+        let (is_right, or_more) = if self.layout.has_static() {
+            (index.header_len > least, ", and a static row")
+        } else {
+            (index.header_len == least, "")
         };
         if !is_right {
             let expected = format!("{least}, key and deletion{or_more}");
@@ -114,9 +115,10 @@ impl<'a> BlocksCheck<'a> {
                 || ((opens || closes) && opens != open.is_some())
                 || (is_last && open.is_some());
             if is_wrong {
-                let what = match is_last || !opens {
-                    true => "none after",
-                    false => "one after",
+                let what = if is_last || !opens {
+                    "none after"
+                } else {
+                    "one after"
                 };
                 let expected = format!("{what} block {number}, by its last name");
                 of.wrong("index_info.open_marker", expected, format!("{open:?}"));
@@ -157,8 +159,9 @@ fn sides(name: &[u8]) -> (bool, bool) {
 }
 
 fn closing(is_open: bool) -> &'static str {
-    match is_open {
-        true => "a bound that closes what is open",
-        false => "a bound that opens, since nothing is open",
+    if is_open {
+        "a bound that closes what is open"
+    } else {
+        "a bound that opens, since nothing is open"
     }
 }

@@ -102,9 +102,10 @@ impl<'a> Files<'a> {
     pub(crate) fn check_list(&self, fp_chance: Option<f64>) -> Result<()> {
         let toc = self.parse(Component::Toc, Toc::parse)?;
         for finding in self.list.check(self.descriptor, toc.as_ref(), fp_chance) {
-            let severity = match finding.is_damage {
-                true => Severity::Damage,
-                false => Severity::Note,
+            let severity = if finding.is_damage {
+                Severity::Damage
+            } else {
+                Severity::Note
             };
             let place = Location::of(finding.component);
             let (expected, found) = (finding.expected, finding.found);

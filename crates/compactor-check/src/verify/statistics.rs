@@ -197,9 +197,10 @@ impl StatisticsCheck<'_> {
             let field = format!("{end}_{what}");
             if is_narrow {
                 // A merge bounds what it reads by the statistics of the same versions.
-                let severity = match statistics_consistency::is_exact(self.version) {
-                    true => Severity::Damage,
-                    false => Severity::Note,
+                let severity = if statistics_consistency::is_exact(self.version) {
+                    Severity::Damage
+                } else {
+                    Severity::Note
                 };
                 let expected = format!("{bound} {needed}, which the data has");
                 self.add(severity, &field, expected, found);

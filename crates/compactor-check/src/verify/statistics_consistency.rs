@@ -140,9 +140,12 @@ impl StatisticsConsistency {
         let mut wrong = Vec::new();
         let most = seen.rows + seen.empty_static_rows;
         let stated = u64::try_from(self.total_rows).unwrap_or(0);
-        let damage_if = |is_damage: bool| match is_damage && is_exact(self.version) {
-            true => Severity::Damage,
-            false => Severity::Note,
+        let damage_if = |is_damage: bool| {
+            if is_damage && is_exact(self.version) {
+                Severity::Damage
+            } else {
+                Severity::Note
+            }
         };
         if stated != seen.rows && stated != most {
             wrong.push(Mismatch {

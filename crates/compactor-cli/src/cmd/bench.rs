@@ -230,13 +230,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 fn options(args: &Args, directory: PathBuf) -> anyhow::Result<BenchOptions> {
-    let given = match args.inputs.is_empty() {
-        true => Vec::new(),
-        false => {
-            let table = Table::open_all(&args.inputs, None)?;
-            say_notes(table.notes());
-            table.sstables().to_vec()
-        }
+    let given = if args.inputs.is_empty() {
+        Vec::new()
+    } else {
+        let table = Table::open_all(&args.inputs, None)?;
+        say_notes(table.notes());
+        table.sstables().to_vec()
     };
     let words = command().into_iter().skip(1);
     let mut generated = GenerateOptions::new(args.shape.shape(), PathBuf::new());

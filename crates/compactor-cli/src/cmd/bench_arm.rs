@@ -26,8 +26,9 @@ pub fn run(_args: &Args) -> anyhow::Result<ExitCode> {
         &mut std::io::stdout().lock(),
         &mut observer,
     )?;
-    Ok(match interrupted.load(Ordering::Relaxed) {
-        true => ExitCode::from(INTERRUPTED),
-        false => ExitCode::SUCCESS,
+    Ok(if interrupted.load(Ordering::Relaxed) {
+        ExitCode::from(INTERRUPTED)
+    } else {
+        ExitCode::SUCCESS
     })
 }

@@ -206,9 +206,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         ));
     }
     if report.interrupted {
-        let left = match report.outputs.is_empty() {
-            true => "no SSTable was written",
-            false => "the SSTables compacted before that are in place",
+        let left = if report.outputs.is_empty() {
+            "no SSTable was written"
+        } else {
+            "the SSTables compacted before that are in place"
         };
         say(format_args!("compactor: interrupted; {left}"));
     }

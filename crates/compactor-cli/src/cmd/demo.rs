@@ -132,9 +132,10 @@ fn show(
         .map(|s| s.data_path.clone())
         .collect();
 
-    let (read, write) = match place.direct {
-        true => (ReadMode::Direct, WriteMode::Direct),
-        false => (ReadMode::Auto, WriteMode::Auto),
+    let (read, write) = if place.direct {
+        (ReadMode::Direct, WriteMode::Direct)
+    } else {
+        (ReadMode::Auto, WriteMode::Auto)
     };
     say(format_args!(
         "merging them with {} I/O",

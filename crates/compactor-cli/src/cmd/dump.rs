@@ -113,9 +113,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
              (write '\\:' for one within a part)"
         ));
     }
-    Ok(match missing.is_empty() {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
+    Ok(if missing.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
     })
 }
 

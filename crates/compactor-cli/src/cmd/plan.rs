@@ -78,9 +78,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Format::Text => text(&plan)?,
         Format::Json => serde_json::to_string_pretty(&plan)?,
     })?;
-    Ok(match plan.unreadable.is_empty() {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::from(exit_code::CORRUPT),
+    Ok(if plan.unreadable.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(exit_code::CORRUPT)
     })
 }
 

@@ -108,9 +108,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Some(sweep) => swept(sweep)?,
     };
     let is_one = plans.len() == 1;
-    let refused = |name: &str, error: SetupError| match is_one {
-        true => Error::invalid(error.to_string()),
-        false => Error::invalid(format!("{name}: {error}")),
+    let refused = |name: &str, error: SetupError| {
+        if is_one {
+            Error::invalid(error.to_string())
+        } else {
+            Error::invalid(format!("{name}: {error}"))
+        }
     };
     // All of them before the first, which may take a minute.
     for plan in &plans {
@@ -192,9 +195,10 @@ fn swept(sweep: &Sweep) -> Result<Vec<Plan>, Error> {
     let is_option = options.any(|option| option.get_long() == Some(name));
     let plan = |value: &String| -> Result<Plan, Error> {
         let invalid = |reason: &str| Error::invalid(format!("{name} {value}: {reason}"));
-        let option = match is_option {
-            true => format!("--{name}={value}"),
-            false => format!("--strategy-option={}={value}", name.replace('-', "_")),
+        let option = if is_option {
+            format!("--{name}={value}")
+        } else {
+            format!("--strategy-option={}={value}", name.replace('-', "_"))
         };
         let again = [option.into()]
             .into_iter()

@@ -69,19 +69,21 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         table_directory: args.into,
         inputs_to: args.inputs_to,
     };
-    let report = match args.dry_run {
-        true => plan_swap(&request)?,
-        false => swap(&request, &mut |step| {
+    let report = if args.dry_run {
+        plan_swap(&request)?
+    } else {
+        swap(&request, &mut |step| {
             // After the COMMIT it is shorter to finish.
             let is_committed = matches!(
                 step,
                 Step::Committed | Step::FileRemoved | Step::InputsRemoved
             );
-            match interrupted.load(Ordering::Relaxed) && !is_committed {
-                true => Err(Error::Cancelled),
-                false => Ok(()),
+            if interrupted.load(Ordering::Relaxed) && !is_committed {
+                Err(Error::Cancelled)
+            } else {
+                Ok(())
             }
-        })?,
+        })?
     };
     print(&match args.format {
         Format::Text => text(&report),

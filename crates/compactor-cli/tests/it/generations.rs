@@ -32,9 +32,10 @@ fn files(directory: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory).into_iter().flatten() {
         let path = entry.unwrap().path();
-        match path.is_dir() {
-            true => found.extend(files(&path)),
-            false => found.push(path),
+        if path.is_dir() {
+            found.extend(files(&path))
+        } else {
+            found.push(path)
         }
     }
     found.sort();
@@ -286,9 +287,10 @@ fn outputs_are_laid_out_for_import_and_the_commands_say_so() {
             let asked_for = here.join(output);
             let swap = serde_json::json!({"purpose": "swap", "argv": ["compactor", "swap", asked_for,
                 "--into", own, "--inputs-to", format!("{}-inputs", asked_for.display())]});
-            match flat {
-                true => assert_eq!(*commands, serde_json::json!([swap])),
-                false => assert_eq!(
+            if flat {
+                assert_eq!(*commands, serde_json::json!([swap]))
+            } else {
+                assert_eq!(
                     *commands,
                     serde_json::json!([
                         swap,
@@ -297,7 +299,7 @@ fn outputs_are_laid_out_for_import_and_the_commands_say_so() {
                         {"purpose": "verify",
                             "argv": ["sstableverify", "-f", "-e", "generated", "kv"]},
                     ])
-                ),
+                )
             }
             let again = run(&["--replace-output"]);
             assert_done(&again);

@@ -143,9 +143,10 @@ fn read_sample(
         }
         decompressors.push(decompressor);
     }
-    match pieces.is_empty() {
-        true => Err(Error::invalid("the inputs have no data to try a codec on")),
-        false => Ok((pieces, decompressors)),
+    if pieces.is_empty() {
+        Err(Error::invalid("the inputs have no data to try a codec on"))
+    } else {
+        Ok((pieces, decompressors))
     }
 }
 

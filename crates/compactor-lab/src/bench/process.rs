@@ -202,9 +202,10 @@ impl Drop for Process {
     fn drop(&mut self) {
         drop(self.requests.take());
         let pid = Pid::from_child(&self.child);
-        let patience = match self.is_ours {
-            true => PATIENCE_WITH_OURS,
-            false => PATIENCE,
+        let patience = if self.is_ours {
+            PATIENCE_WITH_OURS
+        } else {
+            PATIENCE
         };
         if self.is_ours {
             let _ = kill_process(pid, Signal::TERM);

@@ -300,13 +300,12 @@ fn reference(options: &BenchOptions, inputs: &Table, session: &Session<'_>) -> R
 fn needed_bytes(options: &BenchOptions) -> u64 {
     let merges_again = options.works.contains(&Work::Compact);
     let outputs = 1 + u64::from(merges_again || !options.external.is_empty());
-    match options.given.is_empty() {
-        true => options.generated_bytes().saturating_mul(1 + outputs),
-        false => {
-            let files = components(&options.given);
-            let bytes: u64 = files.iter().map(|path| len_of(path)).sum();
-            bytes.saturating_mul(outputs)
-        }
+    if options.given.is_empty() {
+        options.generated_bytes().saturating_mul(1 + outputs)
+    } else {
+        let files = components(&options.given);
+        let bytes: u64 = files.iter().map(|path| len_of(path)).sum();
+        bytes.saturating_mul(outputs)
     }
 }
 

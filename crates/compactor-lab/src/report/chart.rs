@@ -387,9 +387,10 @@ pub(super) fn svg_file(element: &str) -> String {
 /// Returns a round number without the zeros of its precision.
 pub(super) fn plain(number: f64) -> String {
     let text = significant(number);
-    match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-        false => text,
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
     }
 }
 

@@ -176,9 +176,10 @@ fn of_gentlest(comparison: &Comparison) -> Option<String> {
     let p99s = others.filter_map(|arm| Some((arm, arm.median(P99)?)));
     let (gentlest, p99) = p99s.min_by(|a, b| a.1.total_cmp(&b.1))?;
     let ratio = gentlest.ratio(P99, BUFFERED)?;
-    let verdict = match ratio.differs() {
-        true => "",
-        false => "; the repeats do not show that they differ",
+    let verdict = if ratio.differs() {
+        ""
+    } else {
+        "; the repeats do not show that they differ"
     };
     Some(format!(
         "The lowest p99 during another compaction was {} ms, of {}: {} of buffered{verdict}.",

@@ -126,9 +126,10 @@ fn levels(run: &Run) -> Table {
 
 /// A span of time in days if it is long.
 fn time(span_s: f64) -> String {
-    match span_s < 2.0 * 86_400.0 {
-        true => seconds(span_s),
-        false => format!("{} days", significant(span_s / 86_400.0)),
+    if span_s < 2.0 * 86_400.0 {
+        seconds(span_s)
+    } else {
+        format!("{} days", significant(span_s / 86_400.0))
     }
 }
 

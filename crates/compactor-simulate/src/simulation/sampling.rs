@@ -58,9 +58,10 @@ impl Simulation<'_> {
         let workload = &self.setup.workload;
         let initial: u64 = self.setup.initial.iter().map(|s| s.data_bytes).sum();
         let expires = |ttl: u64| self.now_s > ttl as f64;
-        let initial = match workload.ttl_s.is_some_and(expires) {
-            true => 0.0,
-            false => initial as f64,
+        let initial = if workload.ttl_s.is_some_and(expires) {
+            0.0
+        } else {
+            initial as f64
         };
         initial + workload.live_bytes(self.now_s, &self.popularity)
     }

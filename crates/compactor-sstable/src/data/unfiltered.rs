@@ -262,9 +262,12 @@ fn parse_marker(
     // predicts a length other than that it writes. Cassandra's reader ignores it as well.
     vint::read_unsigned(bytes, &mut pos).ok_or(Stop::Incomplete)?;
     vint::read_unsigned(bytes, &mut pos).ok_or(Stop::Incomplete)?;
-    let mut deletion = |is_there: bool| match is_there {
-        true => read_marker_deletion(bytes, &mut pos, layout),
-        false => Ok(DeletionTime::LIVE),
+    let mut deletion = |is_there: bool| {
+        if is_there {
+            read_marker_deletion(bytes, &mut pos, layout)
+        } else {
+            Ok(DeletionTime::LIVE)
+        }
     };
     let close = deletion(kind.is_close())?;
     let open = deletion(kind.is_open())?;

@@ -141,9 +141,10 @@ impl<'a> Cursor<'a> {
 
     pub(super) fn qualified_name(&mut self, expected: &str) -> Result<QualifiedName> {
         let first = self.name(expected)?;
-        let (keyspace, name) = match self.take_symbol('.') {
-            true => (Some(first.text), self.name(expected)?),
-            false => (None, first),
+        let (keyspace, name) = if self.take_symbol('.') {
+            (Some(first.text), self.name(expected)?)
+        } else {
+            (None, first)
         };
         Ok(QualifiedName { keyspace, name })
     }

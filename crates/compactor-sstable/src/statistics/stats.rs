@@ -82,9 +82,12 @@ impl StatsMetadata {
         let min_timestamp = reader.i64("stats.min_timestamp")?;
         let max_timestamp = reader.i64("stats.max_timestamp")?;
         let min_local_deletion_time = read_local_deletion_time(reader, version)?;
-        let key = |reader: &mut ByteReader<'_>, structure| match version.has_key_range() {
-            true => reader.bytes_v(structure).map(|key| Some(key.to_vec())),
-            false => Ok(None),
+        let key = |reader: &mut ByteReader<'_>, structure| {
+            if version.has_key_range() {
+                reader.bytes_v(structure).map(|key| Some(key.to_vec()))
+            } else {
+                Ok(None)
+            }
         };
         // Fields are evaluated in this order, which is that of the file.
         Ok(StatsMetadata {
@@ -105,34 +108,39 @@ impl StatsMetadata {
             total_columns_set: reader.i64("stats.total_columns_set")?,
             total_rows: reader.i64("stats.total_rows")?,
             commit_log_intervals: {
-                let lower_bound = match version.has_commit_log_lower_bound() {
-                    true => CommitLogPosition::parse(reader)?,
-                    false => CommitLogPosition::NONE,
+                let lower_bound = if version.has_commit_log_lower_bound() {
+                    CommitLogPosition::parse(reader)?
+                } else {
+                    CommitLogPosition::NONE
                 };
-                match version.has_commit_log_intervals() {
-                    true => IntervalSet::parse(reader)?,
-                    false => IntervalSet::single(lower_bound, upper_bound),
+                if version.has_commit_log_intervals() {
+                    IntervalSet::parse(reader)?
+                } else {
+                    IntervalSet::single(lower_bound, upper_bound)
                 }
             },
-            pending_repair: match version.has_pending_repair() {
-                true => read_optional_uuid(reader, "stats.pending_repair")?,
-                false => None,
+            pending_repair: if version.has_pending_repair() {
+                read_optional_uuid(reader, "stats.pending_repair")?
+            } else {
+                None
             },
             is_transient: version.has_pending_repair() && reader.bool("stats.is_transient")?,
-            originating_host_id: match version.has_originating_host_id() {
-                true => read_optional_uuid(reader, "stats.originating_host_id")?,
-                false => None,
+            originating_host_id: if version.has_originating_host_id() {
+                read_optional_uuid(reader, "stats.originating_host_id")?
+            } else {
+                None
             },
-            has_partition_level_deletions: match version.has_key_range() {
-                true => reader.bool("stats.has_partition_level_deletions")?,
-                // Any deletion may be a partition deletion.
-                false => min_local_deletion_time != NO_DELETION_TIME,
+            has_partition_level_deletions: if version.has_key_range() {
+                reader.bool("stats.has_partition_level_deletions")?
+            } else {
+                min_local_deletion_time != NO_DELETION_TIME
             },
             first_key: key(reader, "stats.first_key")?,
             last_key: key(reader, "stats.last_key")?,
-            token_space_coverage: match version.has_key_range() {
-                true => reader.f64("stats.token_space_coverage")?,
-                false => f64::NAN,
+            token_space_coverage: if version.has_key_range() {
+                reader.f64("stats.token_space_coverage")?
+            } else {
+                f64::NAN
             },
         })
     }

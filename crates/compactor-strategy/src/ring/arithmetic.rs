@@ -28,9 +28,10 @@ impl Partitioner {
 
     /// The token after another (`Token.nextValidToken`).
     pub(super) fn next(self, token: Token) -> Token {
-        match token.0 == i128::from(i64::MAX) && self == Partitioner::Murmur3 {
-            true => self.minimum(),
-            false => Token(token.0.saturating_add(1)),
+        if token.0 == i128::from(i64::MAX) && self == Partitioner::Murmur3 {
+            self.minimum()
+        } else {
+            Token(token.0.saturating_add(1))
         }
     }
 
@@ -41,10 +42,7 @@ impl Partitioner {
             Partitioner::Murmur3 => (right.0 - left.0) as i64 as f64 / 2f64.powi(64),
             _ => right.0.saturating_sub(left.0) as f64 / 2f64.powi(127),
         };
-        match size > 0.0 {
-            true => size,
-            false => size + 1.0,
-        }
+        if size > 0.0 { size } else { size + 1.0 }
     }
 
     /// Token between two others.
@@ -59,9 +57,10 @@ impl Partitioner {
 
 fn split_murmur3(left: i128, right: i128, ratio: f64) -> Token {
     let (min, max) = (i128::from(i64::MIN), i128::from(i64::MAX));
-    let width = match left < right {
-        true => right - left,
-        false => max - min + right - left,
+    let width = if left < right {
+        right - left
+    } else {
+        max - min + right - left
     };
     let token = advanced(left, width, ratio);
     Token(if token <= max {
@@ -97,9 +96,10 @@ fn advanced(left: i128, width: i128, ratio: f64) -> i128 {
 
 fn split_random(left: i128, right: i128, ratio: f64) -> Token {
     let (left, right) = (left.max(0), right.max(0));
-    let width = match left < right {
-        true => right - left,
-        false => i128::MAX - left + right,
+    let width = if left < right {
+        right - left
+    } else {
+        i128::MAX - left + right
     };
     let token = left.saturating_add((width as f64 * ratio) as i128);
     Token(token)

@@ -24,9 +24,10 @@ fn ring(ranges: &[(f64, f64)], weights: &[f64], bounds: Vec<Token>) -> Ring {
         };
         let start = if left == 0.0 { minimum } else { at(left) };
         let end = if right == 100.0 { minimum } else { at(right) };
-        match left < right {
-            true => weighted.push(range(start, end)),
-            false => weighted.extend([range(minimum, end), range(start, minimum)]),
+        if left < right {
+            weighted.push(range(start, end))
+        } else {
+            weighted.extend([range(minimum, end), range(start, minimum)])
         }
     }
     weighted.sort_by_key(|range| range.left);

@@ -69,10 +69,13 @@ impl Bucket<'_, '_> {
         let next_fanout = scaling.fanout(level + 1);
         match self.overlap {
             overlap if overlap <= fanout => self.newest_first(),
-            overlap if overlap <= fanout * next_fanout || max == fanout => match overlap <= max {
-                true => self.newest_first(),
-                false => self.oldest(max),
-            },
+            overlap if overlap <= fanout * next_fanout || max == fanout => {
+                if overlap <= max {
+                    self.newest_first()
+                } else {
+                    self.oldest(max)
+                }
+            }
             // So late that the output belongs to a higher level.
             overlap => self.oldest(layout_size(scaling, level, max.min(overlap))),
         }
@@ -89,9 +92,10 @@ impl Bucket<'_, '_> {
     fn oldest(&self, limit: usize) -> Vec<Arc<Sstable>> {
         let places = self.oldest_first();
         let selected = within_limit(&places, self.sets, limit);
-        match selected.len() == places.len() {
-            true => self.newest_first(),
-            false => self.members(&selected),
+        if selected.len() == places.len() {
+            self.newest_first()
+        } else {
+            self.members(&selected)
         }
     }
 
@@ -120,10 +124,10 @@ pub(super) fn layout_size(scaling: &Scaling, level: usize, limit: usize) -> usiz
         above += 1;
         next = size.saturating_mul(scaling.fanout(above));
     }
-    match scaling.parameter(level) < 0 {
-        // Of a leveled level all that reaches the higher one is compacted into one.
-        true => size * (limit / size),
-        false => size,
+    if scaling.parameter(level) < 0 {
+        size * (limit / size)
+    } else {
+        size
     }
 }
 
@@ -175,14 +179,16 @@ mod tests {
                 }
                 power
             };
-            let limit = match parameter < 0 {
-                true => cap / power_up_to(cap) * power_up_to(cap),
-                false => power_up_to(cap),
+            let limit = if parameter < 0 {
+                cap / power_up_to(cap) * power_up_to(cap)
+            } else {
+                power_up_to(cap)
             };
             let top = power_up_to(count);
-            let expected = match parameter < 0 {
-                true => count / top * top,
-                false => top,
+            let expected = if parameter < 0 {
+                count / top * top
+            } else {
+                top
             };
             let found = layout_size(&scaling, 0, count.min(cap));
             assert_eq!(found, expected.min(limit), "{parameter}, {count}, {cap}");

@@ -104,9 +104,10 @@ impl UnifiedOptions {
             AGGRESSIVE_EXPIRATION,
             |text| true_or_false(text, AGGRESSIVE_EXPIRATION),
         )?;
-        let parallel: &[&str] = match release.has_parallel_shards() {
-            true => &[PARALLEL],
-            false => &[],
+        let parallel: &[&str] = if release.has_parallel_shards() {
+            &[PARALLEL]
+        } else {
+            &[]
         };
         for name in parallel {
             set(&mut read.is_parallel, options, name, |text| {
@@ -172,9 +173,10 @@ fn target_bytes(text: &str) -> Result<f64, OptionError> {
 
 fn flush_bytes(text: &str) -> Result<u64, OptionError> {
     let bytes = parse_whole_bytes(text).map_err(|reason| not_a_size(FLUSH_SIZE, text, &reason))?;
-    match bytes < SMALLEST_BYTES {
-        true => Err(too_small(FLUSH_SIZE, text)),
-        false => Ok(bytes.unsigned_abs()),
+    if bytes < SMALLEST_BYTES {
+        Err(too_small(FLUSH_SIZE, text))
+    } else {
+        Ok(bytes.unsigned_abs())
     }
 }
 
@@ -241,10 +243,11 @@ fn growth(text: &str) -> Result<f64, OptionError> {
             "{GROWTH} is not a valid number between 0 and 1: {reason}"
         ))
     })?;
-    match (0.0..=1.0).contains(&growth) || growth.is_nan() {
-        true => Ok(growth),
-        false => Err(OptionError(format!(
+    if (0.0..=1.0).contains(&growth) || growth.is_nan() {
+        Ok(growth)
+    } else {
+        Err(OptionError(format!(
             "{GROWTH} {text} must be between 0 and 1"
-        ))),
+        )))
     }
 }

@@ -55,11 +55,12 @@ fn parse_one(value: &str) -> Result<i32, OptionError> {
     let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     let fanout = |text: &str| {
         let number: i32 = text.parse().map_err(|_| refusal())?;
-        match number < 2 {
-            true => Err(OptionError(format!(
+        if number < 2 {
+            Err(OptionError(format!(
                 "Fan factor cannot be lower than 2 in {value}"
-            ))),
-            false => Ok(number),
+            )))
+        } else {
+            Ok(number)
         }
     };
     if value == "N" {
@@ -72,9 +73,10 @@ fn parse_one(value: &str) -> Result<i32, OptionError> {
         return Ok(fanout(digits)? - 2);
     }
     let digits = value.strip_prefix(['+', '-']).unwrap_or(value);
-    match is_digits(digits) {
-        true => value.parse().map_err(|_| refusal()),
-        false => Err(refusal()),
+    if is_digits(digits) {
+        value.parse().map_err(|_| refusal())
+    } else {
+        Err(refusal())
     }
 }
 

@@ -56,9 +56,10 @@ impl ShardCount {
         let count = density / (self.target_bytes * f64::from(self.base));
         // Java multiplies by the inverse of the logarithm of two.
         let exponent = count.ln() * (1.0 / 2f64.ln()) * (1.0 - self.growth) + 0.5;
-        match exponent >= 0.0 {
-            true => base << (exponent as u32).min(MAX_SHARD_SHIFT),
-            false => base,
+        if exponent >= 0.0 {
+            base << (exponent as u32).min(MAX_SHARD_SHIFT)
+        } else {
+            base
         }
     }
 

@@ -91,10 +91,7 @@ impl Forecast {
             level: task.output.level,
             inputs,
             data_bytes: sstables.iter().map(|sstable| sstable.data_bytes).sum(),
-            uncompressed_bytes: match is_read {
-                true => uncompressed.sum(),
-                false => 0,
-            },
+            uncompressed_bytes: if is_read { uncompressed.sum() } else { 0 },
         }
     }
 

@@ -123,9 +123,10 @@ impl<'o> Sequence<'o> {
             || options.cell_tombstones > 0.0;
         // A collection that is inserted is deleted a microsecond before.
         let first = self.first_timestamp - i64::from(has_collections);
-        let seconds = match has_deletions {
-            true => first / SECOND_US,
-            false => NO_DELETION_TIME,
+        let seconds = if has_deletions {
+            first / SECOND_US
+        } else {
+            NO_DELETION_TIME
         };
         EncodingStats::new(first, seconds, NO_TTL)
     }

@@ -91,9 +91,10 @@ impl Placing<'_> {
     fn is_there(&self, from: &Path, to: &Path) -> Result<bool> {
         let of = |path: &Path| FileIdentity::of(path).map_err(Error::file("look up", path));
         let (wanted, there) = (of(from)?, of(to)?);
-        match matches!(self.placement, Placement::Keeping) {
-            true => refuse_another(&wanted, &there, to).map(|()| false),
-            false => Err(another(to)),
+        if matches!(self.placement, Placement::Keeping) {
+            refuse_another(&wanted, &there, to).map(|()| false)
+        } else {
+            Err(another(to))
         }
     }
 
@@ -152,9 +153,10 @@ impl Placing<'_> {
 /// Another file.
 pub(super) fn refuse_another(wanted: &FileIdentity, there: &FileIdentity, to: &Path) -> Result<()> {
     let of = |file: &FileIdentity| (file.bytes, file.modified_ns);
-    match wanted.is_same_file(there) || of(wanted) == of(there) {
-        true => Ok(()),
-        false => Err(another(to)),
+    if wanted.is_same_file(there) || of(wanted) == of(there) {
+        Ok(())
+    } else {
+        Err(another(to))
     }
 }
 

@@ -193,11 +193,10 @@ impl OutputLayout {
             table: request.table.as_ref(),
             outputs: &outputs,
         };
-        match dry_run {
-            true => OutputClaim::check(directory, existing, replaceable)?,
-            false => {
-                request.claim = Some(OutputClaim::take(directory, existing, replaceable)?);
-            }
+        if dry_run {
+            OutputClaim::check(directory, existing, replaceable)?
+        } else {
+            request.claim = Some(OutputClaim::take(directory, existing, replaceable)?);
         }
         Ok(())
     }

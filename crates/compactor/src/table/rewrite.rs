@@ -252,12 +252,13 @@ impl<'t> Split<'t> {
         for path in &self.table.sstables {
             let metadata = std::fs::metadata(path)
                 .map_err(|e| Error::invalid(format!("{}: {e}", path.display())))?;
-            match metadata.len() > self.bytes || cannot_be_opened(path) {
-                true => large.push(path.as_path()),
-                false => small.push(Unsplit {
+            if metadata.len() > self.bytes || cannot_be_opened(path) {
+                large.push(path.as_path())
+            } else {
+                small.push(Unsplit {
                     data_path: path.clone(),
                     bytes: metadata.len(),
-                }),
+                })
             }
         }
         Ok((large, small))

@@ -183,16 +183,15 @@ impl Rows {
                 self.static_is_next = true;
                 continue;
             };
-            let row = match std::mem::take(&mut self.static_is_next) {
-                true => cursor.static_row(),
-                false => {
-                    cursor.next_unfiltered()?;
-                    if cursor.row().is_none() && cursor.marker().is_none() {
-                        self.key = None;
-                        continue;
-                    }
-                    cursor.row()
+            let row = if std::mem::take(&mut self.static_is_next) {
+                cursor.static_row()
+            } else {
+                cursor.next_unfiltered()?;
+                if cursor.row().is_none() && cursor.marker().is_none() {
+                    self.key = None;
+                    continue;
                 }
+                cursor.row()
             };
             let Some(row) = row else { continue };
             let read = self.columns.row(&row, self.now_s, &mut self.spans);
@@ -262,9 +261,10 @@ impl RowColumns {
         let has_liveness = !liveness.is_empty()
             && !liveness.is_expired()
             && liveness.local_expiration_time > now_s;
-        let is_there = match row.head.is_static() {
-            true => !cells.is_empty(),
-            false => has_liveness || !(cells.is_empty() || self.is_view),
+        let is_there = if row.head.is_static() {
+            !cells.is_empty()
+        } else {
+            has_liveness || !(cells.is_empty() || self.is_view)
         };
         if !is_there {
             return Ok(None);
@@ -287,9 +287,10 @@ impl RowColumns {
     }
 
     fn header_column(&self, is_static: bool, index: usize) -> Option<(&str, &CqlType)> {
-        let columns = match is_static {
-            true => &self.header.static_columns,
-            false => &self.header.regular_columns,
+        let columns = if is_static {
+            &self.header.static_columns
+        } else {
+            &self.header.regular_columns
         };
         let column = columns.get(index)?;
         let name = std::str::from_utf8(&column.name).unwrap_or("a column");

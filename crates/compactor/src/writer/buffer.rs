@@ -99,9 +99,10 @@ impl RowBuffer {
         let bytes = self.bytes.len()
             + self.rows.len() * size_of::<Row>()
             + self.cells.len() * size_of::<PendingCell>();
-        match self.bytes.len() < MAX_BYTES {
-            true => bytes,
-            false => usize::MAX,
+        if self.bytes.len() < MAX_BYTES {
+            bytes
+        } else {
+            usize::MAX
         }
     }
 
@@ -314,9 +315,12 @@ impl RowBuffer {
                 .cmp(&b.token)
                 .then_with(|| self.of(a.key).cmp(self.of(b.key)))
                 .then_with(|| b.is_static.cmp(&a.is_static))
-                .then_with(|| match a.is_static {
-                    true => Ordering::Equal,
-                    false => self.compare_clusterings(columns, a, b, &mut left, &mut right),
+                .then_with(|| {
+                    if a.is_static {
+                        Ordering::Equal
+                    } else {
+                        self.compare_clusterings(columns, a, b, &mut left, &mut right)
+                    }
                 })
                 .then_with(|| a.times.timestamp_us.cmp(&b.times.timestamp_us))
         });
@@ -489,13 +493,10 @@ impl RowBuffer {
                 let (a, b) = (self.of(a.path), self.of(b.path));
                 column.cql_type.compare_paths(a, b).is_eq()
             }) {
-                let best =
-                    same.iter()
-                        .copied()
-                        .reduce(|best, cell| match self.wins(&best, &cell) {
-                            true => best,
-                            false => cell,
-                        });
+                let best = same
+                    .iter()
+                    .copied()
+                    .reduce(|best, cell| if self.wins(&best, &cell) { best } else { cell });
                 if let Some(cell) = best {
                     merged.push_element(cell);
                 }

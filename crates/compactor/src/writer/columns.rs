@@ -204,9 +204,10 @@ impl Column {
     /// # Errors
     /// Readers would regard a value of this length as corrupt.
     pub(super) fn refuse_length(&self, len: usize) -> Result<()> {
-        match len > MAX_VALUE_LEN {
-            false => Ok(()),
-            true => Err(self.refusal(&format!("{len} bytes; a value has {MAX_VALUE_LEN} at most"))),
+        if len <= MAX_VALUE_LEN {
+            Ok(())
+        } else {
+            Err(self.refusal(&format!("{len} bytes; a value has {MAX_VALUE_LEN} at most")))
         }
     }
 

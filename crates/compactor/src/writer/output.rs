@@ -57,9 +57,10 @@ impl OutputSettings {
         let is_leveled = schema
             .compaction_option("class")
             .is_some_and(|class| class.ends_with("LeveledCompactionStrategy"));
-        let default_fp_chance = match is_leveled {
-            true => BLOOM_FILTER_FP_CHANCE_LEVELED,
-            false => BLOOM_FILTER_FP_CHANCE,
+        let default_fp_chance = if is_leveled {
+            BLOOM_FILTER_FP_CHANCE_LEVELED
+        } else {
+            BLOOM_FILTER_FP_CHANCE
         };
         Ok(OutputSettings {
             descriptor: Descriptor::new(
@@ -92,9 +93,10 @@ impl OutputSettings {
     /// Greatest local deletion or expiration time that the version stores, seconds since 1970
     /// (`Cell.getVersionedMaxDeletiontionTime`).
     pub(super) fn max_local_time_s(&self) -> i64 {
-        match self.descriptor.version.has_uint_deletion_time() {
-            true => MAX_DELETION_TIME,
-            false => i64::from(i32::MAX) - 1,
+        if self.descriptor.version.has_uint_deletion_time() {
+            MAX_DELETION_TIME
+        } else {
+            i64::from(i32::MAX) - 1
         }
     }
 

@@ -55,9 +55,10 @@ fn missing_files_are_told() {
                 if !copy.path(component).exists() {
                     continue;
                 }
-                match is_listed || component == Component::Toc {
-                    true => copy.remove(component),
-                    false => copy.remove_and_unlist(component),
+                if is_listed || component == Component::Toc {
+                    copy.remove(component)
+                } else {
+                    copy.remove_and_unlist(component)
                 }
                 let report = merged(&[&copy], Scope::Unknown).unwrap();
                 let [told] = &report.warnings[..] else {

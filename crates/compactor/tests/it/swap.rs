@@ -241,9 +241,10 @@ fn a_swap_that_fails_or_is_cancelled_before_its_commit_leaves_nothing() {
         let mut reached = 0;
         let error = swap(&request(setting.temp.path()), &mut |_| {
             reached += 1;
-            match reached > at {
-                true => Err(compactor::Error::Cancelled),
-                false => Ok(()),
+            if reached > at {
+                Err(compactor::Error::Cancelled)
+            } else {
+                Ok(())
             }
         })
         .unwrap_err();

@@ -167,9 +167,10 @@ impl Change {
                     *target = if is_flipped { *target ^ mask } else { byte };
                 }
             })?;
-            detail = match is_flipped {
-                true => format!("{count} bytes at {at} of {len}, mask {mask:02x}"),
-                false => format!("{count} bytes at {at} of {len} to {byte:02x}"),
+            detail = if is_flipped {
+                format!("{count} bytes at {at} of {len}, mask {mask:02x}")
+            } else {
+                format!("{count} bytes at {at} of {len} to {byte:02x}")
             };
         }
         if kind == Kind::Mended {

@@ -195,9 +195,10 @@ impl RandomTable {
             bytes_on_disk: data_bytes + data_bytes / 16,
             min_timestamp: max_timestamp - duration_us,
             max_timestamp,
-            max_local_deletion_time: match is_expiring {
-                true => self.now_s - self.rng.below(20 * 86_400).cast_signed() + 5 * DAY_S,
-                false => i64::MAX,
+            max_local_deletion_time: if is_expiring {
+                self.now_s - self.rng.below(20 * 86_400).cast_signed() + 5 * DAY_S
+            } else {
+                i64::MAX
             },
             level: self.level(),
             is_suspect: self.has_suspects && self.rng.one_in(15),
@@ -236,10 +237,7 @@ impl RandomTable {
         let unit = self.token_unit();
         let [from, to] = [(from, keys[0]), (to, keys[1])]
             .map(|(token, key)| Position::new(Token(i128::from(token) * unit), &[key]));
-        match from <= to {
-            true => [from, to],
-            false => [to, from],
-        }
+        if from <= to { [from, to] } else { [to, from] }
     }
 
     /// Tokens are multiples of this: shards are parts of the whole ring.
@@ -288,9 +286,10 @@ fn split_span(first: &Position, last: &Position, parts: u64) -> Vec<(Position, P
             0 => first.clone(),
             _ => Position::new(Token(bound(part) + 1), &[0]),
         };
-        let to = match part + 1 == parts {
-            true => last.clone(),
-            false => Position::new(Token(bound(part + 1)), &[0]),
+        let to = if part + 1 == parts {
+            last.clone()
+        } else {
+            Position::new(Token(bound(part + 1)), &[0])
         };
         (from, to)
     };

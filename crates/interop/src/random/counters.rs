@@ -38,9 +38,10 @@ pub(super) fn context(rng: &mut Random) -> Vec<u8> {
         let clock = *rng.pick(&[1, 2, 3, i64::MAX / 4]);
         shards.extend(clock.to_be_bytes());
         // Of two contexts that differ in the mark alone Cassandra's choice depends on it, too.
-        let count = match to_be_cleared {
-            true => *rng.pick(&[-4, 2, 8]),
-            false => *rng.pick(&[-5, 0, 1, 7, i64::MAX]),
+        let count = if to_be_cleared {
+            *rng.pick(&[-4, 2, 8])
+        } else {
+            *rng.pick(&[-5, 0, 1, 7, i64::MAX])
         };
         shards.extend(count.to_be_bytes());
     }

@@ -95,9 +95,10 @@ fn verified(demo: &Demo, text: &mut String) -> std::fmt::Result {
             counted(v.chunks, "chunk"),
         )?;
     }
-    let same = match demo.outputs_are_identical {
-        true => "the same in both merges, byte for byte",
-        false => "DIFFERENT in the two merges: this is a bug, please report it",
+    let same = if demo.outputs_are_identical {
+        "the same in both merges, byte for byte"
+    } else {
+        "DIFFERENT in the two merges: this is a bug, please report it"
     };
     writeln!(text, "  outputs    {same}")
 }

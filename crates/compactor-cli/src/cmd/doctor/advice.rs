@@ -82,9 +82,10 @@ pub fn advice(findings: &Findings) -> Vec<String> {
     }
     let read_ahead_kb = findings.device.as_ref().and_then(|d| d.read_ahead_kb);
     if let Some(kb) = read_ahead_kb.filter(|kb| *kb < LONG_READAHEAD_KB) {
-        let instead = match findings.direct_io.works() {
-            true => "direct reads do not depend on it (--readahead)",
-            false => "a merge asks for longer reads by itself",
+        let instead = if findings.direct_io.works() {
+            "direct reads do not depend on it (--readahead)"
+        } else {
+            "a merge asks for longer reads by itself"
         };
         advice.push(format!(
             "the kernel reads {kb} KiB ahead of buffered reads; {instead}"

@@ -105,9 +105,10 @@ pub struct Args {
 
 impl Args {
     fn options(&self, directory: &Path) -> anyhow::Result<ChunkLengthOptions> {
-        let mut options = match self.quick {
-            true => ChunkLengthOptions::quick(directory),
-            false => ChunkLengthOptions::new(directory),
+        let mut options = if self.quick {
+            ChunkLengthOptions::quick(directory)
+        } else {
+            ChunkLengthOptions::new(directory)
         };
         let common = &self.common;
         common.apply(&mut options.setup)?;

@@ -88,9 +88,10 @@ impl Args {
     /// The options, without a directory.
     fn options(&self) -> Result<FanOutOptions, Error> {
         let directory = PathBuf::new();
-        let mut options = match self.quick {
-            true => FanOutOptions::quick(directory),
-            false => FanOutOptions::new(directory),
+        let mut options = if self.quick {
+            FanOutOptions::quick(directory)
+        } else {
+            FanOutOptions::new(directory)
         };
         let mib = self.sstable_size.map(whole_mib).transpose()?;
         set(&mut options.sstable_mib, mib);

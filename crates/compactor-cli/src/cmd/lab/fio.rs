@@ -81,9 +81,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let interrupted = begin_anywhere()?;
     let interference = args.outcome.as_deref().map(report::read).transpose()?;
     let options = FioOptions {
-        profiles: match args.profiles.is_empty() {
-            true => Profile::ALL.to_vec(),
-            false => args.profiles,
+        profiles: if args.profiles.is_empty() {
+            Profile::ALL.to_vec()
+        } else {
+            args.profiles
         },
         repeats: args.repeat,
         hot_bytes: args.hot_size.0,

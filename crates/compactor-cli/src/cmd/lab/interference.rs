@@ -133,9 +133,10 @@ impl Args {
     /// # Errors
     /// SSTables that cannot be found, or are of several tables.
     fn options(&self, directory: &Path) -> anyhow::Result<InterferenceOptions> {
-        let mut options = match self.quick {
-            true => InterferenceOptions::quick(directory),
-            false => InterferenceOptions::new(directory),
+        let mut options = if self.quick {
+            InterferenceOptions::quick(directory)
+        } else {
+            InterferenceOptions::new(directory)
         };
         let common = &self.common;
         common.apply(&mut options.setup)?;

@@ -114,10 +114,7 @@ fn compacted(read_bytes: u64, bytes: u64) -> String {
 }
 
 fn title(plan: &Plan) -> String {
-    let kind = match plan.warm_up {
-        true => "warm-up",
-        false => "repeat",
-    };
+    let kind = if plan.warm_up { "warm-up" } else { "repeat" };
     let left = match plan.time_left.as_secs() {
         0 => String::new(),
         seconds @ 1..60 => format!(", about {seconds} s left for all"),

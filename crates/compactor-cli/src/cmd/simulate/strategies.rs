@@ -154,11 +154,12 @@ fn parsed<T: std::str::FromStr<Err = String>>(name: &str, value: &str) -> Result
 
 fn whole_mib(value: &str) -> Result<String, Error> {
     let ByteSize(bytes) = parsed("sstable-size", value)?;
-    match bytes.is_multiple_of(1 << 20) {
-        true => Ok((bytes >> 20).to_string()),
-        false => Err(Error::invalid(format!(
+    if bytes.is_multiple_of(1 << 20) {
+        Ok((bytes >> 20).to_string())
+    } else {
+        Err(Error::invalid(format!(
             "--sstable-size {value}: sstable_size_in_mb is a whole number of MiB"
-        ))),
+        )))
     }
 }
 

@@ -132,9 +132,10 @@ impl Injection {
         };
         let at = 1 + random.index(calls.get(second).copied().unwrap_or(1));
         let is_mended = ["fsync", "fdatasync", "ftruncate", "write", "io_uring_enter"];
-        match random.index(3) == 0 && is_mended.contains(&call) && second != call {
-            true => injection.with(second, fault, format!("{at}+")),
-            false => injection,
+        if random.index(3) == 0 && is_mended.contains(&call) && second != call {
+            injection.with(second, fault, format!("{at}+"))
+        } else {
+            injection
         }
     }
 

@@ -273,13 +273,19 @@ impl Setting {
         let outcome = Outcome::of(&line);
         let result = outcome
             .check(self.known(tried), tried, &out)
-            .and_then(|()| match self.has_inputs_as_before() {
-                true => Ok(()),
-                false => Err("its inputs are not what they were".to_owned()),
+            .and_then(|()| {
+                if self.has_inputs_as_before() {
+                    Ok(())
+                } else {
+                    Err("its inputs are not what they were".to_owned())
+                }
             });
-        let result = result.and_then(|()| match directory.exists() || outcome.sees_nothing {
-            true => Ok(()),
-            false => Err("a directory that was there is gone".to_owned()),
+        let result = result.and_then(|()| {
+            if directory.exists() || outcome.sees_nothing {
+                Ok(())
+            } else {
+                Err("a directory that was there is gone".to_owned())
+            }
         });
         let _ = fs::remove_dir_all(&directory);
         result.map_err(|what| format!("{what}\n  {}\n{}", line.join(" "), outcome.told()))

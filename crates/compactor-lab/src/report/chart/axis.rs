@@ -65,9 +65,10 @@ impl Axis {
 
     /// Values to mark, each with its place: round ones, about `most` of them.
     pub(in crate::report) fn ticks_at(&self, most: usize) -> Vec<(f64, f64)> {
-        let ticks = match self.is_log {
-            true => self.log_ticks(most),
-            false => self.linear_ticks(most),
+        let ticks = if self.is_log {
+            self.log_ticks(most)
+        } else {
+            self.linear_ticks(most)
         };
         let placed = |tick| Some((tick, self.at(tick)?));
         ticks.into_iter().filter_map(placed).collect()
