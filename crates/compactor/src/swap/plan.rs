@@ -124,6 +124,15 @@ impl Plan {
             .map(|(from, to)| NewSstable { from, to })
             .collect();
         let inputs_to = inputs_directory(request, table, &inputs)?;
+        // The note from which an interrupted swap continues is text.
+        let sources = outputs.iter().map(|new| &new.from.descriptor.directory);
+        let is_text = |path: &Path| path.to_str().is_some();
+        if let Some(path) = sources.chain([&inputs_to]).find(|path| !is_text(path)) {
+            return Err(Error::invalid(format!(
+                "{}: a path with bytes that are not UTF-8 cannot be written into a swap's note; rename the directory",
+                path.display()
+            )));
+        }
         refuse_read_only(table)?;
         refuse_read_only(
             inputs_to

@@ -2,7 +2,9 @@
 //! transaction log, and to the next swap.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -253,6 +255,33 @@ fn a_swap_that_fails_or_is_cancelled_before_its_commit_leaves_nothing() {
         assert!(!setting.temp.path().join("inputs").exists(), "{at}");
         assert_eq!(names(&setting.temp.path().join("out")), out, "{at}");
     }
+}
+
+/// The note of an interrupted swap is text, and outputs are removed by what it says.
+#[test]
+fn paths_that_a_note_cannot_have_are_refused() {
+    let setting = Setting::new();
+    let directory = setting.temp.path();
+    let not_text = directory.join(OsStr::from_bytes(b"\xff"));
+    let to = SwapRequest {
+        inputs_to: not_text.clone(),
+        ..request(directory)
+    };
+    fs::rename(directory.join("out"), &not_text).unwrap();
+    let from = SwapRequest {
+        output: not_text.clone(),
+        ..request(directory)
+    };
+    let assert_refused = |request: &SwapRequest| {
+        let error = swap(request, &mut |_| Ok(())).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput);
+        assert!(error.to_string().contains("not UTF-8"), "{error}");
+        assert!(!setting.is_new());
+    };
+    assert_refused(&from);
+    fs::rename(&not_text, directory.join("out")).unwrap();
+    assert_refused(&to);
+    assert!(!not_text.exists());
 }
 
 /// The log is committed, and outputs are missing: removing the inputs would leave neither.
