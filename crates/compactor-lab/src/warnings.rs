@@ -105,7 +105,8 @@ pub(crate) fn of_point(
     let mut found = Warnings::default();
     small_hot_set(&mut found, hot_bytes, asked_bytes);
     // Inputs and output, which is as long at most.
-    let all_fits = 2 * data.bytes + hot_bytes < room_bytes;
+    let is_known = room_bytes < u64::MAX;
+    let all_fits = is_known && 2 * data.bytes + hot_bytes < room_bytes;
     found.when(all_fits, "everything_fits", || {
         format!(
             "inputs, output and hot set fit into {} MiB of memory together: nothing has to be evicted, and \

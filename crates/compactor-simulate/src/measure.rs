@@ -72,6 +72,7 @@ fn contained(stored: &Stored, classes: &[(f64, f64)], workload: &Workload, expir
         let has = if scattered > 1.0 {
             1.0 - (1.0 - part.min(1.0)).powf(scattered)
         } else {
+            // Of a narrow range with more rows than the average, as many more are read.
             part
         };
         reads * has

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::process::{Command, Stdio};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail};
 
 /// What is shown at most of what a program printed before it failed.
 const MOST_SHOWN: usize = 20_000;
@@ -15,15 +15,14 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
         .stdin(Stdio::null())
         .output()
         .with_context(|| format!("cannot run {program}"))?;
-    let [printed, errors] =
-        [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
-    let shown: String = printed.chars().take(MOST_SHOWN).collect();
-    ensure!(
-        output.status.success(),
-        "{program} ended with {}:\n{errors}{shown}",
-        output.status
-    );
-    Ok(printed.into_owned())
+    let status = output.status;
+    if !status.success() {
+        let [printed, errors] =
+            [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
+        let shown: String = printed.chars().take(MOST_SHOWN).collect();
+        bail!("{program} ended with {status}:\n{errors}{shown}");
+    }
+    String::from_utf8(output.stdout).with_context(|| format!("what {program} printed"))
 }
 
 /// Reason why a program cannot be run on this machine, if any.

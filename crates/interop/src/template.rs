@@ -36,6 +36,10 @@ pub(crate) fn expand(mut lines: &[&str], known: &[Named], add: &mut dyn FnMut(&s
             .take_while(|other| depth(other) > depth(first));
         let (block, others) = others.split_at(deeper.count());
         lines = others;
+        assert!(
+            rest.is_empty() != block.is_empty(),
+            "{line:?} repeats either the rest of the line or deeper lines"
+        );
         let repeated = if rest.is_empty() { block } else { &[rest] };
         repeat(ranges, repeated, &known, add);
     }
@@ -47,7 +51,9 @@ fn repeat(ranges: &str, lines: &[&str], known: &[Named], add: &mut dyn FnMut(&st
     }
     let (range, inner) = ranges.split_once(" for ").unwrap_or((ranges, ""));
     let (names, range) = range.split_once(" in ").expect("names and a range");
-    for (place, value) in values(&fill(range, known)).into_iter().enumerate() {
+    let values = values(&fill(range, known));
+    assert!(!values.is_empty(), "{range:?} has no values");
+    for (place, value) in values.into_iter().enumerate() {
         // The name of the place, if there is one, comes first.
         let named = names.rsplit(", ").map(str::to_owned);
         let named = named.zip([value, place.to_string()]);
@@ -64,7 +70,7 @@ fn values(range: &str) -> Vec<String> {
     let (from, to) = range.split_once("..").expect("two ends of a range");
     let numbers = number(from)..number(to);
     numbers
-        .step_by(number(step) as usize)
+        .step_by(usize::try_from(number(step)).expect("a step above 0"))
         .map(|n| n.to_string())
         .collect()
 }

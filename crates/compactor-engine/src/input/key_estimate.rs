@@ -8,12 +8,13 @@ use crate::input::sstable::InputSstable;
 /// counts if an input has none (`SSTableReader.getApproximateKeyCount`).
 pub fn estimate_keys(inputs: &[InputSstable]) -> u64 {
     let of_input = |input: &InputSstable| input.statistics.compaction.as_ref()?.cardinality().ok();
-    let merge = |all: Option<HyperLogLogPlus>, one: Option<HyperLogLogPlus>| {
-        let mut all = all?;
+    let mut sketches = inputs.iter().map(of_input);
+    let first = sketches.next().flatten();
+    let merge = |mut all: HyperLogLogPlus, one: Option<HyperLogLogPlus>| {
         all.merge(&one?);
         Some(all)
     };
-    let keys = match inputs.iter().map(of_input).reduce(merge).flatten() {
+    let keys = match first.and_then(|first| sketches.try_fold(first, merge)) {
         Some(merged) => merged.cardinality().max(0).unsigned_abs(),
         None => partitions_of_all(inputs),
     };

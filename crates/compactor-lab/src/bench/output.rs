@@ -88,7 +88,7 @@ pub(super) fn wrong(
     let found = examine(&request.output, is_cancelled)?;
     let Some(found) = found else {
         let reason = if request.work == Work::Compact {
-            "it left no output: the strategy needs more SSTables, such as --sstables 4"
+            "it left no output: the strategy does not compact so few SSTables"
         } else {
             "it left no output"
         };

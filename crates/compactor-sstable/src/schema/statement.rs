@@ -198,7 +198,7 @@ fn column(cursor: &mut Cursor<'_>) -> Result<(Name, RawColumn, bool)> {
     Ok((name, column, is_primary_key))
 }
 
-/// Skips `MASKED WITH function(arguments)`.
+/// Skips `MASKED WITH function(arguments)` or `MASKED WITH DEFAULT`.
 fn skip_mask(cursor: &mut Cursor<'_>) -> Result<()> {
     while !matches!(
         cursor.peek(),
@@ -210,7 +210,10 @@ fn skip_mask(cursor: &mut Cursor<'_>) -> Result<()> {
         cursor.skip_item();
         Ok(())
     };
-    cursor.list(skip_argument).map(drop)
+    if *cursor.peek() == TokenKind::Symbol('(') {
+        cursor.list(skip_argument)?;
+    }
+    Ok(())
 }
 
 /// Reads `name AS SELECT ... FROM base WHERE ... PRIMARY KEY (...) WITH ...`.
@@ -261,7 +264,11 @@ fn alter_table(cursor: &mut Cursor<'_>, schema: &mut Builder) -> Result<()> {
             draft.rename_column(cursor, &from, to)?;
         }
     } else if cursor.take_keyword("WITH") {
+        // Neither can be altered (`TableAttributes.asAlteredTableParams`).
+        let (id, compact_storage) = (draft.table.id, draft.table.compact_storage);
         parse_properties(cursor, &mut draft.table)?;
+        draft.table.id = id;
+        draft.table.compact_storage = compact_storage;
     } else {
         cursor.skip_statement();
     }

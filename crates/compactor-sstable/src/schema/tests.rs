@@ -289,6 +289,30 @@ fn masks_and_constraints_are_passed_over() {
         columns(&table, ColumnKind::Regular),
         pairs(&[("a", "int"), ("b", "text"), ("c", "int")])
     );
+    let table = only(
+        "CREATE TABLE ks.t (k int PRIMARY KEY, a date MASKED WITH DEFAULT, b int MASKED WITH DEFAULT);
+         ALTER TABLE ks.t ADD c text MASKED WITH DEFAULT;",
+    );
+    assert_eq!(
+        columns(&table, ColumnKind::Regular),
+        pairs(&[("a", "date"), ("b", "int"), ("c", "text")])
+    );
+}
+
+#[test]
+fn an_id_and_compact_storage_are_not_altered() {
+    let id = "1b255f4d-ef25-40a6-0000-000000000010";
+    let other = "2b255f4d-ef25-40a6-0000-000000000010";
+    let table = only(&format!(
+        "CREATE TABLE ks.t (k int PRIMARY KEY, v int) WITH ID = {id};
+         ALTER TABLE ks.t WITH ID = {other} AND COMPACT STORAGE AND gc_grace_seconds = 7;"
+    ));
+    let created = only(&format!(
+        "CREATE TABLE ks.t (k int PRIMARY KEY, v int) WITH ID = {id};"
+    ));
+    assert_eq!(table.id, created.id);
+    assert!(!table.compact_storage);
+    assert_eq!(table.options.gc_grace_seconds, Some(7));
 }
 
 /// Output of `DESCRIBE TABLE`, with an index and a view after the table, and with comments and labels of 6.0

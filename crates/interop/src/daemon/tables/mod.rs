@@ -204,7 +204,12 @@ fn table(text: &'static str) -> Table {
         ];
         let mut is_of_round = false;
         template::expand(writes, &known, &mut |line| match line.split_once(' ') {
-            Some(("rounds", rounds)) => is_of_round = rounds.split(' ').any(|n| n == number),
+            Some(("rounds", rounds)) => {
+                let rounds: Vec<i64> = rounds.split(' ').map(template::number).collect();
+                let are_known = rounds.iter().all(|of| (0..ROUNDS.into()).contains(of));
+                assert!(are_known, "{name}: rounds {rounds:?}");
+                is_of_round = rounds.contains(&i64::from(n));
+            }
             _ if !is_of_round => {}
             Some(("ALTER", _)) => round.changes.push(line.to_owned()),
             _ => round.writes.push(line.to_owned()),
