@@ -64,6 +64,8 @@ pub fn with_minus(command: Command) -> Command {
         TypeId::of::<ByteSize>(),
         TypeId::of::<ByteRate>(),
         TypeId::of::<Seconds>(),
+        TypeId::of::<OrNone<ByteSize>>(),
+        TypeId::of::<OrNone<ByteRate>>(),
     ];
     let numbers = [
         TypeId::of::<u32>(),

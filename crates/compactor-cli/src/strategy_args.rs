@@ -47,7 +47,7 @@ pub struct StrategyArgs {
     bucket_high: Option<String>,
 
     /// Size below which size-tiered puts all SSTables into one bucket. Default: schema.cql's, otherwise 50MiB.
-    #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
+    #[arg(long, value_name = "SIZE")]
     min_sstable_size: Option<ByteSize>,
 
     /// Size of the SSTables of leveled, in whole MiB. Default: schema.cql's, otherwise 160MiB.

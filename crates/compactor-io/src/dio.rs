@@ -162,7 +162,7 @@ fn resolve<M: Copy + PartialEq>(
                 .in_mode(mode)
                 .remedy(format!(
                     "choose {} auto, dontneed or buffered for it",
-                    mode.option_name()
+                    mode.kind_name()
                 )));
         }
         return Ok(Resolved {
@@ -176,7 +176,7 @@ fn resolve<M: Copy + PartialEq>(
             IoError::system(operation, path, error).in_mode(mode).remedy(format!(
                 "RWF_DONTCACHE needs Linux 6.14 and a file system with support for it (ext4, xfs, \
                  btrfs); choose {} auto or dontneed",
-                mode.option_name()
+                mode.kind_name()
             ))
         })?;
     }

@@ -241,7 +241,7 @@ impl fmt::Display for IoError {
             write!(f, " at offset {offset}, length {len}")?;
         }
         if let Some(mode) = details.mode {
-            write!(f, " ({} {mode})", mode.option_name())?;
+            write!(f, " ({} {mode})", mode.kind_name())?;
         }
         if let Some(source) = &details.source {
             write!(f, ": {source}")?;

@@ -86,7 +86,7 @@ impl fmt::Display for Fallback {
             f,
             "{}: {} {} uses {}, not direct: {}",
             self.directory.display(),
-            self.asked.option_name(),
+            self.asked.kind_name(),
             self.asked,
             self.used,
             self.reason
@@ -319,7 +319,7 @@ impl Io {
                 .in_mode(asked)
                 .remedy(format!(
                     "choose backend auto or threads, or {} dontneed",
-                    asked.option_name()
+                    asked.kind_name()
                 )));
         }
         Ok(Arc::clone(&self.shared.threads))

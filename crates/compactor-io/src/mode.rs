@@ -141,8 +141,8 @@ impl Mode {
         }
     }
 
-    /// What it is in messages.
-    pub(crate) fn option_name(self) -> &'static str {
+    /// Its kind in messages.
+    pub(crate) fn kind_name(self) -> &'static str {
         match self {
             Mode::Read(_) => "read mode",
             Mode::Write(_) => "write mode",

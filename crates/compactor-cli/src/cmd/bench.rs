@@ -76,12 +76,12 @@ pub struct Args {
 
     /// Uncompressed bytes of all generated inputs together.
     #[arg(long, help_heading = "Generated inputs", value_name = "SIZE", default_value = "1GiB",
-        value_parser = within(SIZE), allow_hyphen_values = true, conflicts_with = "inputs")]
+        value_parser = within(SIZE), conflicts_with = "inputs")]
     size: ByteSize,
 
     /// Number of generated inputs; all have half of their partitions in common.
     #[arg(long, help_heading = "Generated inputs", value_name = "N", default_value = "2",
-        value_parser = within(1..=20_000u32), allow_negative_numbers = true,
+        value_parser = within(1..=20_000u32),
         conflicts_with = "inputs")]
     sstables: u32,
 
@@ -111,7 +111,6 @@ pub struct Args {
         help_heading = "Generated inputs",
         value_name = "SIZE",
         value_parser = within(CHUNK_LENGTH),
-        allow_hyphen_values = true,
         conflicts_with = "inputs"
     )]
     chunk_length: Option<ByteSize>,
@@ -124,7 +123,7 @@ pub struct Args {
     /// Compactions at a time of the arm `compact`, each an arm of its own, 1 to 256. Each takes 8MiB of
     /// --memory beyond 16MiB, and a thread.
     #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1",
-        value_parser = within(1..=256usize), allow_negative_numbers = true)]
+        value_parser = within(1..=256usize))]
     concurrent_compactors: Vec<usize>,
 
     /// Another arm: a command that merges on request, such as interop-bench with Cassandra; may be given
@@ -156,12 +155,12 @@ pub struct Args {
 
     /// Threads that decode and compress, 1 to 1024. Default: one per processor.
     #[arg(long, help_heading = "Input and output", value_name = "N",
-        value_parser = within(THREADS), allow_negative_numbers = true)]
+        value_parser = within(THREADS))]
     threads: Option<usize>,
 
     /// Memory of a merge, 1MiB to 1TiB, as of `compactor merge`.
     #[arg(long, help_heading = "Input and output", value_name = "SIZE", default_value = DEFAULT_MEMORY,
-        value_parser = within(MEMORY), allow_hyphen_values = true)]
+        value_parser = within(MEMORY))]
     memory: ByteSize,
 
     /// Reads the inputs into the page cache before each run instead of dropping them.
@@ -169,24 +168,20 @@ pub struct Args {
     warm: bool,
 
     /// Number of repeats that count.
-    #[arg(long, value_name = "N", default_value = "5", value_parser = within(1..=1000u32),
-        allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value = "5", value_parser = within(1..=1000u32))]
     repeat: u32,
 
     /// Number of warm-up repeats, which do not count.
-    #[arg(long, value_name = "N", default_value = "1", value_parser = within(0..=100u32),
-        allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = within(0..=100u32))]
     warm_up: u32,
 
     /// Random seed of data and order.
-    #[arg(long, value_name = "N", default_value = "1", value_parser = within(0..=u64::MAX),
-        allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = within(0..=u64::MAX))]
     seed: u64,
 
     /// Uncompressed bytes of the sample for the codec, taken from all over the inputs; it needs twice the
     /// memory. Its time is scaled to the whole inputs.
-    #[arg(long, value_name = "SIZE", default_value = "128MiB", value_parser = within(SAMPLE),
-        allow_hyphen_values = true)]
+    #[arg(long, value_name = "SIZE", default_value = "128MiB", value_parser = within(SAMPLE))]
     codec_sample: ByteSize,
 
     #[command(flatten)]

@@ -53,8 +53,7 @@ pub struct Args {
         long,
         value_name = "SIZE",
         default_value = "256MiB",
-        value_parser = within(SIZE),
-        allow_hyphen_values = true
+        value_parser = within(SIZE)
     )]
     size: ByteSize,
 

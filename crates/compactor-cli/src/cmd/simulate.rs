@@ -8,7 +8,7 @@ mod sweep;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args as _, Parser};
+use clap::{Args as _, CommandFactory, FromArgMatches};
 use compactor::{Error, Table};
 use compactor_io::raise_open_files_limit;
 use compactor_lab::report::simulation::{Run, document};
@@ -18,6 +18,7 @@ use serde::Serialize;
 
 use super::lab::common::ReportFormat;
 use crate::exit_code;
+use crate::numbers::with_minus;
 use crate::output::{print, say};
 use crate::result_file::ResultFile;
 use crate::text_table::counted;
@@ -203,7 +204,9 @@ fn swept(sweep: &Sweep) -> Result<Vec<Plan>, Error> {
         let again = [option.into()]
             .into_iter()
             .chain(std::env::args_os().skip(2));
-        let args = Again::try_parse_from(again).map_err(|error| {
+        let matches = with_minus(Again::command()).try_get_matches_from(again);
+        let again = matches.and_then(|matches| Again::from_arg_matches(&matches));
+        let again = again.map_err(|error| {
             let text = error.to_string();
             // Without the usage, which comes after an empty line.
             let lines = text
@@ -218,7 +221,7 @@ fn swept(sweep: &Sweep) -> Result<Vec<Plan>, Error> {
                 _ => invalid(reason.trim_start_matches("error: ")),
             }
         })?;
-        let plans = compared(&args.args).map_err(|error| invalid(&error.to_string()))?;
+        let plans = compared(&again.args).map_err(|error| invalid(&error.to_string()))?;
         let [plan] = <[Plan; 1]>::try_from(plans)
             .map_err(|_| Error::invalid("--sweep needs one strategy"))?;
         Ok(Plan {

@@ -64,7 +64,7 @@ pub struct Args {
 
     /// Uncompressed bytes of a chunk, powers of two.
     #[arg(long, value_name = "SIZE,...", value_delimiter = ',', default_value = "4KiB,16KiB,64KiB,256KiB",
-        value_parser = within(CHUNK_LENGTH), allow_hyphen_values = true)]
+        value_parser = within(CHUNK_LENGTH))]
     chunk_lengths: Vec<ByteSize>,
 
     /// Compressors: lz4, snappy, deflate, zstd, noop (chunks that are not compressed), none (no chunks).
@@ -78,13 +78,11 @@ pub struct Args {
 
     /// Reads per second, of all reader threads together, at which latencies are compared. Default: half of
     /// the slowest variant's peak in the warm-ups.
-    #[arg(long, help_heading = "Foreground load", value_name = "N", value_parser = within(RATE),
-        allow_negative_numbers = true)]
+    #[arg(long, help_heading = "Foreground load", value_name = "N", value_parser = within(RATE))]
     rate: Option<f64>,
 
     /// Size of the hot set: pages of the source's Data.db that contain the hot rows. Default: 768MiB.
-    #[arg(long, help_heading = "Foreground load", value_name = "SIZE", value_parser = within(HOT_SET),
-        allow_hyphen_values = true)]
+    #[arg(long, help_heading = "Foreground load", value_name = "SIZE", value_parser = within(HOT_SET))]
     hot_set: Option<ByteSize>,
 
     /// Modes of the compaction during the reads: READ/WRITE as the arms of `compactor lab

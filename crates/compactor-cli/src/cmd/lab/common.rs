@@ -55,20 +55,19 @@ pub struct Common {
     pub directory: Option<PathBuf>,
 
     /// Number of repeats that count. Default: 5, with --quick 3.
-    #[arg(long, value_name = "N", value_parser = within(REPEATS), allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = within(REPEATS))]
     pub repeat: Option<u32>,
 
     /// Number of warm-up repeats, which do not count. Default: 1.
-    #[arg(long, value_name = "N", value_parser = within(WARM_UPS), allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = within(WARM_UPS))]
     pub warm_up: Option<u32>,
 
     /// Random seed of order, hot rows, arrivals and data. Default: 1.
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
 
     /// Threads that read. Default: 32, as Cassandra's concurrent_reads.
-    #[arg(long, help_heading = "Foreground load", value_name = "N", value_parser = within(READERS),
-        allow_negative_numbers = true)]
+    #[arg(long, help_heading = "Foreground load", value_name = "N", value_parser = within(READERS))]
     reader_threads: Option<u32>,
 
     /// Popularity of hot rows: uniform or zipf. Default: uniform for interference, zipf for chunk-length.
@@ -76,8 +75,7 @@ pub struct Common {
     distribution: Option<DistributionName>,
 
     /// With zipf: the k-th most popular row is read in proportion to 1/k^N. Default: 0.99.
-    #[arg(long, help_heading = "Foreground load", value_name = "N", value_parser = within(EXPONENT),
-        allow_negative_numbers = true)]
+    #[arg(long, help_heading = "Foreground load", value_name = "N", value_parser = within(EXPONENT))]
     zipf_exponent: Option<f64>,
 
     /// Memory limit of the cgroup of foreground load and compaction, or `none`. Default: 512MiB.
@@ -85,8 +83,7 @@ pub struct Common {
         long,
         help_heading = "Memory",
         value_name = "SIZE|none",
-        value_parser = or_none(within(MEMORY)),
-        allow_hyphen_values = true
+        value_parser = or_none(within(MEMORY))
     )]
     memory_limit: Option<OrNone<ByteSize>>,
 
@@ -96,19 +93,17 @@ pub struct Common {
         long,
         help_heading = "Compaction",
         value_name = "RATE|none",
-        value_parser = or_none(throughput),
-        allow_hyphen_values = true
+        value_parser = or_none(throughput)
     )]
     throughput: Option<OrNone<ByteRate>>,
 
     /// Threads of the compaction. Default: half of the processors.
-    #[arg(long, help_heading = "Compaction", value_name = "N", value_parser = within(THREADS),
-        allow_negative_numbers = true)]
+    #[arg(long, help_heading = "Compaction", value_name = "N", value_parser = within(THREADS))]
     pub threads: Option<usize>,
 
     /// Memory for the compaction's buffers.
     #[arg(long, help_heading = "Compaction", value_name = "SIZE", default_value = "64MiB",
-        value_parser = within(MEMORY), allow_hyphen_values = true)]
+        value_parser = within(MEMORY))]
     memory: ByteSize,
 
     /// I/O backend of the compaction: auto, uring, tokio-uring, threads. Mode dontcache is
@@ -122,13 +117,12 @@ pub struct Common {
     pub backend: BackendKind,
 
     /// Uncompressed bytes of all generated SSTables. Default: 2GiB, or four times the largest hot set.
-    #[arg(long, help_heading = "Data", value_name = "SIZE", value_parser = within(DATA),
-        allow_hyphen_values = true, conflicts_with = "table")]
+    #[arg(long, help_heading = "Data", value_name = "SIZE", value_parser = within(DATA), conflicts_with = "table")]
     data_size: Option<ByteSize>,
 
     /// Number of generated SSTables.
     #[arg(long, help_heading = "Data", value_name = "N", default_value = "2",
-        value_parser = within(1..=1000u32), allow_negative_numbers = true, conflicts_with = "table")]
+        value_parser = within(1..=1000u32), conflicts_with = "table")]
     sstables: u32,
 
     /// Generated rows: kv, one small partition each, or wide, 4000 to a partition, found through its

@@ -57,15 +57,15 @@ pub struct Args {
     quick: bool,
 
     /// Size of SSTables, a whole number of MiB. One strategy has 6.4 times as large ones. Default: 1MiB.
-    #[arg(long, value_name = "SIZE", value_parser = within(SSTABLE), allow_hyphen_values = true)]
+    #[arg(long, value_name = "SIZE", value_parser = within(SSTABLE))]
     sstable_size: Option<ByteSize>,
 
     /// Size of the SSTables that are flushed. Default: 1.25MiB.
-    #[arg(long, value_name = "SIZE", value_parser = within(FLUSH), allow_hyphen_values = true)]
+    #[arg(long, value_name = "SIZE", value_parser = within(FLUSH))]
     flush_size: Option<ByteSize>,
 
     /// Stored bytes of the rows that exist at a time, which are inserted in a --ttl. Default: 128MiB.
-    #[arg(long, value_name = "SIZE", value_parser = within(DATASET), allow_hyphen_values = true)]
+    #[arg(long, value_name = "SIZE", value_parser = within(DATASET))]
     dataset: Option<ByteSize>,
 
     /// Time to live of rows by the virtual clock. Default: 2d.
@@ -77,7 +77,7 @@ pub struct Args {
     duration: Option<Seconds>,
 
     /// Random seed of values and of rows that are looked up. Default: 1.
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N")]
     seed: Option<u64>,
 
     #[command(flatten)]

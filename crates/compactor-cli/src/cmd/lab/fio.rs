@@ -44,28 +44,25 @@ pub struct Args {
     directory: PathBuf,
 
     /// Repeats of all profiles.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = within(1..=100u32),
-        allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = within(1..=100u32))]
     repeat: u32,
 
     /// Size of the file that the foreground load reads.
     #[arg(long, value_name = "SIZE", default_value = "1GiB",
-        value_parser = within(ByteSize(1 << 20)..=ByteSize(1 << 40)), allow_hyphen_values = true)]
+        value_parser = within(ByteSize(1 << 20)..=ByteSize(1 << 40)))]
     hot_size: ByteSize,
 
     /// Bytes per second that the compaction reads, and the same that it writes.
     #[arg(long, value_name = "RATE", default_value = "128MiB/s",
-        value_parser = throughput, allow_hyphen_values = true)]
+        value_parser = throughput)]
     rate: ByteRate,
 
     /// Reads per second of each of the foreground load's 8 threads.
-    #[arg(long, value_name = "N", default_value_t = 250, value_parser = within(1..=1_000_000u32),
-        allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = 250, value_parser = within(1..=1_000_000u32))]
     reads_per_thread: u32,
 
     /// Seconds of each profile. Input and output are --rate times this long.
-    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = within(1..=86_400u32),
-        allow_negative_numbers = true)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = within(1..=86_400u32))]
     runtime: u32,
 
     /// Output of `compactor lab interference --json` to compare with.

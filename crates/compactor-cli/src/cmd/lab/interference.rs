@@ -65,13 +65,11 @@ pub struct Args {
     arms: Option<Vec<Arm>>,
 
     /// Reads per second of all reader threads together. Default: 10000.
-    #[arg(long, help_heading = "Foreground load", value_name = "N", value_parser = within(RATE),
-        allow_negative_numbers = true)]
+    #[arg(long, help_heading = "Foreground load", value_name = "N", value_parser = within(RATE))]
     rate: Option<f64>,
 
     /// Size of the hot set: pages of the inputs' Data.db that contain the hot rows. Default: 256MiB.
-    #[arg(long, help_heading = "Foreground load", value_name = "SIZE", value_parser = within(HOT_SET),
-        allow_hyphen_values = true, conflicts_with = "sweep")]
+    #[arg(long, help_heading = "Foreground load", value_name = "SIZE", value_parser = within(HOT_SET), conflicts_with = "sweep")]
     hot_set: Option<ByteSize>,
 
     /// Repeats the experiment for each of several sizes: `hot-set=100MiB,1GiB`.

@@ -39,17 +39,16 @@ pub(super) enum DistributionName {
 pub(super) struct TableFlags {
     /// Bytes that are written per second, uncompressed.
     #[arg(long, help_heading = "Writes", value_name = "RATE", default_value = "1MiB/s",
-        value_parser = within(RATE), allow_hyphen_values = true)]
+        value_parser = within(RATE))]
     ingest: ByteRate,
 
     /// Bytes of a row.
     #[arg(long, help_heading = "Writes", value_name = "SIZE", default_value = "1KiB",
-        value_parser = within(SIZE), allow_hyphen_values = true)]
+        value_parser = within(SIZE))]
     row_size: ByteSize,
 
     /// Bytes of all rows of a partition. Default: that of a row.
-    #[arg(long, help_heading = "Writes", value_name = "SIZE", value_parser = within(SIZE),
-        allow_hyphen_values = true)]
+    #[arg(long, help_heading = "Writes", value_name = "SIZE", value_parser = within(SIZE))]
     partition_size: Option<ByteSize>,
 
     /// Which rows are updated, deleted and read.
@@ -57,71 +56,62 @@ pub(super) struct TableFlags {
     distribution: DistributionName,
 
     /// With zipf: the k-th most popular row is drawn in proportion to 1/k^N. Default: 0.99.
-    #[arg(long, help_heading = "Writes", value_name = "N", value_parser = within(EXPONENT),
-        allow_negative_numbers = true)]
+    #[arg(long, help_heading = "Writes", value_name = "N", value_parser = within(EXPONENT))]
     zipf_exponent: Option<f64>,
 
     /// Part of the writes that overwrite an existing row, 0 to 1. Others insert rows.
     #[arg(long, help_heading = "Writes", value_name = "PART", default_value = "0",
-        value_parser = within(PART), allow_negative_numbers = true)]
+        value_parser = within(PART))]
     updates: f64,
 
     /// Part of the writes that delete an existing row, 0 to 1.
     #[arg(long, help_heading = "Writes", value_name = "PART", default_value = "0",
-        value_parser = within(PART), allow_negative_numbers = true)]
+        value_parser = within(PART))]
     deletes: f64,
 
     /// Number of rows that updates and deletes may find from the start, although none is stored yet.
-    #[arg(long, help_heading = "Writes", value_name = "N", value_parser = within(ROWS),
-        allow_negative_numbers = true)]
+    #[arg(long, help_heading = "Writes", value_name = "N", value_parser = within(ROWS))]
     rows: Option<u64>,
 
     /// Time to live of all rows. Default: none.
-    #[arg(long, help_heading = "Table", value_name = "SPAN", value_parser = within(TTL),
-        allow_hyphen_values = true)]
+    #[arg(long, help_heading = "Table", value_name = "SPAN", value_parser = within(TTL))]
     ttl: Option<Seconds>,
 
     /// gc_grace_seconds of the table.
     #[arg(long, help_heading = "Table", value_name = "N", default_value = "864000",
-        value_parser = within(GC_GRACE_SECONDS), allow_negative_numbers = true)]
+        value_parser = within(GC_GRACE_SECONDS))]
     gc_grace_seconds: u32,
 
     /// Stored bytes of a flushed SSTable.
     #[arg(long, help_heading = "Table", value_name = "SIZE", default_value = "128MiB",
-        value_parser = within(FLUSH), allow_hyphen_values = true)]
+        value_parser = within(FLUSH))]
     flush_size: ByteSize,
 
     /// Stored bytes per byte of --ingest: below 1 by compression, above by what the format adds to small cells.
     #[arg(long, help_heading = "Table", value_name = "RATIO", default_value = "1",
-        value_parser = within(RATIO), allow_negative_numbers = true)]
+        value_parser = within(RATIO))]
     compression_ratio: f64,
 
     /// bloom_filter_fp_chance of the table. Default: 0.1 for leveled and level-count, otherwise 0.01.
-    #[arg(
-        long,
-        help_heading = "Table",
-        value_name = "PART",
-        allow_negative_numbers = true
-    )]
+    #[arg(long, help_heading = "Table", value_name = "PART")]
     bloom_filter_fp_chance: Option<f64>,
 
     /// Stored bytes that all compactions together read per second, or none for no limit.
     #[arg(long, help_heading = "Node", value_name = "RATE|none", default_value = "64MiB/s",
-        value_parser = throughput, allow_hyphen_values = true)]
+        value_parser = throughput)]
     compaction_throughput: OrNone<ByteRate>,
 
     /// Compactions that run at once.
     #[arg(long, help_heading = "Node", value_name = "N", default_value = "2",
-        value_parser = within(COMPACTORS), allow_negative_numbers = true)]
+        value_parser = within(COMPACTORS))]
     concurrent_compactors: usize,
 
     /// Time to simulate.
-    #[arg(long, value_name = "SPAN", default_value = "30d", value_parser = within(DURATION),
-        allow_hyphen_values = true)]
+    #[arg(long, value_name = "SPAN", default_value = "30d", value_parser = within(DURATION))]
     duration: Seconds,
 
     /// Random seed.
-    #[arg(long, value_name = "N", default_value = "1", allow_negative_numbers = true,
+    #[arg(long, value_name = "N", default_value = "1",
         value_parser = within(0..=u64::MAX))]
     seed: u64,
 }
