@@ -72,7 +72,7 @@ impl WriteTransfer {
                     self.submit_rest(buffer);
                     return;
                 }
-                let message = "the file accepts no more bytes and reports no error";
+                let message = "the file accepts no more bytes and reports no error; is it at a limit of file sizes (`ulimit -f`)?";
                 self.error(
                     io::Error::new(io::ErrorKind::WriteZero, message),
                     position,

@@ -10,7 +10,9 @@ use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use compactor_engine::input::ComponentList;
-use compactor_engine::publish::{FileIdentity, InputAtOpen, InputsAtOpen, OutputClaim, RUN_RECORD};
+use compactor_engine::publish::{
+    FileIdentity, InputAtOpen, InputsAtOpen, OutputClaim, RUN_RECORD, TMP_SUFFIX,
+};
 use compactor_io::{remove_if_exists, rename, sync_directory};
 use compactor_sstable::Component;
 use compactor_sstable::descriptor::Descriptor;
@@ -22,8 +24,6 @@ use crate::{Scope, TombstoneOption};
 
 /// Name of the record's file.
 pub const FILE_NAME: &str = RUN_RECORD;
-/// Temporary name while it is written.
-const TMP_NAME: &str = "compactor-run.json.tmp";
 /// Version of the format.
 const FORMAT: u32 = 2;
 /// Maximum length of a record: room for two hundred thousand SSTables.
@@ -228,7 +228,7 @@ impl Recorder {
         let path = directory.join(FILE_NAME);
         let previous = read_small(&path, MAX_BYTES).ok().flatten();
         let written = WrittenRecord { path, previous };
-        match write_json(directory, FILE_NAME, TMP_NAME, &record) {
+        match write_json(directory, FILE_NAME, &record) {
             Ok(()) => Ok(written),
             Err(error) => {
                 written.undo();
@@ -249,7 +249,7 @@ pub(crate) struct WrittenRecord {
 impl WrittenRecord {
     /// Restores the previous record, since the outputs were not published.
     pub(crate) fn undo(self) {
-        let _ = fs::remove_file(self.path.with_file_name(TMP_NAME));
+        let _ = fs::remove_file(tmp_path(&self.path));
         // If restoring fails, the record lists outputs that do not exist, which is harmless.
         let _ = match self.previous {
             Some(previous) => fs::write(&self.path, previous),
@@ -271,14 +271,17 @@ pub(crate) fn make_directory(directory: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Path of a JSON file while it is written.
+fn tmp_path(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(TMP_SUFFIX);
+    name.into()
+}
+
 /// Writes a JSON file durably and atomically, replacing an existing one.
-pub(crate) fn write_json(
-    directory: &Path,
-    name: &str,
-    tmp_name: &str,
-    value: &impl Serialize,
-) -> Result<()> {
-    let (tmp, path) = (directory.join(tmp_name), directory.join(name));
+pub(crate) fn write_json(directory: &Path, name: &str, value: &impl Serialize) -> Result<()> {
+    let path = directory.join(name);
+    let tmp = tmp_path(&path);
     let mut json = serde_json::to_vec_pretty(value)
         .map_err(|e| Error::file("write", &path)(std::io::Error::other(e)))?;
     json.push(b'\n');

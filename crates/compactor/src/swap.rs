@@ -346,7 +346,8 @@ fn commit(
     let adds: String = adds.collect();
     // The node must be able to read it, whatever our umask is.
     let own = |path: &Path| plan.owner.take(path);
-    taken.log = Some(TransactionFile::create(&plan.table, &name, &adds, own)?);
+    let log = TransactionFile::create(&plan.table, &name)?;
+    taken.log.insert(log).begin(&adds, own)?;
     reached(Step::Begun)?;
 
     let placing = Placing::new(&io, Placement::As(plan.owner));
@@ -386,7 +387,7 @@ fn undo(plan: &Plan, taken: &Taken) -> Result<()> {
             remove_if_exists(path)?;
         }
         sync_directory(&plan.table)?;
-        log.remove();
+        log.remove()?;
         sync_directory(&plan.table)?;
     }
     for path in &taken.kept {

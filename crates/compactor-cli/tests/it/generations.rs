@@ -74,7 +74,12 @@ fn yesterdays_output_is_refused_or_replaced() {
         assert_done(&run(second, &["--dry-run", "--replace-output"]));
         assert_eq!(files(&here.join("out")), yesterday);
 
+        // Of a run that was killed while it wrote its record.
+        let unfinished =
+            data_files_below(&here.join("out"))[0].with_file_name("compactor-run.json.tmp");
+        fs::write(&unfinished, "{").unwrap();
         assert_done(&run(second, &["--replace-output"]));
+        assert!(!unfinished.exists());
         let [new] = &data_files_below(&here.join("out"))[..] else {
             panic!("{:?}", files(&here.join("out")));
         };

@@ -19,7 +19,7 @@ pub use output_claim::{ExistingOutput, OutputClaim};
 pub use output_id::{new_time_uuid, new_uuid_id, next_id};
 pub use publication::{is_harmless_log, refuse_unfinished};
 pub use replaceable::Replaceable;
-pub use replacement::RUN_RECORD;
+pub use replacement::{RUN_RECORD, TMP_SUFFIX};
 pub use run_directory::is_run_directory;
 pub use staging::{StagedOutput, Staging, publish_all};
 pub use transaction_file::TransactionFile;

@@ -32,15 +32,16 @@ const MAX_LEN: u64 = 64 << 20;
 /// An output: staging directory, descriptor and components.
 pub(crate) type Moved<'a> = (&'a Path, &'a Descriptor, &'a [Component]);
 
-/// Records durably that these outputs are about to be moved to `target`. Returns the log, without COMMIT.
+/// Creates the log of the move of these outputs to `target`, and a note of it in `staging`. Returns the log, still
+/// empty, and the lines with which it [begins](TransactionFile::begin).
 ///
 /// # Errors
-/// A failed file operation. No log is left then.
-pub(crate) fn begin_publication<'a>(
+/// A failed file operation. There is no log then.
+pub(crate) fn create_log<'a>(
     staging: &Path,
     target: &Path,
     outputs: impl IntoIterator<Item = Moved<'a>>,
-) -> Result<TransactionFile> {
+) -> Result<(TransactionFile, String)> {
     let directory = target
         .canonicalize()
         .map_err(Error::file("look up", target))?;
@@ -66,7 +67,7 @@ pub(crate) fn begin_publication<'a>(
     sync_file(&note)?;
     sync_directory(staging)?;
 
-    TransactionFile::create(target, &name, &records, |_| Ok(()))
+    Ok((TransactionFile::create(target, &name)?, records))
 }
 
 pub(crate) fn sync_file(path: &Path) -> Result<()> {
@@ -205,7 +206,8 @@ mod tests {
             fs::write(staging.join(descriptor.file_name(component)), "x").unwrap();
         }
         let outputs = [(&*staging, &descriptor, &COMPONENTS[..])];
-        let log = begin_publication(&staging, target, outputs).unwrap();
+        let (mut log, records) = create_log(&staging, target, outputs).unwrap();
+        log.begin(&records, |_| Ok(())).unwrap();
         for component in COMPONENTS {
             let name = descriptor.file_name(component);
             fs::rename(staging.join(&name), target.join(&name)).unwrap();

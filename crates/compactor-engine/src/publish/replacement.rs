@@ -30,6 +30,9 @@ use crate::publish::run_directory::{RunDirectory, find_in, has_only, is_of_run};
 /// Name of the file next to a run's outputs that records what the run read and wrote.
 pub const RUN_RECORD: &str = "compactor-run.json";
 
+/// End of the name of the record, and of other JSON files, while they are written.
+pub const TMP_SUFFIX: &str = ".tmp";
+
 /// Name of the file that contains the name of the directory to be replaced.
 const NOTE: &str = "replaces";
 /// Name of the new directory; of the old one after the exchange.
@@ -42,6 +45,8 @@ pub(crate) struct Replacement {
     target: PathBuf,
     run: RunDirectory,
     is_committed: AtomicBool,
+    /// Whether the exchange is not on disk, as far as is known: what it replaced stays for the next run.
+    is_in_doubt: AtomicBool,
 }
 
 impl Replacement {
@@ -75,6 +80,7 @@ impl Replacement {
             target: target.clone(),
             run,
             is_committed: AtomicBool::new(false),
+            is_in_doubt: AtomicBool::new(false),
         };
         let (work, new) = (replacement.work().to_owned(), replacement.new_directory());
         let note = work.join(NOTE);
@@ -131,8 +137,11 @@ impl Replacement {
         let synced = sync_directory(self.work()).and_then(|()| sync_directory(parent));
         let target = self.target.display();
         if let Err(error) = synced {
+            self.is_in_doubt.store(true, Ordering::Relaxed);
             return Ok(Some(format!(
-                "the new output is in {target}, but a crash of the machine may restore the old one: {error}"
+                "the new output is in {target}, but a crash of the machine may restore the old one, which is \
+                 still in {}: {error}. The next run with --replace-output removes it",
+                new.display()
             )));
         }
         Ok(clear(&new, &self.target).err().map(|error| {
@@ -148,7 +157,7 @@ impl Replacement {
 impl Drop for Replacement {
     fn drop(&mut self) {
         // Files of other programs must not be removed with the directory: the next run tries again.
-        if clear(&self.new_directory(), &self.target).is_err() {
+        if *self.is_in_doubt.get_mut() || clear(&self.new_directory(), &self.target).is_err() {
             self.run.leave();
         }
     }
@@ -175,6 +184,9 @@ pub(crate) fn finish_replacements(target: &Path) -> Result<()> {
     // A user who may not list the directory has created nothing there.
     for found in find_in(parent, is_for_target).unwrap_or_default() {
         if !found.is_active() {
+            // The exchange may have been the last step of the run, or its sync may have failed.
+            sync_directory(&found.path)?;
+            sync_directory(parent)?;
             clear(&found.path.join(NEW), &target)?;
             found.remove()?;
         }
@@ -182,9 +194,11 @@ pub(crate) fn finish_replacements(target: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Whether a file describes the SSTables of its directory, and is removed with them.
+/// Whether a file describes the SSTables of its directory, and is removed with them; the record also if it was
+/// still being written.
 fn is_of_outputs(name: &str) -> bool {
-    transaction_log::is_file_name(name) || name == RUN_RECORD
+    transaction_log::is_file_name(name)
+        || name.strip_suffix(TMP_SUFFIX).unwrap_or(name) == RUN_RECORD
 }
 
 /// Removes the SSTables of a directory, moves all other files to `target`, and removes the directory.

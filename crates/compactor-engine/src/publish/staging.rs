@@ -30,7 +30,7 @@ use compactor_sstable::transaction_log::Record;
 
 use crate::error::{Error, Result};
 use crate::publish::output_claim::OutputClaim;
-use crate::publish::publication::{NOTE, begin_publication};
+use crate::publish::publication::{NOTE, create_log};
 use crate::publish::run_directory::is_run_directory;
 use crate::publish::transaction_file::TransactionFile;
 
@@ -141,9 +141,9 @@ pub fn publish_all(outputs: &[StagedOutput]) -> Result<()> {
         return Ok(());
     };
     let target = first.claim.directory();
-    let mut log = match outputs {
+    let mut begun = match outputs {
         [_] => None,
-        several => Some(begin_publication(
+        several => Some(create_log(
             &first.directory,
             target,
             several
@@ -151,12 +151,18 @@ pub fn publish_all(outputs: &[StagedOutput]) -> Result<()> {
                 .map(|(staging, descriptor, c)| (&*staging.directory, descriptor, &c[..])),
         )?),
     };
-    let moved = move_all(outputs, target).and_then(|()| match &mut log {
+    let begin = match &mut begun {
+        Some((log, records)) => log.begin(records, |_| Ok(())),
+        None => Ok(()),
+    };
+    let moved = begin.and_then(|()| move_all(outputs, target));
+    let mut log = begun.map(|(log, _)| log);
+    let moved = moved.and_then(|()| match &mut log {
         Some(log) => {
             log.append(&Record::commit().line())?;
             // From here on the outputs are kept. A log that cannot be removed is harmless: it lists nothing to
             // delete.
-            Ok(log.remove())
+            Ok(log.remove().is_ok())
         }
         None => Ok(true),
     });
@@ -171,7 +177,7 @@ pub fn publish_all(outputs: &[StagedOutput]) -> Result<()> {
         let staged = outputs.iter().rev();
         let nothing_stays = staged.fold(true, |all, (staging, ..)| staging.remove_moved() && all);
         let may_end = || nothing_stays && sync_directory(target).is_ok();
-        log.is_none_or(|log| may_end() && log.remove())
+        log.is_none_or(|log| may_end() && log.remove().is_ok())
     };
     if !is_settled {
         // The next run finds the note and the log, and acts according to the log.

@@ -1,11 +1,11 @@
 //! A transaction log that this program writes: created, appended to and removed durably.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use compactor_io::sync_directory;
+use compactor_io::{remove_if_exists, sync_directory};
 
 use crate::error::{Error, Result};
 
@@ -20,34 +20,31 @@ pub struct TransactionFile {
 }
 
 impl TransactionFile {
-    /// Creates the log `name` in `directory` with these lines. `own` sets its owner and mode before lines are
-    /// written. Lines and name are durable when this returns.
+    /// Creates the log `name` in `directory`, without lines.
     ///
     /// # Errors
-    /// A failed file operation, or an existing file of that name. No log is left then.
-    pub fn create(
-        directory: &Path,
-        name: &str,
-        lines: &str,
-        own: impl FnOnce(&Path) -> io::Result<()>,
-    ) -> Result<TransactionFile> {
+    /// A failed file operation, or an existing file of that name. No log was created then.
+    pub fn create(directory: &Path, name: &str) -> Result<TransactionFile> {
         let path = directory.join(name);
         let file = File::create_new(&path).map_err(Error::file("create", &path))?;
-        let mut log = TransactionFile {
+        Ok(TransactionFile {
             path,
             file,
             len: 0,
             is_in_doubt: false,
-        };
-        let written = own(&log.path)
-            .map_err(Error::file("set owner and mode of", &log.path))
-            .and_then(|()| log.append(lines))
-            .and_then(|()| Ok(sync_directory(directory)?));
-        if let Err(error) = written {
-            log.remove();
-            return Err(error);
-        }
-        Ok(log)
+        })
+    }
+
+    /// Writes the first lines. `own` sets owner and mode of the log before. Lines and name are durable when this
+    /// returns.
+    ///
+    /// # Errors
+    /// A failed file operation. The log is still there then, as after [`append`](Self::append).
+    pub fn begin(&mut self, lines: &str, own: impl FnOnce(&Path) -> io::Result<()>) -> Result<()> {
+        own(&self.path).map_err(Error::file("set owner and mode of", &self.path))?;
+        self.append(lines)?;
+        let directory = self.path.parent().unwrap_or(Path::new("/"));
+        Ok(sync_directory(directory)?)
     }
 
     /// Appends lines and syncs them.
@@ -99,8 +96,11 @@ impl TransactionFile {
         &self.path
     }
 
-    /// Removes the log. Returns false if it could not be removed; the next run that finds it does so.
-    pub fn remove(&self) -> bool {
-        fs::remove_file(&self.path).is_ok()
+    /// Removes the log.
+    ///
+    /// # Errors
+    /// A failed removal: what says whose log it is must stay then, for the next run to remove it.
+    pub fn remove(&self) -> Result<()> {
+        Ok(remove_if_exists(&self.path)?)
     }
 }

@@ -47,6 +47,10 @@ impl Default for EncodingStats {
 
 impl EncodingStats {
     /// Creates bases from minima, with the epochs in place of "none".
+    ///
+    /// The base of deletion times is in 2038 at most: Cassandra adds the stored number to its epoch in 32 bits
+    /// (`EncodingStats.Serializer.deserialize`), and cannot read what it writes itself where everything is
+    /// deleted or expires later.
     pub fn new(min_timestamp: i64, min_local_deletion_time: i64, min_ttl: i32) -> EncodingStats {
         EncodingStats {
             min_timestamp: if min_timestamp == NO_TIMESTAMP {
@@ -57,7 +61,7 @@ impl EncodingStats {
             min_local_deletion_time: if min_local_deletion_time == NO_DELETION_TIME {
                 DELETION_TIME_EPOCH
             } else {
-                min_local_deletion_time
+                min_local_deletion_time.min(i64::from(i32::MAX))
             },
             min_ttl,
         }

@@ -40,6 +40,9 @@ fn merged_bases_are_minima_of_statistics() {
     let unset = stats(NO_TIMESTAMP, NO_DELETION_TIME, 0);
     assert_eq!(EncodingStats::merge([&a, &unset]), EncodingStats::default());
     assert_eq!(EncodingStats::merge([]), EncodingStats::default());
+    // More than Cassandra can read.
+    let late = EncodingStats::merge([&stats(10, 3_200_000_000, 0)]);
+    assert_eq!(late, EncodingStats::new(10, i64::from(i32::MAX), 0));
 }
 
 #[test]

@@ -22,8 +22,6 @@ use crate::{Error, Result};
 
 /// Name of the note's file.
 const FILE_NAME: &str = "compactor-swap.json";
-/// Its name while it is written.
-const TMP_NAME: &str = "compactor-swap.json.tmp";
 /// Maximum length of a note or log: room for two hundred thousand SSTables.
 const MAX_BYTES: u64 = 64 << 20;
 
@@ -80,7 +78,7 @@ impl Note {
     }
 
     pub(super) fn write(&self, output: &Path) -> Result<()> {
-        write_json(output, FILE_NAME, TMP_NAME, self)
+        write_json(output, FILE_NAME, self)
     }
 
     pub(super) fn remove(output: &Path) -> Result<()> {

@@ -303,6 +303,10 @@ impl Merge<'_> {
             .iter()
             .map(|finding| format!("verifier: {finding}"))
             .collect();
+        if other_commands::is_unreadable(theirs)? {
+            cassandra.dump(self.table, ours)?;
+            return Ok(differences);
+        }
         let expected = cassandra.dump(self.table, theirs)?;
         match cassandra.dump(self.table, ours) {
             Ok(found) => differences

@@ -43,7 +43,7 @@ pub fn known(setting: &Setting) -> Vec<(&Tried, Injection)> {
 }
 
 /// Lost: the COMMIT of a transaction log was not synced but could be read, and what was there so far was being
-/// taken back when that was cut off.
+/// taken back when that was cut off. Refused ever after: the log could not be removed, and what says whose it is was.
 fn while_it_is_taken_back(setting: &Setting) -> Vec<(&Tried, Injection)> {
     let mut known = Vec::new();
     for tried in [
@@ -55,7 +55,10 @@ fn while_it_is_taken_back(setting: &Setting) -> Vec<(&Tried, Injection)> {
             for (fault, when) in [
                 ("signal=KILL", "2"),
                 ("signal=KILL", "4"),
+                ("error=EIO", "1"),
                 ("error=EIO", "3"),
+                ("error=EIO", "8"),
+                ("error=EIO", "9"),
                 ("error=EROFS", "2+"),
             ] {
                 let injection = Injection::new("fsync", "EIO", &sync.to_string());
