@@ -72,7 +72,7 @@ impl WriteTransfer {
                     self.submit_rest(buffer);
                     return;
                 }
-                let message = "the file accepts no more bytes and reports no error; is it at a limit of file sizes (`ulimit -f`)?";
+                let message = "the file accepts no more bytes and reports no error";
                 self.error(
                     io::Error::new(io::ErrorKind::WriteZero, message),
                     position,
@@ -102,13 +102,15 @@ impl WriteTransfer {
     fn error(&self, error: io::Error, position: usize, buffer: &[u8]) -> IoError {
         let offset = self.offset + position as u64;
         let len = (self.len - position) as u64;
-        // The kernel shortens a write to the limit of file sizes, and then refuses a length that is not aligned.
+        // The kernel shortens a write to the limit of file sizes, and then refuses a length that is not aligned, or
+        // writes nothing.
+        let is_cut =
+            error.raw_os_error() == Some(libc::EINVAL) || error.kind() == io::ErrorKind::WriteZero;
         let limit = limit_of(Resource::Fsize).soft;
-        let error = match error.raw_os_error() {
-            Some(libc::EINVAL) if limit.is_some_and(|limit| offset + len > limit) => {
-                Errno::FBIG.into()
-            }
-            _ => error,
+        let error = if is_cut && limit.is_some_and(|limit| offset + len > limit) {
+            Errno::FBIG.into()
+        } else {
+            error
         };
         let mut error = IoError::system(IoOperation::Write, self.writer.path(), error)
             .at(offset, len)

@@ -3,7 +3,8 @@
 //!
 //! The result is that of a single pass. An intermediate SSTable contains all that its inputs contain: nothing
 //! is purged, no cell counts as expired (of two cells with equal timestamps the one that expires later wins,
-//! and a tombstone wins over both), and its version can represent all data of its inputs. Data of dropped
+//! and a tombstone wins over both), and its version can represent all data of its inputs (where none can, because one
+//! of them has a partition deletion before 1970 and another a time after 2038, the merge is refused). Data of dropped
 //! columns, and TTLs that are to be removed, are removed in every pass, since a single pass removes them
 //! before reconciliation. A partition that had nothing else stays, empty: whether one input has a partition or several
 //! decides how it is merged. Reconciliation takes the maximum or minimum of several versions, so that the order
@@ -21,22 +22,23 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use compactor_io::release_free_memory;
-use compactor_sstable::Version;
 use compactor_sstable::compression::codec::Codec;
 use compactor_sstable::compression::info::CompressionParams;
+use compactor_sstable::{Error as FormatError, Version};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::input::sstable::InputSstable;
 use crate::job::budget::INTERMEDIATE_CHUNK_LEN;
 use crate::job::earlier_passes::{EarlierPasses, Progress};
 use crate::job::merge_job::{MergeJob, Opened};
 use crate::job::options::{MergeOptions, OutputCompression};
 use crate::job::pass::Pass;
-use crate::merge::observer::Observer;
+use crate::job::staged_merge::StagedMerge;
+use crate::merge::observer::{InputRead, Observer};
 use crate::publish::staging::Staging;
 
 impl MergeJob {
@@ -114,23 +116,21 @@ impl MergeJob {
     ) -> Result<InputSstable> {
         let paths: Vec<PathBuf> = inputs.iter().map(InputSstable::data_path).collect();
         let len: u64 = inputs.iter().map(InputSstable::data_len).sum();
-        let job = MergeJob::decide(
-            self.io.clone(),
-            self.intermediate_options(self.intermediate_version(&inputs), earlier),
-            inputs,
-            &Opened {
-                // Memory of all inputs: those that wait for a later pass are open, too.
-                taken: self.taken,
-                ..Opened::default()
-            },
-        )?;
-        let pass = Pass {
-            earlier,
-            is_last: false,
-            started: Instant::now(),
-        };
-        let output = job.output_settings();
-        let (mut staged, mut reads) = job.run_pass(observer, &pass, output)?;
+        let is_later = |input: &InputSstable| input.descriptor.version.has_uint_deletion_time();
+        let later = inputs.iter().filter(|input| is_later(input)).count();
+        let (has_later, has_earlier) = (later > 0, later < inputs.len());
+        let version = if has_later { Version::Pa } else { Version::Nb };
+        let mut merged = self.merge_into(version, inputs, earlier, observer);
+        if let Err(error) = &merged
+            && has_later
+            && has_earlier
+            && is_of_version(error)
+        {
+            let inputs = paths.iter().map(|path| self.reopen(path));
+            let inputs = inputs.collect::<Result<_>>()?;
+            merged = self.merge_into(Version::Nb, inputs, earlier, observer);
+        }
+        let (mut staged, mut reads) = merged.map_err(in_a_pass)?;
         earlier.retain_inputs(&mut reads);
         earlier.progress.read += len;
         earlier.reads.extend(reads);
@@ -147,22 +147,41 @@ impl MergeJob {
         staged.outcome.passes = passes;
         let data_path = staged.data_paths().next();
         let data_path = data_path.ok_or_else(|| Error::internal("a pass over no partitions"))?;
-        let opened = InputSstable::open(&self.io, &data_path, self.options.read_mode)?;
+        let opened = self.reopen(&data_path)?;
         earlier.intermediates.insert(data_path, staged);
         Ok(opened)
     }
 
-    /// Returns the version of an intermediate SSTable. Versions since `oa` have times after 2038 but no
-    /// partition deletions with negative timestamps, earlier ones the reverse. If there are inputs of both,
-    /// only data that the output can represent matters.
-    fn intermediate_version(&self, inputs: &[InputSstable]) -> Version {
-        let is_later = |version: Version| version.has_uint_deletion_time();
-        let any_later = inputs.iter().any(|i| is_later(i.descriptor.version));
-        if is_later(self.settings.descriptor.version) && any_later {
-            Version::Pa
-        } else {
-            Version::Nb
-        }
+    /// Merges inputs into an intermediate SSTable of this version. Versions since `oa` have times after 2038 but no
+    /// partition deletions with negative timestamps, earlier ones the reverse.
+    fn merge_into(
+        &self,
+        version: Version,
+        inputs: Vec<InputSstable>,
+        earlier: &EarlierPasses,
+        observer: &mut dyn Observer,
+    ) -> Result<(StagedMerge, Vec<InputRead>)> {
+        let job = MergeJob::decide(
+            self.io.clone(),
+            self.intermediate_options(version, earlier),
+            inputs,
+            &Opened {
+                // Memory of all inputs: those that wait for a later pass are open, too.
+                taken: self.taken,
+                ..Opened::default()
+            },
+        )?;
+        let pass = Pass {
+            earlier,
+            is_last: false,
+            started: Instant::now(),
+        };
+        let output = job.output_settings();
+        job.run_pass(observer, &pass, output)
+    }
+
+    fn reopen(&self, data_path: &Path) -> Result<InputSstable> {
+        InputSstable::open(&self.io, data_path, self.options.read_mode)
     }
 
     /// Options of a pass that only reconciles: defaults purge nothing, and what the merge may drop is left to its last
@@ -198,6 +217,28 @@ impl MergeJob {
             range_bytes: merge.range_bytes,
             ..MergeOptions::new(Vec::new(), directory)
         }
+    }
+}
+
+/// Whether the version of an output may be the cause: it cannot represent the data.
+fn is_of_version(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Refused | ErrorKind::Unsupported)
+}
+
+/// The user knows nothing of the version of an intermediate SSTable.
+fn in_a_pass(error: Error) -> Error {
+    let remedy = |what: String| {
+        format!(
+            "{what}; this is an intermediate SSTable of a merge in passes: more memory and open files make \
+             a single pass possible"
+        )
+    };
+    match error {
+        Error::Refused(what) => Error::Refused(remedy(what)),
+        Error::Format(FormatError::Unsupported(unsupported)) => {
+            FormatError::unsupported(remedy(unsupported.what)).into()
+        }
+        other => other,
     }
 }
 

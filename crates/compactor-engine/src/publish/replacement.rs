@@ -25,7 +25,7 @@ use compactor_sstable::transaction_log;
 use crate::error::{Error, Result};
 use crate::input::existing::{if_exists, list_if_exists};
 use crate::publish::publication::sync_file;
-use crate::publish::run_directory::{RunDirectory, find_in, has_only, is_of_run};
+use crate::publish::run_directory::{RunDirectory, find_in, has_only, is_of_run, is_run_directory};
 
 /// Name of the file next to a run's outputs that records what the run read and wrote.
 pub const RUN_RECORD: &str = "compactor-run.json";
@@ -213,6 +213,8 @@ fn clear(old: &Path, target: &Path) -> Result<()> {
             false if is_sstable || is_of_outputs(text) => fs::remove_file(&path),
             // The directory of the replacing run.
             true if is_of_run(&path) => compactor_io::remove_dir_all(&path),
+            // One whose removal was cut off.
+            true if is_run_directory(text) && fs::remove_dir(&path).is_ok() => Ok(()),
             _ => {
                 rename_no_replace(&path, &target.join(&name))?;
                 Ok(())
@@ -222,4 +224,34 @@ fn clear(old: &Path, target: &Path) -> Result<()> {
     }
     if_exists(fs::remove_dir(old)).map_err(Error::file("remove", old))?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a killed run left, and what is of other programs.
+    #[test]
+    fn only_files_of_other_programs_are_moved_back() {
+        let temp = tempfile::tempdir().unwrap();
+        let [old, target] = ["old", "target"].map(|name| temp.path().join(name));
+        fs::create_dir(&target).unwrap();
+        for directory in [".compactor-1-2-3", ".compactor-1-2-4/theirs", "backups"] {
+            fs::create_dir_all(old.join(directory)).unwrap();
+        }
+        for file in [
+            "oa-7-big-Data.db",
+            "compactor-run.json",
+            "compactor-run.json.tmp",
+            "notes",
+        ] {
+            fs::write(old.join(file), "x").unwrap();
+        }
+        clear(&old, &target).unwrap();
+        assert!(!old.exists());
+        let entries = fs::read_dir(&target).unwrap();
+        let mut moved: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+        moved.sort();
+        assert_eq!(moved, [".compactor-1-2-4", "backups", "notes"]);
+    }
 }

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use compactor_engine::input::Scan;
@@ -309,26 +310,26 @@ fn many_inputs_in_little_memory() {
     assert_eq!(scan(&sstables(&output)[0]).unwrap(), 720);
 }
 
-/// Only versions before `oa` can represent partition deletions with negative timestamps: passes must not use
-/// a later version.
+/// Only versions before `oa` can represent partition deletions with negative timestamps, and only later ones times
+/// after 2038: passes must use a version that can.
 #[test]
-fn passes_hold_deletions_before_1970() {
+fn passes_hold_deletions_before_1970_and_after_2038() {
     let directory = disk_directory();
     let inputs = directory.path().join("inputs");
     let schema = key_value_schema();
-    let mut paths: Vec<PathBuf> = (1..=5)
-        .map(|id| {
-            let mut source = key_value_source(u64::from(id), 0..30, 40);
-            source.header.version = Version::Nb;
-            for partition in source.table.values_mut() {
-                partition.deletion = DeletionTime {
-                    marked_for_delete_at: -i64::from(id),
-                    local_deletion_time: 1000,
-                };
-            }
-            write_sstable(&inputs, id, &schema, &source, None).unwrap()
-        })
-        .collect();
+    let write = |id: u32, keys: Range<i32>, len, version, (timestamp, seconds)| {
+        let mut source = key_value_source(u64::from(id), keys, len);
+        source.header.version = version;
+        for partition in source.table.values_mut() {
+            partition.deletion = DeletionTime {
+                marked_for_delete_at: timestamp,
+                local_deletion_time: seconds,
+            };
+        }
+        write_sstable(&inputs, id, &schema, &source, None).unwrap()
+    };
+    let early = |id: u32| write(id, 0..30, 40, Version::Nb, (-i64::from(id), 1000));
+    let mut paths: Vec<PathBuf> = (1..=5).map(early).collect();
     let merge = |paths: &[PathBuf], name: &str, version, open_files| {
         let output = directory.path().join(name);
         let mut options = options(paths, &output);
@@ -338,23 +339,25 @@ fn passes_hold_deletions_before_1970() {
         (outcome.passes, contents(&output))
     };
     let same = |paths: &[PathBuf], version| {
-        let (one, expected) = merge(paths, &format!("{version}-one"), version, None);
-        let (several, found) = merge(paths, &format!("{version}-several"), version, Some(0));
+        let name = |passes: &str| format!("{version}-{}-{passes}", paths.len());
+        let (one, expected) = merge(paths, &name("one"), version, None);
+        let (several, found) = merge(paths, &name("several"), version, Some(0));
         assert!(one == 1 && several > 1);
         assert!(found == expected);
     };
     same(&paths, Version::Nb);
     // Data that a later deletion covers must be kept only until they meet, in the last pass.
-    let mut latest = key_value_source(6, 0..30, 400);
-    latest.header.version = Version::Nb;
-    for partition in latest.table.values_mut() {
-        partition.deletion = DeletionTime {
-            marked_for_delete_at: 1,
-            local_deletion_time: 1000,
-        };
-    }
-    paths.push(write_sstable(&inputs, 6, &schema, &latest, None).unwrap());
+    paths.push(write(6, 0..30, 400, Version::Nb, (1, 1000)));
     same(&paths, Version::Oa);
+    // A small input of a later version is in the first pass.
+    paths.push(write(7, 0..1, 40, Version::Oa, (1, 1000)));
+    same(&paths, Version::Oa);
+
+    let far = |id: u32| write(id, 0..30, 40, Version::Oa, (i64::from(id), 3_000_000_000));
+    let mut paths: Vec<PathBuf> = (11..=15).map(far).collect();
+    same(&paths, Version::Oa);
+    paths.push(write(16, 0..30, 400, Version::Oa, (100, 1000)));
+    same(&paths, Version::Nb);
 }
 
 /// The table of a model's SSTables; each of its columns may have been dropped, and added again.

@@ -86,11 +86,8 @@ pub(super) fn parse(bytes: &[u8], version: Version) -> Result<Components<'_>> {
             return Err(Error::corrupt(
                 "statistics.toc.offset",
                 at + 4,
-                format!(
-                    "an offset between {lowest} and {} or the next one",
-                    bytes.len()
-                ),
-                offset,
+                format!("a component between {lowest} and {}", bytes.len()),
+                format!("one from {offset} to {end}"),
             ));
         };
         lowest = start + content.len();

@@ -64,7 +64,7 @@ fn report(report: &MergeReport) -> anyhow::Result<String> {
         )?,
         [] => writeln!(
             text,
-            "merged {} in {:.2} s: everything was purged, so there is no output",
+            "merged {} in {:.2} s: nothing is left, so there is no output",
             sstables(r.inputs.len() + r.fully_expired.len()),
             r.elapsed_s
         )?,
