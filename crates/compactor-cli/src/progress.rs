@@ -104,9 +104,15 @@ impl Observer for Progress {
                 if self.is_due(Duration::from_secs(5)) {
                     let elapsed = self.started.elapsed().as_secs_f64().max(1e-9);
                     let rate = read_bytes as f64 / elapsed;
-                    let left = (self.total_bytes.saturating_sub(read_bytes)) as f64 / rate.max(1.0);
+                    let left = (self.total_bytes.saturating_sub(read_bytes)) as f64 / rate;
+                    // Nothing is read while the first compaction is selected.
+                    let left = if left.is_finite() {
+                        format!("{left:.0} s left")
+                    } else {
+                        "starting".to_owned()
+                    };
                     say(format_args!(
-                        "{:>3.0}%  {} of {}  {}/s  {left:.0} s left  {}",
+                        "{:>3.0}%  {} of {}  {}/s  {left}  {}",
                         100.0 * read_bytes as f64 / self.total_bytes.max(1) as f64,
                         ByteSize(read_bytes),
                         ByteSize(self.total_bytes),
