@@ -58,7 +58,7 @@ pub struct RunRecord {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RecordedInput {
-    /// Its `Data.db` as given. Bytes that are not UTF-8 are replaced.
+    /// Absolute path of its `Data.db` as given. Bytes that are not UTF-8 are replaced.
     pub data_path: String,
     /// Identity of `Data.db`.
     pub data: RecordedFile,
@@ -124,8 +124,10 @@ impl RecordedInput {
 
 impl From<&InputAtOpen> for RecordedInput {
     fn from(input: &InputAtOpen) -> RecordedInput {
+        let absolute = std::path::absolute(&input.data_path);
+        let data_path = absolute.as_ref().unwrap_or(&input.data_path);
         RecordedInput {
-            data_path: input.data_path.to_string_lossy().into_owned(),
+            data_path: data_path.to_string_lossy().into_owned(),
             data: RecordedFile::from(&input.data),
             statistics: input.statistics.as_ref().map(RecordedFile::from),
         }

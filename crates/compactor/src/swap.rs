@@ -16,6 +16,7 @@
 
 mod index_advice;
 mod new_names;
+mod other_directories;
 mod outputs;
 mod place;
 mod plan;

@@ -20,6 +20,9 @@ const INPUTS: &str = concat!(
     "/../compactor-sstable/testdata/oa-range_nested/inputs"
 );
 
+/// The table's directory in another data directory.
+const OTHER: &str = "data2/ks/t-0123456789abcdef0123456789abcdef";
+
 /// A table's directory with SSTables 1 and 2, and a snapshot of them.
 struct Table {
     temp: TempDir,
@@ -73,6 +76,21 @@ impl Table {
             let name = name.replacen(&format!("oa-{from}-"), &format!("oa-{id}-"), 1);
             fs::copy(entry.path(), self.directory().join(name)).unwrap();
         }
+    }
+
+    /// Moves an SSTable to the table's directory in another data directory, where a snapshot has it too.
+    fn in_other_data_directory(&self, id: &str) -> PathBuf {
+        let other = self.temp.path().join(OTHER);
+        let snapshot = other.join("snapshots/before");
+        fs::create_dir_all(&snapshot).unwrap();
+        for path in self.sstable_files() {
+            let name = path.file_name().unwrap();
+            if name.to_str().unwrap().starts_with(&format!("oa-{id}-")) {
+                fs::hard_link(&path, snapshot.join(name)).unwrap();
+                fs::rename(&path, other.join(name)).unwrap();
+            }
+        }
+        other
     }
 
     fn sstable_files(&self) -> Vec<PathBuf> {
@@ -268,6 +286,67 @@ fn sstables_that_a_merge_knew_may_be_there() {
         table.data_names(),
         ["oa-2-big-Data.db", "oa-3-big-Data.db", "oa-4-big-Data.db"]
     );
+}
+
+/// Of a table with two data directories, one is merged and swapped. The other's SSTables stay where they are.
+#[test]
+fn overlapping_sstables_are_looked_for_in_their_own_data_directory() {
+    let table = Table::new();
+    let (here, other) = (table.directory(), table.in_other_data_directory("2"));
+    let named = words_and(
+        "--provide-overlapping-tombstones row --overlapping",
+        &[OTHER],
+    );
+    table.merge(&here.join("oa-1-big-Data.db"), &named);
+    // The paths of the merge were relative to its own directory.
+    let arguments = ["--into", here.to_str().unwrap()];
+    let arguments = words_and("swap ../out --inputs-to inputs --dry-run", &arguments);
+    let elsewhere = table.temp.path().join("data");
+    assert_done(&compactor(&elsewhere, &arguments));
+
+    let data = other.join("oa-2-big-Data.db");
+    let away = table.temp.path().join("away");
+    fs::rename(&data, &away).unwrap();
+    table.refused(4, "oa-2-big-Data.db is no longer in ");
+    // A copy is not in the table.
+    let copies = table.temp.path().join("copies");
+    fs::rename(&other, &copies).unwrap();
+    fs::rename(&away, copies.join("oa-2-big-Data.db")).unwrap();
+    table.refused(4, "oa-2-big-Data.db is no longer in ");
+    fs::rename(&copies, &other).unwrap();
+    assert_done(&table.swap(&[]));
+    assert_eq!(table.data_names(), ["oa-3-big-Data.db"]);
+    assert!(data.exists());
+}
+
+#[test]
+fn what_was_flushed_into_another_data_directory_since_a_merge_that_purges_is_refused() {
+    for named in ["", "/snapshots/before"] {
+        let table = Table::new();
+        let other = table.in_other_data_directory("2");
+        let named = format!("{OTHER}{named}");
+        table.merge(
+            &table.directory().join("oa-1-big-Data.db"),
+            &["--overlapping", &named],
+        );
+        // It counts only in the table's own directory.
+        let late = other.join("oa-9-big-Data.db");
+        for below in ["backups", "snapshots/later"] {
+            fs::create_dir_all(other.join(below)).unwrap();
+            fs::copy(
+                other.join("oa-2-big-Data.db"),
+                other.join(below).join("oa-9-big-Data.db"),
+            )
+            .unwrap();
+        }
+        assert_done(&table.swap(&["--dry-run"]));
+        fs::hard_link(other.join("backups/oa-9-big-Data.db"), &late).unwrap();
+        table.refused(4, "that the run did not see (1), such as oa-9-big-Data.db");
+        fs::remove_file(late).unwrap();
+        // A snapshot may have been cleared.
+        fs::remove_dir_all(other.join("snapshots")).unwrap();
+        assert_done(&table.swap(&[]));
+    }
 }
 
 #[test]

@@ -11,6 +11,7 @@ use rustix::fs::{Access, access};
 
 use super::index_advice::index_advice;
 use super::new_names::{entries, new_names};
+use super::other_directories::other_directories;
 use super::outputs::Source;
 use super::place::{Owner, refuse_another};
 use super::unfinished::{Note, NotedFile, NotedOutput};
@@ -111,7 +112,9 @@ impl Plan {
         refuse_unfinished(table)?;
         let files = TableFiles::list(table)?;
         let inputs = files.inputs(&record)?;
-        files.refuse_unknown(&record)?;
+        let others = other_directories(table, &record);
+        let of_others = others.iter().map(|directory| TableFiles::list(directory));
+        files.refuse_unknown(&of_others.collect::<Result<Vec<_>>>()?, &record)?;
         let sources = record.outputs.iter();
         let sources: Vec<Source> = sources
             .map(|output| Source::check(&request.output, output))
@@ -397,43 +400,49 @@ impl<'a> TableFiles<'a> {
         Ok(sstable.data.is(&now))
     }
 
-    /// Refuses SSTables that the run did not read, if it may have purged tombstones that shadow their data.
-    fn refuse_unknown(&self, record: &RunRecord) -> Result<()> {
-        let inputs = record.inputs.iter().map(RecordedInput::file_name);
-        let mut known: BTreeSet<&str> = inputs.collect();
-        for sstable in &record.untouched {
-            if self.has(sstable)? {
-                known.insert(sstable.file_name());
-            }
-        }
+    /// Refuses SSTables that the run did not read, if it may have purged tombstones that shadow their data. `others` are
+    /// those of the table's other directories.
+    fn refuse_unknown(&self, others: &[TableFiles<'_>], record: &RunRecord) -> Result<()> {
+        let all = || std::iter::once(self).chain(others);
         for sstable in &record.overlapping {
-            if self.has(sstable)? {
-                known.insert(sstable.file_name());
-            } else if record.overlapping_removed_data {
+            let mut found = false;
+            for files in all() {
+                found = found || files.has(sstable)?;
+            }
+            if !found && record.overlapping_removed_data {
+                let searched: Vec<_> = all().map(|files| files.table.to_string_lossy()).collect();
                 return Err(Error::refused(format!(
                     "{} is no longer in {}: the run dropped data that this SSTable shadows, so it must stay \
                      in the table with the outputs. With the node stopped, merge what is there now, and swap that",
                     sstable.file_name(),
-                    self.table.display()
+                    searched.join(" or ")
                 )));
             }
         }
-        let unknown: Vec<&String> = self
-            .data
-            .iter()
-            .filter(|name| !known.contains(name.as_str()))
-            .collect();
-        match unknown[..] {
-            [first, ..] if record.may_have_purged => Err(Error::refused(format!(
-                "{} has SSTables that the run did not see ({}), such as {first}: they may hold rows \
-                 that only tombstones purged by the run delete. Import the outputs alongside the inputs \
-                 with `nodetool import` on the running node; or merge what is there now, with the node \
-                 stopped, and swap that",
-                self.table.display(),
-                unknown.len()
-            ))),
-            _ => Ok(()),
+        if !record.may_have_purged {
+            return Ok(());
         }
+        for files in all() {
+            let mut unknown = files.data.clone();
+            for known in [&record.inputs, &record.overlapping, &record.untouched] {
+                for sstable in known {
+                    if files.has(sstable)? {
+                        unknown.remove(sstable.file_name());
+                    }
+                }
+            }
+            if let Some(first) = unknown.first() {
+                return Err(Error::refused(format!(
+                    "{} has SSTables that the run did not see ({}), such as {first}: they may hold rows \
+                     that only tombstones purged by the run delete. Import the outputs alongside the inputs \
+                     with `nodetool import` on the running node; or merge what is there now, with the node \
+                     stopped, and swap that",
+                    files.table.display(),
+                    unknown.len()
+                )));
+            }
+        }
+        Ok(())
     }
 }
 
