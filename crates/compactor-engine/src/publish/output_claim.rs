@@ -14,7 +14,7 @@ use compactor_sstable::Component;
 use compactor_sstable::descriptor::{Descriptor, NameError};
 
 use crate::error::{Error, Result};
-use crate::input::existing::list;
+use crate::input::existing::{if_exists, list};
 use crate::publish::directory_lock::{is_same_directory, lock_directory};
 use crate::publish::node_directory::refuse_directory_of_node;
 use crate::publish::publication::{refuse_unfinished, sync_file};
@@ -358,10 +358,10 @@ fn missing_directories(directory: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Removes directories, the innermost first, until one is not empty.
+/// Removes directories, the innermost first, until one is not empty. Those that were not created are skipped.
 fn remove_empty(directories: &[PathBuf]) {
     for directory in directories {
-        if fs::remove_dir(directory).is_err() {
+        if if_exists(fs::remove_dir(directory)).is_err() {
             break;
         }
     }
@@ -481,6 +481,19 @@ mod tests {
         assert!(taken.into_inner() > 0);
         // A run that found an existing directory does not remove it.
         assert!(!target.exists() || names(&target).is_empty());
+    }
+
+    /// The disk was full when the third was to be created.
+    #[test]
+    fn directories_are_removed_as_far_as_they_were_created() {
+        let temp = tempfile::tempdir().unwrap();
+        let missing = missing_directories(&temp.path().join("out/ks/t"));
+        fs::create_dir_all(temp.path().join("out/ks")).unwrap();
+        remove_empty(&missing);
+        assert_eq!(names(temp.path()), [""; 0]);
+        make(&temp.path().join("out"), &["mine"]);
+        remove_empty(&missing);
+        assert!(temp.path().join("out/mine").exists());
     }
 
     #[test]
