@@ -2,7 +2,7 @@
 //! terminal sends SIGHUP, often twice: it only asks the job to stop.
 //!
 //! If a job does not stop in time, because it waits for something that never happens, this module ends the
-//! process. Its unfinished output is in a hidden directory, which the next run removes.
+//! process. The next run removes or completes what is unfinished.
 
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,8 +23,14 @@ const LOOK: Duration = Duration::from_millis(50);
 /// has more time.
 const LOOKS: u32 = 16;
 /// The same for jobs that take longer to stop: experiments, demonstrations and benchmarks end processes and remove
-/// files, and a compaction of a table publishes the outputs that are complete.
+/// files, a compaction of a table publishes the outputs that are complete, and a swap is completed after its COMMIT.
 const LOOKS_OF_LONG_END: u32 = 600;
+
+/// What is left of a run that does not end.
+const HIDDEN: &str = "what was being written, or is being replaced, may be in a hidden directory \
+     (.compactor-*), which the next run removes";
+/// The same of a swap.
+const SWAP: &str = "the swap may be unfinished: run the same command again, or start the node";
 
 /// Returns a flag that is set by SIGINT and SIGTERM, and by SIGHUP unless `nohup` made the process ignore it.
 /// If the process has not ended a second later, it is ended.
@@ -32,7 +38,7 @@ const LOOKS_OF_LONG_END: u32 = 600;
 /// # Errors
 /// If the system refuses the handler.
 pub fn flag() -> std::io::Result<Arc<AtomicBool>> {
-    flag_with(LOOKS)
+    flag_with(LOOKS, HIDDEN)
 }
 
 /// As [`flag`], with half a minute to publish or clean up.
@@ -40,10 +46,18 @@ pub fn flag() -> std::io::Result<Arc<AtomicBool>> {
 /// # Errors
 /// If the system refuses the handler.
 pub fn flag_of_long_end() -> std::io::Result<Arc<AtomicBool>> {
-    flag_with(LOOKS_OF_LONG_END)
+    flag_with(LOOKS_OF_LONG_END, HIDDEN)
 }
 
-fn flag_with(looks: u32) -> std::io::Result<Arc<AtomicBool>> {
+/// As [`flag_of_long_end`], for a swap.
+///
+/// # Errors
+/// If the system refuses the handler.
+pub fn flag_of_swap() -> std::io::Result<Arc<AtomicBool>> {
+    flag_with(LOOKS_OF_LONG_END, SWAP)
+}
+
+fn flag_with(looks: u32, left: &'static str) -> std::io::Result<Arc<AtomicBool>> {
     static FLAG: OnceLock<Arc<AtomicBool>> = OnceLock::new();
     if let Some(interrupted) = FLAG.get() {
         return Ok(Arc::clone(interrupted));
@@ -61,12 +75,12 @@ fn flag_with(looks: u32) -> std::io::Result<Arc<AtomicBool>> {
     // Where there is no thread left, a second signal ends what hangs.
     let _ = Builder::new()
         .name("interrupt".to_owned())
-        .spawn(move || end_what_hangs(&seen, looks));
+        .spawn(move || end_what_hangs(&seen, looks, left));
     let _ = FLAG.set(Arc::clone(&interrupted));
     Ok(interrupted)
 }
 
-fn end_what_hangs(interrupted: &AtomicBool, looks: u32) {
+fn end_what_hangs(interrupted: &AtomicBool, looks: u32, left: &'static str) {
     while !interrupted.load(Ordering::Relaxed) {
         sleep(LOOK);
     }
@@ -74,10 +88,9 @@ fn end_what_hangs(interrupted: &AtomicBool, looks: u32) {
         sleep(LOOK);
     }
     // Not on this thread: the reader of stderr may be blocked.
-    let _ = Builder::new().spawn(|| {
+    let _ = Builder::new().spawn(move || {
         say(format_args!(
-            "compactor: interrupted, while a file operation or a thread did not end; if SSTables were being \
-             written, they are in a hidden directory (.compactor-*), which the next run removes"
+            "compactor: interrupted, while a file operation or a thread did not end; {left}"
         ));
     });
     sleep(LOOK);

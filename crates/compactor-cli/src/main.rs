@@ -49,7 +49,8 @@ struct Cli {
 #[global_allocator]
 static ALLOCATOR: ExitingAllocator = ExitingAllocator::new(
     "compactor: out of memory. Lower --memory or --threads, or raise the limit (`ulimit -v`, or the memory \
-     of the container); what was being written is in a hidden directory, which the next run removes\n",
+     of the container); what was being written, or is being replaced, may be in a hidden directory (.compactor-*), \
+     which the next run removes. After a swap, run the same command again, or start the node\n",
     1,
 );
 

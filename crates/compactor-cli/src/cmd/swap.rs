@@ -63,7 +63,7 @@ pub struct Args {
 
 /// Runs the command.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let interrupted = interrupt::flag().context("install signal handlers")?;
+    let interrupted = interrupt::flag_of_swap().context("install signal handlers")?;
     let request = SwapRequest {
         output: args.output,
         table_directory: args.into,

@@ -484,3 +484,30 @@ fn an_interrupted_compaction_publishes_what_is_complete() {
         "{stderr}"
     );
 }
+
+/// However long it takes to remove the inputs.
+#[test]
+fn a_swap_that_is_interrupted_after_its_commit_is_completed() {
+    if !has_strace() {
+        return;
+    }
+    let directory = disk_directory();
+    let (made, stderr) = shell(
+        &directory,
+        "COMPACTOR generate --output data --size 1MiB && \
+         COMPACTOR merge data/generated/kv-* --complete --output new",
+    );
+    assert!(made.status.success(), "{stderr}");
+    let (swapped, stderr) = shell(
+        &directory,
+        "strace -f --seccomp-bpf -qq -o /dev/null -e trace=unlink \
+            --inject=unlink:delay_enter=200ms \
+            COMPACTOR swap new --into data/generated/kv-* --inputs-to inputs & \
+         until grep -qs COMMIT data/generated/kv-*/*_txn_*.log; do sleep 0.05; done; \
+         kill -s INT $(cat /proc/$!/task/$!/children); wait $!",
+    );
+    assert_eq!(swapped.status.code(), Some(0), "{stderr}");
+    let tables = names_in(&directory.path().join("data/generated"));
+    let table = directory.path().join("data/generated").join(&tables[0]);
+    assert_eq!(data_files(&table), [table.join("oa-4-big-Data.db")]);
+}
