@@ -304,6 +304,13 @@ fn overlapping_sstables_are_looked_for_in_their_own_data_directory() {
     let elsewhere = table.temp.path().join("data");
     assert_done(&compactor(&elsewhere, &arguments));
 
+    let inputs = "data2/ks/u-0123456789abcdef0123456789abcde0";
+    let options = words_and(
+        "out --inputs-to",
+        &[inputs, "--into", here.to_str().unwrap()],
+    );
+    assert_ends(&table.run("swap", &options), 2, "of a node's tables");
+
     let data = other.join("oa-2-big-Data.db");
     let away = table.temp.path().join("away");
     fs::rename(&data, &away).unwrap();
@@ -475,6 +482,10 @@ fn a_directory_for_the_inputs_that_has_other_sstables_is_refused() {
                 || stderr(&out).contains("which the node reads")
         );
     }
+    // The name of a directory that no node reads does not matter.
+    let elsewhere = format!("inputs/ks/{}", directory.file_name().unwrap().display());
+    let arguments = ["--into", into, "--inputs-to", &elsewhere];
+    assert_done(&table.run("swap", &words_and("out --dry-run", &arguments)));
     let snapshot = table.snapshot();
     let out = table.run(
         "swap",

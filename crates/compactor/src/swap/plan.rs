@@ -126,7 +126,7 @@ impl Plan {
             .zip(names)
             .map(|(from, to)| NewSstable { from, to })
             .collect();
-        let inputs_to = inputs_directory(request, table, &inputs)?;
+        let inputs_to = inputs_directory(request, table, &others, &inputs)?;
         // The note from which an interrupted swap continues is text.
         let sources = outputs.iter().map(|new| &new.from.descriptor.directory);
         let is_text = |path: &Path| path.to_str().is_some();
@@ -469,8 +469,14 @@ fn refuse_read_only(directory: &Path) -> Result<()> {
         .map_err(|e| Error::file("write to", directory)(e.into()))
 }
 
-/// Returns the directory that receives the inputs, which must have no other SSTables.
-fn inputs_directory(request: &SwapRequest, table: &Path, inputs: &[OldSstable]) -> Result<PathBuf> {
+/// Returns the directory that receives the inputs, which must have no other SSTables. `others` are the table's other
+/// directories.
+fn inputs_directory(
+    request: &SwapRequest,
+    table: &Path,
+    others: &BTreeSet<PathBuf>,
+    inputs: &[OldSstable],
+) -> Result<PathBuf> {
     let named = &request.inputs_to;
     let refuse = |why: &str| {
         Err(Error::invalid(format!(
@@ -493,11 +499,8 @@ fn inputs_directory(request: &SwapRequest, table: &Path, inputs: &[OldSstable]) 
     if directory.starts_with(table) {
         return refuse("this is in the table's own directory, which the node reads");
     }
-    let is_of_node =
-        |path: &Path| TableDirectory::parse(path).is_some_and(|table| table.table_id.is_some());
-    if directory.ancestors().any(is_of_node)
-        || is_of_node(table) && table.parent() == Some(&*directory)
-    {
+    let mut tables = others.iter().map(PathBuf::as_path).chain([table]);
+    if tables.any(|table| is_of_node(&directory, table)) {
         return refuse("this is in the directories of a node's tables, which it reads");
     }
     if directory.exists() && !directory.is_dir() {
@@ -525,4 +528,17 @@ fn inputs_directory(request: &SwapRequest, table: &Path, inputs: &[OldSstable]) 
         }
     }
     Ok(directory)
+}
+
+/// Whether a directory is one of tables, in the data directory that has the directory `table`.
+fn is_of_node(directory: &Path, table: &Path) -> bool {
+    let Some(data) = table.parent().and_then(Path::parent) else {
+        return false;
+    };
+    let is_table =
+        |path: &Path| TableDirectory::parse(path).is_some_and(|table| table.table_id.is_some());
+    let mut below = directory
+        .ancestors()
+        .take_while(|path| path.starts_with(data));
+    below.any(is_table) || is_table(table) && table.parent() == Some(directory)
 }
