@@ -21,6 +21,7 @@ mod rewrite;
 mod rows;
 mod schema_file;
 mod scrub;
+mod snapshot_manifest;
 mod strategy_choice;
 mod strategy_warning;
 mod strip_ttl;
@@ -65,6 +66,8 @@ pub use strategy_choice::{Release, StrategyChoice};
 pub struct Table {
     pub(crate) sstables: Vec<PathBuf>,
     pub(crate) siblings: Vec<PathBuf>,
+    /// Those of the SSTables, and of their targets where they are symbolic links.
+    directories: Vec<PathBuf>,
     pub(crate) schema: Option<(PathBuf, TableSchema)>,
     notes: Vec<String>,
 }
@@ -325,9 +328,10 @@ fn find_files(paths: &[PathBuf]) -> Result<(Table, Vec<PathBuf>)> {
         .collect();
     refuse_duplicates(&named)?;
     let mut known: BTreeSet<PathBuf> = named.iter().cloned().collect();
-    for directory in with_link_targets(&directories, &named) {
+    table.directories = with_link_targets(&directories, &named);
+    for directory in &table.directories {
         let mut ignored = Vec::new();
-        for path in list(&directory, &mut ignored)? {
+        for path in list(directory, &mut ignored)? {
             let own = path.canonicalize().unwrap_or_else(|_| path.clone());
             if known.insert(own) {
                 table.siblings.push(path);

@@ -28,6 +28,7 @@ mod repair;
 mod schema;
 mod scrub;
 mod simulate;
+mod snapshots;
 mod split;
 mod statements;
 mod strip_ttl;

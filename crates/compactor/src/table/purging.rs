@@ -11,7 +11,7 @@ use compactor_engine::job::{Scope, TombstoneOption};
 use compactor_sstable::schema::Table as TableSchema;
 
 use super::files::FileKey;
-use super::{Table, live_directory, strip_ttl};
+use super::{Table, live_directory, snapshot_manifest, strip_ttl};
 use crate::MergeRequest;
 use crate::{Error, Result};
 
@@ -55,6 +55,15 @@ impl Purging {
         request.scope = self.resolve_scope(table, &mut notes)?;
         if request.scope != Scope::Unknown && !self.keep_tombstones {
             live_directory::refuse_purge_while_live(&table.sstables)?;
+            let overlapping: &[PathBuf] = match &request.scope {
+                Scope::Overlapping(others) => others,
+                _ => &[],
+            };
+            let known = table.sstables.iter().chain(overlapping);
+            notes.extend(snapshot_manifest::refuse_missing(
+                &table.directories,
+                known,
+            )?);
         }
         request.gc_before_s = self.gc_before(table, request)?;
         let may_purge = request.scope != Scope::Unknown && request.gc_before_s.is_some();

@@ -1,0 +1,120 @@
+//! Snapshots of tables with several data directories: each has a part of the SSTables, and one `manifest.json` lists all.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use tempfile::TempDir;
+
+use crate::support::{
+    assert_done, assert_ends, compactor, copy_files, data_files, generated, json, names_in, words,
+    words_and,
+};
+
+/// Five SSTables, the first of which is in one data directory and the others in the other.
+struct Snapshot {
+    temp: TempDir,
+    directories: [PathBuf; 2],
+}
+
+impl Snapshot {
+    fn new() -> Snapshot {
+        let temp = TempDir::new().unwrap();
+        let table = generated(temp.path(), &words("--rows 200 --sstables 5"));
+        let name = table.file_name().unwrap();
+        let directories = ["data1", "data2"].map(|disk| {
+            temp.path()
+                .join(disk)
+                .join("ks")
+                .join(name)
+                .join("snapshots/s")
+        });
+        copy_files(&table, &directories[0]);
+        fs::create_dir_all(&directories[1]).unwrap();
+        let names = names_in(&table);
+        let data = names.iter().filter(|name| name.ends_with("-Data.db"));
+        let snapshot = Snapshot { temp, directories };
+        let index = ".by_v/oa-9-big-Data.db".to_owned();
+        let files: Vec<&String> = data.chain([&index]).collect();
+        snapshot.describe(&serde_json::json!({"files": files, "ephemeral": false}).to_string());
+        for name in names.iter().filter(|name| name.contains("-1-")) {
+            let [from, to] = &snapshot.directories;
+            fs::rename(from.join(name), to.join(name)).unwrap();
+        }
+        snapshot
+    }
+
+    /// Writes the manifest of the first directory.
+    fn describe(&self, manifest: &str) {
+        fs::write(self.directories[0].join("manifest.json"), manifest).unwrap();
+    }
+
+    fn run(&self, line: &str, inputs: &[&Path]) -> Output {
+        let inputs = inputs.iter().map(|path| path.to_str().unwrap());
+        let inputs: Vec<&str> = inputs.chain(["--output", "out"]).collect();
+        let _ = fs::remove_dir_all(self.temp.path().join("out"));
+        compactor(self.temp.path(), &words_and(line, &inputs))
+    }
+}
+
+#[test]
+fn a_snapshot_of_which_sstables_are_missing_is_not_purged() {
+    let snapshot = Snapshot::new();
+    let [first, second] = snapshot.directories.each_ref().map(PathBuf::as_path);
+    for line in [
+        "merge --complete",
+        "compact --major --complete",
+        "merge --complete --dry-run",
+    ] {
+        let missing = "manifest.json: 1 of the snapshot's 5 SSTables";
+        let refused = snapshot.run(line, &[first]);
+        assert_ends(&refused, 4, missing);
+        assert_ends(&refused, 4, "oa-1-big-Data.db");
+        assert_done(&snapshot.run(line, &[first, second]));
+    }
+    assert_done(&snapshot.run("merge", &[first]));
+    assert_done(&snapshot.run("merge --complete --no-purge", &[first]));
+    let overlapping = ["--overlapping", second.to_str().unwrap()];
+    assert_done(&snapshot.run(&words_and("merge", &overlapping).join(" "), &[first]));
+    // Of one file, the others of its directory are named, and those of the other directory are not.
+    let one = &data_files(first)[0];
+    let overlapping = ["--overlapping", first.to_str().unwrap()];
+    let refused = snapshot.run(&words_and("merge", &overlapping).join(" "), &[one]);
+    assert_ends(&refused, 4, "1 of the snapshot's 5 SSTables");
+
+    let of_many = ["nb-7", "nb-8", "nb-9", "nb-10", "nb-11"].map(|id| format!("{id}-big-Data.db"));
+    snapshot.describe(&serde_json::json!({ "files": of_many }).to_string());
+    let refused = snapshot.run("merge --complete", &[first, second]);
+    assert_ends(&refused, 4, "and 2 more");
+}
+
+#[test]
+fn a_manifest_that_cannot_be_read_is_a_note() {
+    let snapshot = Snapshot::new();
+    let [first, second] = snapshot.directories.each_ref().map(PathBuf::as_path);
+    let deep = "[".repeat(100_000);
+    for odd in [
+        "",
+        "[]",
+        "{\"files\": 7}",
+        "{\"files\": [\"\\u0000\", 7]}",
+        "\0",
+        &deep,
+    ] {
+        snapshot.describe(odd);
+        let merged = json(&snapshot.run("merge --complete --format json", &[first, second]));
+        let warnings = merged["warnings"].to_string();
+        assert!(
+            warnings.contains("is not the manifest of a snapshot"),
+            "{odd}: {warnings}"
+        );
+    }
+    snapshot.describe("{\"files\": [\"\\u0000\", \"\", \"/\", \"nb-1-big-Index.db\"]}");
+    json(&snapshot.run("merge --complete --format json", &[first, second]));
+    let manifest = first.join("manifest.json");
+    fs::remove_file(&manifest).unwrap();
+    fs::create_dir(&manifest).unwrap();
+    let merged = json(&snapshot.run("merge --complete --format json", &[first, second]));
+    let warnings = merged["warnings"].to_string();
+    assert!(warnings.contains("is not a file of at most"), "{warnings}");
+}

@@ -1,0 +1,104 @@
+//! `manifest.json` of a snapshot: lists its SSTables in all data directories of the table (`SnapshotManifest`).
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use compactor_sstable::Component;
+use compactor_sstable::descriptor::Descriptor;
+use serde::Deserialize;
+
+use crate::{Error, Result};
+
+/// Name of the file. Cassandra writes it into one of the snapshot's directories.
+pub(super) const MANIFEST: &str = "manifest.json";
+
+/// Far above any snapshot's: a file that is larger is something else, and is not read into memory.
+const MAX_MANIFEST_BYTES: u64 = 64 << 20;
+
+/// Names of missing SSTables in a message.
+const MAX_NAMED: usize = 3;
+
+#[derive(Deserialize)]
+struct Manifest {
+    files: Vec<String>,
+}
+
+/// Refuses to purge if a snapshot's manifest in one of the directories lists a `Data.db` that is not among `known`: the
+/// snapshot is only in part there, or also in other data directories. Returns a note on each manifest that cannot be
+/// read.
+///
+/// # Errors
+/// A refusal that names the missing files.
+pub(super) fn refuse_missing<'a>(
+    directories: &[PathBuf],
+    known: impl Iterator<Item = &'a PathBuf>,
+) -> Result<Vec<String>> {
+    let known: BTreeSet<&OsStr> = known.filter_map(|path| path.file_name()).collect();
+    let mut notes = Vec::new();
+    for path in directories.iter().map(|directory| directory.join(MANIFEST)) {
+        if fs::symlink_metadata(&path).is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound) {
+            continue;
+        }
+        let listed = match data_files_of(&path) {
+            Ok(listed) => listed,
+            Err(why) => {
+                notes.push(format!(
+                    "{}: {why}, so that whether SSTables of the snapshot are missing is not known",
+                    path.display()
+                ));
+                continue;
+            }
+        };
+        let missing: Vec<&str> = listed
+            .iter()
+            .map(String::as_str)
+            .filter(|name| !known.contains(OsStr::new(name)))
+            .collect();
+        if !missing.is_empty() {
+            return Err(refused(&path, listed.len(), &missing));
+        }
+    }
+    Ok(notes)
+}
+
+fn refused(path: &Path, listed: usize, missing: &[&str]) -> Error {
+    let named = &missing[..missing.len().min(MAX_NAMED)];
+    let more = match missing.len() - named.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    Error::refused(format!(
+        "{}: {} of the snapshot's {listed} SSTables are neither inputs nor named by --overlapping: {}{more}. They may \
+         hold rows that a purged tombstone deletes. If the table has several data directories, add the snapshot's \
+         directory in each of them to the inputs, or name it with --overlapping; if files were not copied, copy them. \
+         Otherwise say --no-purge",
+        path.display(),
+        missing.len(),
+        named.join(", ")
+    ))
+}
+
+/// Names of the table's own `Data.db` files in a manifest. Those of secondary indexes are listed with their directory.
+fn data_files_of(path: &Path) -> std::result::Result<BTreeSet<String>, String> {
+    let is_data = |name: &String| {
+        !name.contains('/')
+            && Descriptor::parse(Path::new(name))
+                .is_ok_and(|file| file.component == Some(Component::Data))
+    };
+    let manifest = read(path)?;
+    Ok(manifest.files.into_iter().filter(is_data).collect())
+}
+
+fn read(path: &Path) -> std::result::Result<Manifest, String> {
+    // A pipe that nobody writes to would be waited for.
+    let metadata = fs::metadata(path).map_err(|e| format!("cannot be read ({e})"))?;
+    if !metadata.is_file() || metadata.len() > MAX_MANIFEST_BYTES {
+        return Err(format!(
+            "is not a file of at most {MAX_MANIFEST_BYTES} bytes"
+        ));
+    }
+    let bytes = fs::read(path).map_err(|e| format!("cannot be read ({e})"))?;
+    serde_json::from_slice(&bytes).map_err(|e| format!("is not the manifest of a snapshot ({e})"))
+}
