@@ -39,9 +39,9 @@ use compactor_sstable::schema::Table as TableSchema;
 
 use crate::{Error, Result};
 
-use files::{FileKey, list, none_in};
+use files::{FileKey, description_in, list, none_in};
 use one_table::{doubt_one_table, refuse_two_tables};
-use schema_file::{choose_table, read_schema_alongside, refuse_two_schemas};
+use schema_file::{SCHEMA, choose_table, read_schema_alongside, refuse_two_schemas};
 
 pub(crate) use verified::{OutputCheck, Verified};
 
@@ -77,7 +77,8 @@ impl Table {
     /// the `schema.cql` alongside them.
     ///
     /// # Errors
-    /// A path that does not exist, a directory without SSTables, a file that is not a `Data.db`, a
+    /// A path that does not exist, a directory without SSTables (one with `schema.cql` or `manifest.json` is accepted
+    /// alongside others, as the part of a snapshot in one of several data directories), a file that is not a `Data.db`, a
     /// transaction log of a node, or a `schema.cql` that cannot be read.
     pub fn open(path: impl AsRef<Path>) -> Result<Table> {
         Table::open_all(&[path.as_ref().to_owned()], None)
@@ -96,7 +97,7 @@ impl Table {
             return Ok(table);
         }
         for directory in &directories {
-            let Some(found) = read_schema_alongside(&directory.join("schema.cql"))? else {
+            let Some(found) = read_schema_alongside(&directory.join(SCHEMA))? else {
                 continue;
             };
             match &table.schema {
@@ -288,6 +289,7 @@ impl Table {
 fn find_files(paths: &[PathBuf]) -> Result<(Table, Vec<PathBuf>)> {
     let mut table = Table::default();
     let mut directories = Vec::new();
+    let mut described = Vec::new();
     for path in paths {
         let metadata = match fs::metadata(path) {
             Ok(metadata) => metadata,
@@ -303,7 +305,7 @@ fn find_files(paths: &[PathBuf]) -> Result<(Table, Vec<PathBuf>)> {
         if metadata.is_dir() {
             let mut found = list(path, &mut table.notes)?;
             if found.is_empty() {
-                return Err(none_in(path));
+                described.push(description_in(path).ok_or_else(|| none_in(path))?);
             }
             table.sstables.append(&mut found);
             directories.push(path.clone());
@@ -319,7 +321,13 @@ fn find_files(paths: &[PathBuf]) -> Result<(Table, Vec<PathBuf>)> {
             }
         }
     }
-    refuse_two_tables(&table.sstables)?;
+    if table.sstables.is_empty()
+        && let Some(first) = directories.first()
+    {
+        return Err(none_in(first));
+    }
+    let files: Vec<PathBuf> = [&table.sstables[..], &described].concat();
+    refuse_two_tables(&files)?;
     // One that was removed meanwhile is reported when it is read.
     let named: Vec<PathBuf> = table
         .sstables

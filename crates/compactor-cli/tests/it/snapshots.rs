@@ -118,3 +118,65 @@ fn a_manifest_that_cannot_be_read_is_a_note() {
     let warnings = merged["warnings"].to_string();
     assert!(warnings.contains("is not a file of at most"), "{warnings}");
 }
+
+/// The schema and the manifest are in the directory of one disk, and the SSTables in that of another.
+#[test]
+fn a_directory_may_have_only_the_schema_and_the_manifest() {
+    let snapshot = Snapshot::new();
+    let [first, second] = snapshot.directories.each_ref().map(PathBuf::as_path);
+    for name in names_in(first)
+        .iter()
+        .filter(|name| name.starts_with("oa-"))
+    {
+        fs::rename(first.join(name), second.join(name)).unwrap();
+    }
+    let merge = "merge --complete --format json";
+    for inputs in [[first, second], [second, first]] {
+        json(&snapshot.run(merge, &inputs));
+        assert_done(&snapshot.run("compact --dry-run", &inputs));
+        assert_done(&snapshot.run("upgrade --compression zstd", &inputs));
+    }
+    assert_ends(&snapshot.run("merge", &[first]), 2, "no SSTables here");
+    assert_ends(
+        &snapshot.run("merge", &[first, first]),
+        2,
+        "no SSTables here",
+    );
+    // Its manifest counts.
+    fs::rename(
+        second.join("oa-1-big-Data.db"),
+        snapshot.temp.path().join("moved"),
+    )
+    .unwrap();
+    for name in names_in(second)
+        .iter()
+        .filter(|name| name.starts_with("oa-1-"))
+    {
+        fs::remove_file(second.join(name)).unwrap();
+    }
+    assert_ends(
+        &snapshot.run(merge, &[first, second]),
+        4,
+        "oa-1-big-Data.db",
+    );
+    // That of another table does not.
+    let other = snapshot
+        .temp
+        .path()
+        .join("data1/ks/other-05a9c7e45d291272abc5f3bdacee24cf/snapshots/s");
+    copy_files(first, &other);
+    assert_ends(
+        &snapshot.run("merge", &[&other, second]),
+        2,
+        "inputs are not of one table",
+    );
+    // Without either file it is not a snapshot's.
+    fs::remove_file(first.join("schema.cql")).unwrap();
+    assert_done(&snapshot.run("merge", &[first, second]));
+    fs::remove_file(first.join("manifest.json")).unwrap();
+    assert_ends(
+        &snapshot.run("merge", &[first, second]),
+        2,
+        "no SSTables here",
+    );
+}

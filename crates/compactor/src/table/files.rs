@@ -11,6 +11,8 @@ use compactor_sstable::compression::info::CompressionInfo;
 use compactor_sstable::descriptor::{Descriptor, NameError};
 use compactor_sstable::transaction_log;
 
+use super::schema_file::SCHEMA;
+use super::snapshot_manifest::MANIFEST;
 use crate::{Error, Result};
 
 /// The directory that a file is in, without symbolic links; `None` if it cannot be looked up.
@@ -115,6 +117,14 @@ fn secondary_index(path: &Path) -> Option<String> {
     }
     let index = name.strip_prefix('.')?;
     (!data_files(path).is_empty()).then(|| index.to_owned())
+}
+
+/// The file in a snapshot's directory that describes the snapshot. Of a table with several data directories, such a
+/// directory may have no SSTable.
+pub(super) fn description_in(directory: &Path) -> Option<PathBuf> {
+    let names = [SCHEMA, MANIFEST];
+    let mut files = names.iter().map(|name| directory.join(name));
+    files.find(|path| path.is_file())
 }
 
 /// No SSTable is in `directory`. Names one below it that has some: `merge` writes to `OUTPUT/KEYSPACE/TABLE`.

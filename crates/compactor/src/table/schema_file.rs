@@ -9,6 +9,9 @@ use compactor_sstable::schema::{Schema, Table as TableSchema};
 
 use crate::{Error, Result};
 
+/// Name of the schema's file in a snapshot.
+pub(super) const SCHEMA: &str = "schema.cql";
+
 /// Reads the schema at `path`; `None` if there is no such file, or if it describes no table.
 ///
 /// # Errors
