@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use crate::sstable::{RepairState, Sstable, SstableId};
-use crate::token::{Position, joined};
+use crate::token::{Position, has_overlap, joined};
 
 /// Live SSTables of all groups of a table.
 #[derive(Clone, Debug, Default)]
@@ -125,13 +125,7 @@ impl Live {
         let mut own: Vec<SstableId> = sstables.iter().map(|sstable| sstable.id).collect();
         own.sort_unstable();
         let others = self.sstables.values().map(Arc::as_ref);
-        let overlaps = |other: &&Sstable| {
-            // The first bound that does not end before the SSTable.
-            let place = bounds.partition_point(|(_, last)| *last < &other.first);
-            bounds
-                .get(place)
-                .is_some_and(|(first, _)| *first <= &other.last)
-        };
+        let overlaps = |other: &&Sstable| has_overlap(&bounds, &&other.first, &&other.last);
         others
             .filter(|other| own.binary_search(&other.id).is_err())
             .filter(overlaps)

@@ -40,6 +40,13 @@ pub(crate) fn joined<T: Copy + Ord>(ranges: impl Iterator<Item = (T, T)>) -> Vec
     ranges
 }
 
+/// Whether one of some ranges, ascending and disjoint, has a place from a first to a last one, inclusive.
+pub(crate) fn has_overlap<T: Ord>(ranges: &[(T, T)], first: &T, last: &T) -> bool {
+    // The first range that does not end before.
+    let place = ranges.partition_point(|(_, end)| end < first);
+    ranges.get(place).is_some_and(|(start, _)| start <= last)
+}
+
 impl From<Token> for Position {
     /// Position of a token whose key is not known.
     fn from(token: Token) -> Position {

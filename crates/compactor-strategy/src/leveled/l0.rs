@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::generations::{Generations, span_of};
 use crate::live::Live;
 use crate::sstable::{Sstable, SstableId, total_bytes};
-use crate::token::Token;
+use crate::token::{Token, has_overlap, joined};
 
 /// Inputs of the next compaction of L0. Empty if there are fewer than two, or if they overlap SSTables that
 /// are being compacted. `max`: the maximum number of SSTables of L0 (`max_threshold`); `sstable_bytes`: bytes above
@@ -35,38 +35,33 @@ pub(super) fn candidates(
     }
 }
 
-/// The oldest SSTables, each with those that overlap it and were not considered before.
+/// The oldest SSTables, each with those that overlap it. Left out are those with a partition between the first and the
+/// last token being compacted, and groups with a member being compacted.
 fn oldest_groups(
     l0: &[Arc<Sstable>],
     compacting: &[Arc<Sstable>],
     max: usize,
 ) -> Vec<Arc<Sstable>> {
-    let busy = span_of(compacting);
+    let span = span_of(compacting);
+    let sound = compacting.iter().filter(|sstable| !sstable.is_suspect);
+    let busy = joined(sound.map(|sstable| (sstable.first.token, sstable.last.token)));
     let mut by_age: Vec<&Arc<Sstable>> = l0.iter().filter(|s| !s.is_suspect).collect();
     by_age.sort_by_key(|sstable| sstable.max_timestamp);
-    let mut remaining = by_age.clone();
+    let is_free = |sstable: &&Arc<Sstable>| !is_within(sstable, span);
+    let mut remaining: Vec<&Arc<Sstable>> = by_age.iter().copied().filter(is_free).collect();
     let mut candidates: Vec<Arc<Sstable>> = Vec::new();
     let mut chosen: BTreeSet<SstableId> = BTreeSet::new();
     for sstable in by_age {
-        if chosen.contains(&sstable.id) {
+        let (first, last) = (sstable.first.token, sstable.last.token);
+        // Between those tokens it overlaps nothing that remains.
+        let is_enclosed = span.is_some_and(|span| span.0 <= first && last <= span.1);
+        if is_enclosed || chosen.contains(&sstable.id) || has_overlap(&busy, &first, &last) {
             continue;
         }
-        let is_member =
-            |other: &&Arc<Sstable>| other.id == sstable.id || other.overlaps_tokens(sstable);
-        let mut group: Vec<&Arc<Sstable>> = remaining.iter().copied().filter(is_member).collect();
-        if !group.iter().any(|member| member.id == sstable.id) {
-            // An earlier group had it, but did not take it, as it overlaps what is being compacted.
-            group.push(sstable);
-        }
-        let is_busy = |member: &&Arc<Sstable>| compacting.iter().any(|s| s.id == member.id);
-        if group.iter().any(is_busy) {
-            continue;
-        }
-        remaining.retain(|other| !is_member(other));
+        let group = remaining.extract_if(.., |other| other.overlaps_tokens(sstable));
         for member in group {
-            if !is_within(member, busy) && chosen.insert(member.id) {
-                candidates.push(Arc::clone(member));
-            }
+            chosen.insert(member.id);
+            candidates.push(Arc::clone(member));
         }
         if candidates.len() > max {
             candidates.sort_by_key(|candidate| candidate.max_timestamp);
@@ -98,4 +93,99 @@ fn free_l1(
 /// Whether an SSTable has a partition between two tokens, inclusive.
 fn is_within(sstable: &Sstable, span: Option<(Token, Token)>) -> bool {
     span.is_some_and(|(first, last)| sstable.first.token <= last && first <= sstable.last.token)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(id: u64, first: i128, last: i128) -> Arc<Sstable> {
+        Arc::new(Sstable {
+            // Several of each age.
+            max_timestamp: (id * 7 % 13) as i64,
+            is_suspect: id % 11 == 3,
+            ..Sstable::new(SstableId(id), 1, Token(first), Token(last))
+        })
+    }
+
+    fn ids(sstables: &[Arc<Sstable>]) -> Vec<u64> {
+        sstables.iter().map(|sstable| sstable.id.0).collect()
+    }
+
+    /// As Cassandra does it: each SSTable is compared with all others, and these with all that are being compacted.
+    fn by_comparison(
+        l0: &[Arc<Sstable>],
+        compacting: &[Arc<Sstable>],
+        max: usize,
+    ) -> Vec<Arc<Sstable>> {
+        let mut by_age = l0.to_vec();
+        by_age.retain(|sstable| !sstable.is_suspect);
+        by_age.sort_by_key(|sstable| sstable.max_timestamp);
+        let mut remaining = by_age.clone();
+        let mut candidates: Vec<Arc<Sstable>> = Vec::new();
+        for sstable in by_age {
+            let is_member =
+                |other: &Arc<Sstable>| other.id == sstable.id || other.overlaps_tokens(&sstable);
+            let group = || remaining.iter().filter(|other| is_member(other));
+            if candidates.contains(&sstable)
+                || compacting.contains(&sstable)
+                || group().any(|member| compacting.contains(member))
+            {
+                continue;
+            }
+            let is_free = |member: &&Arc<Sstable>| !is_within(member, span_of(compacting));
+            candidates.extend(group().filter(is_free).cloned());
+            remaining.retain(|other| !is_member(other));
+            if candidates.len() > max {
+                candidates.sort_by_key(|candidate| candidate.max_timestamp);
+                candidates.truncate(max);
+                break;
+            }
+        }
+        candidates
+    }
+
+    #[test]
+    fn groups_are_those_of_a_comparison_of_all() {
+        let mut state = 1u64;
+        let mut below = |bound: u64| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (state >> 33) % bound
+        };
+        let mut selected = 0;
+        for round in 0..2000 {
+            let width = 1 + below(40);
+            let mut one = |id| {
+                let first = i128::from(below(300));
+                at(id, first, first + i128::from(below(width)))
+            };
+            let l0: Vec<_> = (0..40).map(&mut one).collect();
+            let share = 2 + below(30);
+            let mut compacting = l0.clone();
+            compacting.retain(|_| below(share) == 0);
+            let max = 1 + below(20) as usize;
+            let expected = ids(&by_comparison(&l0, &compacting, max));
+            let found = ids(&oldest_groups(&l0, &compacting, max));
+            assert_eq!(found, expected, "round {round}");
+            selected += usize::from(!found.is_empty() && !compacting.is_empty());
+        }
+        assert!(selected > 500, "{selected}");
+    }
+
+    /// Comparing all of them would take minutes.
+    #[test]
+    fn thousands_are_grouped_at_once() {
+        let l0: Vec<_> = (0..40_000).map(|id| at(id, 0, 9)).collect();
+        assert_eq!(oldest_groups(&l0, &l0[..20_000], 32).len(), 0);
+        let apart: Vec<_> = (0..40_000)
+            .map(|id| at(id, i128::from(id), i128::from(id)))
+            .collect();
+        let (busy, free) = apart.split_at(20_000);
+        let ends = [Arc::clone(&busy[0]), Arc::clone(&busy[19_999])];
+        let oldest = oldest_groups(&apart, &ends, 32);
+        assert_eq!(oldest.len(), 32);
+        assert!(oldest.iter().all(|sstable| free.contains(sstable)));
+    }
 }
