@@ -12,6 +12,9 @@ pub struct Toc {
     pub names: Vec<String>,
 }
 
+/// Maximum length of the file, bytes: a thousand secondary indexes have some 20 lines each.
+const MAX_LEN: u64 = 1 << 20;
+
 impl Toc {
     /// Creates a list of known components.
     pub fn of(components: impl IntoIterator<Item = Component>) -> Toc {
@@ -21,6 +24,18 @@ impl Toc {
                 .map(|c| c.file_suffix().to_owned())
                 .collect(),
         }
+    }
+
+    /// Checks the length of the file before it is read.
+    ///
+    /// # Errors
+    /// Corruption if it is longer than any list of components.
+    pub fn check_len(len: u64) -> Result<()> {
+        if len > MAX_LEN {
+            let expected = format!("at most {MAX_LEN} bytes");
+            return Err(Error::corrupt("toc", 0, expected, format!("{len} bytes")));
+        }
+        Ok(())
     }
 
     /// Parses a TOC. Blank lines are ignored; unknown names are kept.
@@ -107,6 +122,8 @@ mod tests {
 
     #[test]
     fn refuses_what_cassandra_does_not_open() {
+        Toc::check_len(MAX_LEN).unwrap();
+        Toc::check_len(MAX_LEN + 1).unwrap_err();
         let error = Toc::parse(b"Data.db\n\xff").unwrap_err().to_string();
         assert!(error.contains("offset 8"), "{error}");
         // A bit flipped in a name.

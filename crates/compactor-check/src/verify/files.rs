@@ -100,7 +100,14 @@ impl<'a> Files<'a> {
     /// Checks the existing files against `TOC.txt` and the required components. `fp_chance` is the filter's false
     /// positive chance in `Statistics.db`.
     pub(crate) fn check_list(&self, fp_chance: Option<f64>) -> Result<()> {
-        let toc = self.parse(Component::Toc, Toc::parse)?;
+        let len = self.list.len_of(Component::Toc).unwrap_or(0);
+        let toc = match Toc::check_len(len) {
+            Ok(()) => self.parse(Component::Toc, Toc::parse)?,
+            Err(error) => {
+                self.findings.parser(Component::Toc, &error);
+                None
+            }
+        };
         for finding in self.list.check(self.descriptor, toc.as_ref(), fp_chance) {
             let severity = if finding.is_damage {
                 Severity::Damage

@@ -177,6 +177,8 @@ fn stops_merge(component: Component, structure: &str, version: Version) -> bool 
     match component {
         // A required component is missing.
         _ if structure == "sstable" => true,
+        // Values are copied, of whatever type.
+        Component::Data => !["cell.value", "cell.path"].contains(&structure),
         Component::Filter | Component::Crc => false,
         // Used only by slice reads.
         Component::Statistics => ![
@@ -333,8 +335,10 @@ impl Findings {
                 let stops_merge = match component {
                     // An unreadable summary is replaced by reading the index.
                     Component::Summary => false,
-                    // A node reads these, even if it does not use them.
-                    Component::Partitions | Component::CompressionInfo => true,
+                    // A node reads these, even if it does not use them; and so does a merge.
+                    Component::Partitions | Component::CompressionInfo | Component::Statistics => {
+                        true
+                    }
                     _ => stops_merge(component, c.structure, self.descriptor.version),
                 };
                 let (expected, found) = (c.expected.clone(), c.found.clone());

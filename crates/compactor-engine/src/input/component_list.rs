@@ -144,7 +144,13 @@ impl ComponentList {
 
     /// Whether the component exists.
     pub fn has(&self, component: Component) -> bool {
-        self.present.iter().any(|(c, _)| *c == component)
+        self.len_of(component).is_some()
+    }
+
+    /// Length of a component, bytes; `None` if it does not exist.
+    pub fn len_of(&self, component: Component) -> Option<u64> {
+        let of = self.present.iter().find(|(c, _)| *c == component);
+        of.map(|(_, len)| *len)
     }
 
     /// Total length of all known components, bytes.

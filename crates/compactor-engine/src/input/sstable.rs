@@ -402,9 +402,11 @@ fn list_components(
     names: &ForeignNames,
 ) -> Result<(ComponentList, Option<Toc>)> {
     let list = ComponentList::read_listed(descriptor, names)?;
-    let toc = if list.has(Component::Toc) {
+    let toc = if let Some(len) = list.len_of(Component::Toc) {
+        let corrupt = Error::format(descriptor, Component::Toc);
+        Toc::check_len(len).map_err(&corrupt)?;
         let parsed = Toc::parse(&read_small(io, mode, &descriptor.path(Component::Toc))?);
-        Some(parsed.map_err(Error::format(descriptor, Component::Toc))?)
+        Some(parsed.map_err(corrupt)?)
     } else {
         None
     };

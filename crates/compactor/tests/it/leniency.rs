@@ -253,3 +253,41 @@ fn a_digest_is_read_as_java_reads_a_number() {
     });
     assert_eq!(told_of(&copy), "");
 }
+
+/// A merge does not look at values.
+#[test]
+fn values_that_are_not_of_their_types_are_copied() {
+    let copy = Copy::of(&sstable("nb-statics/inputs/1"));
+    copy.edit_content(|bytes| {
+        let at = bytes.windows(2).position(|value| value == b"s5");
+        bytes[at.unwrap()] = 0xff;
+    });
+    let report = verify(
+        &io(),
+        &copy.data(),
+        &VerifyOptions::default(),
+        &mut NoObserver,
+    )
+    .unwrap();
+    assert!(report.is_damaged() && !report.stops_merge, "{report:#?}");
+    merged(&[&copy], Scope::Unknown).unwrap();
+}
+
+/// Those that leave rows out are taken.
+#[test]
+fn covered_clusterings_that_cannot_be_read_stop_a_merge() {
+    let copy = Copy::of(&sstable("pa-range_nested/inputs/1"));
+    copy.edit_statistics(|statistics| {
+        let covered = &mut statistics.stats.covered_clustering;
+        std::mem::swap(&mut covered.start, &mut covered.end);
+    });
+    let report = verify(
+        &io(),
+        &copy.data(),
+        &VerifyOptions::default(),
+        &mut NoObserver,
+    )
+    .unwrap();
+    assert!(report.is_damaged() && report.stops_merge, "{report:#?}");
+    merged(&[&copy], Scope::Unknown).unwrap_err();
+}
