@@ -41,7 +41,9 @@ use crate::{Error, Result};
 
 use files::{FileKey, description_in, list, none_in};
 use one_table::{doubt_one_table, refuse_two_tables};
-use schema_file::{SCHEMA, choose_table, read_schema_alongside, refuse_two_schemas};
+use schema_file::{
+    FoundSchema, SCHEMA, choose_table, in_comment, read_schema_alongside, refuse_two_schemas,
+};
 
 pub(crate) use verified::{OutputCheck, Verified};
 
@@ -69,6 +71,8 @@ pub struct Table {
     /// Those of the SSTables, and of their targets where they are symbolic links.
     directories: Vec<PathBuf>,
     pub(crate) schema: Option<(PathBuf, TableSchema)>,
+    /// A `schema.cql` that has the table in a comment only.
+    commented_schema: Option<PathBuf>,
     notes: Vec<String>,
 }
 
@@ -97,12 +101,14 @@ impl Table {
             return Ok(table);
         }
         for directory in &directories {
-            let Some(found) = read_schema_alongside(&directory.join(SCHEMA))? else {
-                continue;
-            };
-            match &table.schema {
-                None => table.schema = Some(found),
-                Some(first) => refuse_two_schemas(first, &found)?,
+            let path = directory.join(SCHEMA);
+            match (read_schema_alongside(&path)?, &table.schema) {
+                (FoundSchema::None, _) => {}
+                (FoundSchema::InComment, _) => table.commented_schema = Some(path),
+                (FoundSchema::Table(found), None) => table.schema = Some((path, *found)),
+                (FoundSchema::Table(found), Some(first)) => {
+                    refuse_two_schemas(first, &(path, *found))?;
+                }
             }
         }
         Ok(table)
@@ -114,6 +120,13 @@ impl Table {
     /// As [`Table::open`].
     pub fn open_without_schema(paths: &[PathBuf]) -> Result<Table> {
         Ok(find_files(paths)?.0)
+    }
+
+    /// The reason why a `schema.cql` next to the SSTables is not used, if there is no other.
+    fn unread_schema(&self) -> Option<String> {
+        let path = self.commented_schema.as_ref();
+        path.filter(|_| self.schema.is_none())
+            .map(|path| in_comment(path))
     }
 
     /// A table without SSTables so far.

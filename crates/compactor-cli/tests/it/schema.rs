@@ -299,3 +299,42 @@ fn a_schema_that_is_not_there_is_a_wrong_path() {
     let missing = table.merge(&["--schema", "/nix"]);
     assert_ends(&missing, 2, "/nix: no such file");
 }
+
+/// As a snapshot's schema.cql and DESCRIBE have it (`CompactTableMetadata`).
+#[test]
+fn a_compact_storage_table_that_is_described_in_a_comment_only() {
+    let table = Table::generate();
+    let comment = format!(
+        "/*\nWarning: Table generated.kv omitted because it has constructs not compatible with CQL (was created via \
+         legacy API).\nApproximate structure, for reference:\n(this should not be used to reproduce this schema)\n\n{}\n*/\n",
+        table.schema.replacen("*/", "", 1)
+    );
+    fs::write(table.directory.join("schema.cql"), &comment).unwrap();
+    let in_comment = "schema.cql describes a COMPACT STORAGE table in a comment only";
+    let refused = table.merge(&[]);
+    assert_ends(&refused, 4, in_comment);
+    assert_ends(&refused, 4, "give --gc-grace-seconds");
+    json(&table.merge(&["--gc-grace-seconds", "7"]));
+    json(&table.merge(&["--no-purge"]));
+    let named = table.with_schema(&comment);
+    assert_ends(
+        &named,
+        2,
+        "other.cql describes a COMPACT STORAGE table in a comment only",
+    );
+    assert_ends(&named, 2, "leave out --schema");
+
+    let directory = table.directory.to_str().unwrap();
+    for line in ["compact --output out --dry-run", "plan"] {
+        let run = |more: &[&str]| {
+            let args = [words_and(line, &[directory]), more.to_vec()].concat();
+            compactor(table.temp.path(), &args)
+        };
+        let refused = run(&["--min-threshold", "2"]);
+        assert_ends(&refused, 4, in_comment);
+        assert_ends(&refused, 4, "Say --strategy");
+        assert_done(&run(&["--strategy", "leveled"]));
+    }
+    let major = words_and("compact --major --output out --dry-run", &[directory]);
+    assert_done(&compactor(table.temp.path(), &major));
+}

@@ -69,16 +69,12 @@ fn refuse_a_way_back(output: &Path) -> Result<()> {
 
 /// Where SSTables were named, and where they are: a named one may be a symbolic link.
 fn directories(table: &Table) -> BTreeSet<PathBuf> {
-    let mut directories = BTreeSet::new();
-    for path in table.sstables.iter().chain(&table.siblings) {
-        let named = match path.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
-        directories.extend(named.canonicalize());
-        directories.extend(real_directory(path));
-    }
-    directories
+    let files = table.sstables.iter().chain(&table.siblings);
+    let named = table.directories.iter();
+    named
+        .filter_map(|directory| directory.canonicalize().ok())
+        .chain(files.filter_map(real_directory))
+        .collect()
 }
 
 /// A `Data.db` of `directory` that is the same file as an input, as hard links and symbolic links are.

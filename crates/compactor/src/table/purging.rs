@@ -168,13 +168,17 @@ impl Purging {
             None => (None, None),
         };
         self.gc_grace_seconds.or(of_schema).ok_or_else(|| {
-            let missing = match path {
-                Some(path) => format!("{} does not specify it", path.display()),
-                None => "there is no schema.cql alongside the inputs".to_owned(),
+            let (missing, advice) = match (path, table.unread_schema()) {
+                (Some(path), _) => (format!("{} does not specify it", path.display()), DESCRIBE),
+                (None, Some(unread)) => (unread, ""),
+                (None, None) => {
+                    let missing = "there is no schema.cql alongside the inputs";
+                    (missing.to_owned(), DESCRIBE)
+                }
             };
             Error::refused(format!(
                 "gc_grace_seconds of this table is not known ({missing}), and tombstones may be purged: \
-                 name a file with the output of `DESCRIBE TABLE` by --schema, or give --gc-grace-seconds"
+                 {advice}give --gc-grace-seconds"
             ))
         })
     }
@@ -248,6 +252,9 @@ fn refuse_unknown_purge_rules(schema: &TableSchema) -> Result<()> {
         _ => Ok(()),
     }
 }
+
+/// Advice for a table whose schema is not known.
+const DESCRIBE: &str = "name a file with the output of `DESCRIBE TABLE` by --schema, or ";
 
 /// Compaction option of a table.
 pub(super) const PROVIDE: &str = "provide_overlapping_tombstones";

@@ -12,33 +12,51 @@ use crate::{Error, Result};
 /// Name of the schema's file in a snapshot.
 pub(super) const SCHEMA: &str = "schema.cql";
 
-/// Reads the schema at `path`; `None` if there is no such file, or if it describes no table.
+/// Schema next to SSTables.
+pub(super) enum FoundSchema {
+    /// No such file.
+    None,
+    /// The table is described in a comment, which is not read.
+    InComment,
+    /// The table.
+    Table(Box<TableSchema>),
+}
+
+/// Reads the schema at `path`.
 ///
 /// # Errors
 /// A file that is no schema.
-pub(super) fn read_schema_alongside(path: &Path) -> Result<Option<(PathBuf, TableSchema)>> {
+pub(super) fn read_schema_alongside(path: &Path) -> Result<FoundSchema> {
     // A symbolic link to nothing is refused below: something was meant to be there.
     if matches!(fs::symlink_metadata(path), Err(e) if e.kind() == ErrorKind::NotFound) {
-        return Ok(None);
+        return Ok(FoundSchema::None);
     }
     let schema = read_schema(path)?;
-    if schema.tables.is_empty() && is_omitted(path)? {
-        return Ok(None);
+    if schema.tables.is_empty() && is_in_comment(path)? {
+        return Ok(FoundSchema::InComment);
     }
     let directory = path
         .parent()
         .and_then(|directory| directory.canonicalize().ok());
     let directory = directory.as_deref().and_then(named_after);
     let table = table_of(path, &schema, directory.as_ref())?;
-    Ok(Some((path.to_owned(), table)))
+    Ok(FoundSchema::Table(Box::new(table)))
 }
 
 /// Cassandra describes a table that CQL cannot create, one of the time of Thrift, in a comment, and notes that
-/// (`TableMetadata.toCqlString`): that is no schema.
-fn is_omitted(path: &Path) -> Result<bool> {
+/// (`CompactTableMetadata.appendCqlTo`): columns there are approximate.
+fn is_in_comment(path: &Path) -> Result<bool> {
     let text = fs::read(path).map_err(Error::file("read", path))?;
     let says = b"omitted because it has constructs not compatible with CQL";
     Ok(text.windows(says.len()).any(|window| window == says))
+}
+
+/// Sentence on a file of [`FoundSchema::InComment`].
+pub(super) fn in_comment(path: &Path) -> String {
+    format!(
+        "{} describes a COMPACT STORAGE table in a comment only, which this program does not read",
+        path.display()
+    )
 }
 
 /// Far above any table's: a file that is larger is something else, and is not read into memory.
@@ -102,6 +120,13 @@ fn has_same_rules(a: &TableSchema, b: &TableSchema) -> bool {
 /// The table of a schema that the SSTables are of, by the name of their directory where the schema has several tables.
 pub(super) fn choose_table(path: &Path, sstables: &[PathBuf]) -> Result<TableSchema> {
     let schema = read_schema(path)?;
+    if schema.tables.is_empty() && is_in_comment(path)? {
+        return Err(Error::invalid(format!(
+            "{}: leave out --schema, and give what the run needs: --gc-grace-seconds to purge, --strategy and its \
+             options to compact or plan",
+            in_comment(path)
+        )));
+    }
     // A link is of the table that its target is of.
     let mut files = sstables
         .iter()

@@ -49,8 +49,16 @@ impl StrategyChoice {
     /// class is `SizeTieredCompactionStrategy`, Cassandra's default.
     ///
     /// # Errors
-    /// An unknown class, or options that Cassandra refuses.
+    /// An unknown class, options that Cassandra refuses, or a schema that is there and cannot be read.
     pub(super) fn resolve(&self, table: &Table) -> Result<(CompactionParams, Release)> {
+        if self.class.is_none()
+            && let Some(unread) = table.unread_schema()
+        {
+            return Err(Error::refused(format!(
+                "the compaction strategy of this table is not known: {unread}. Say --strategy, with the options that \
+                 the comment has"
+            )));
+        }
         let (class, options) = self.class_and_options(table);
         let release = self.release.unwrap_or_else(|| release_of(table));
         let params = CompactionParams::from_options(&class, &options, release)
