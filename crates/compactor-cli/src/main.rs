@@ -21,6 +21,7 @@ mod rewrite_args;
 mod rewrite_summary;
 mod stalled;
 mod strategy_args;
+mod table_args;
 mod ttl_removed;
 mod work_directory;
 

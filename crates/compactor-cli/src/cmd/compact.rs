@@ -3,12 +3,11 @@
 mod summary;
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Context;
-use compactor::Table;
 use compactor::compact::Compacted;
 use compactor_io::raise_open_files_limit;
 
@@ -18,12 +17,13 @@ use crate::flags::{ByteRate, Format};
 use crate::interrupt;
 use crate::io_args::IoArgs;
 use crate::numbers::{CONCURRENT, MAX_COMPACTIONS, rate_limiter, throughput, within};
-use crate::output::{print, print_of, say, say_notes, say_warnings};
+use crate::output::{print, print_of, say, say_warnings};
 use crate::output_args::OutputArgs;
 use crate::output_form::OutputFormArgs;
 use crate::progress::{Progress, ProgressMode};
 use crate::purge_args::PurgeArgs;
 use crate::strategy_args::StrategyArgs;
+use crate::table_args::TableArgs;
 
 /// Compact a table's SSTables as a node with the table's compaction strategy would, until nothing is left to do.
 ///
@@ -59,10 +59,6 @@ use crate::strategy_args::StrategyArgs;
   One SSTable of each repair state, as `nodetool compact` makes, purging what may go:
     compactor compact /data/ks/t-1c6a.../snapshots/before --output /scratch/t --major --complete")]
 pub struct Args {
-    /// A table or snapshot directory, or Data.db files.
-    #[arg(required = true, value_name = "TABLE_DIR|SNAPSHOT_DIR|Data.db")]
-    inputs: Vec<PathBuf>,
-
     #[command(flatten)]
     output: OutputArgs,
 
@@ -71,11 +67,8 @@ pub struct Args {
     #[arg(long, value_name = "N", value_parser = within(CONCURRENT))]
     concurrent_compactors: Option<usize>,
 
-    /// The table's schema as CQL, as a snapshot's schema.cql or `DESCRIBE TABLE ks.t WITH INTERNALS` of
-    /// cqlsh has it; without WITH INTERNALS dropped columns are missing. Default: schema.cql next to the
-    /// inputs.
-    #[arg(long, value_name = "FILE")]
-    schema: Option<PathBuf>,
+    #[command(flatten)]
+    table: TableArgs,
 
     /// One compaction of all SSTables of a repair state, into one SSTable.
     #[arg(long, help_heading = "Strategy", conflicts_with_all = ["StrategyArgs", "max_compactions"])]
@@ -127,8 +120,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let _ = raise_open_files_limit();
     let interrupted = interrupt::flag_of_long_end().context("install signal handlers")?;
     args.io.check()?;
-    let table = Table::open_all(&args.inputs, args.schema.as_deref())?;
-    say_notes(table.notes());
+    let table = args.table.open()?;
     let mut resources = args.io.resources();
     resources.rate_limiter = args
         .throughput

@@ -3,22 +3,23 @@
 mod summary;
 
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use compactor::{InputCheck, OutputSplit, Table, TombstoneOption};
+use compactor::{InputCheck, OutputSplit, TombstoneOption};
 use compactor_io::raise_open_files_limit;
 
 use crate::flags::{ByteRate, ByteSize, Format};
 use crate::interrupt;
 use crate::io_args::IoArgs;
 use crate::numbers::{OUTPUTS, SSTABLE_SIZE, rate_limiter, throughput, within};
-use crate::output::{print, print_of, say_notes, say_warnings};
+use crate::output::{print, print_of, say_warnings};
 use crate::output_args::OutputArgs;
 use crate::output_form::OutputFormArgs;
 use crate::progress::{Progress, ProgressMode};
 use crate::purge_args::PurgeArgs;
+use crate::table_args::TableArgs;
 
 /// Merge SSTables of one table into one, as Cassandra's compaction would.
 ///
@@ -53,18 +54,11 @@ use crate::purge_args::PurgeArgs;
   On 16 processors, with memory for more concurrent ranges, into one output:
     compactor merge snapshot --output out --threads 16 --memory 256MiB")]
 pub struct Args {
-    /// A table or snapshot directory, or Data.db files.
-    #[arg(required = true, value_name = "TABLE_DIR|SNAPSHOT_DIR|Data.db")]
-    inputs: Vec<PathBuf>,
-
     #[command(flatten)]
     output: OutputArgs,
 
-    /// The table's schema as CQL, as a snapshot's schema.cql or `DESCRIBE TABLE ks.t WITH INTERNALS` of
-    /// cqlsh has it; without WITH INTERNALS dropped columns are missing. Default: schema.cql next to the
-    /// inputs.
-    #[arg(long, value_name = "FILE")]
-    schema: Option<PathBuf>,
+    #[command(flatten)]
+    table: TableArgs,
 
     #[command(flatten)]
     purge: PurgeArgs,
@@ -167,8 +161,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let _ = raise_open_files_limit();
     let interrupted = interrupt::flag().context("install signal handlers")?;
     args.io.check()?;
-    let table = Table::open_all(&args.inputs, args.schema.as_deref())?;
-    say_notes(table.notes());
+    let table = args.table.open()?;
     let mut purging = args.purge.purging();
     purging.overlapping_tombstones = args.provide_overlapping_tombstones.map(Into::into);
     let mut resources = args.io.resources();

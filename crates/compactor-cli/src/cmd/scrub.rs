@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
-use compactor::Table;
 use compactor::scrub::ScrubReport;
 use compactor::table::Failure;
 use compactor_io::raise_open_files_limit;
@@ -19,6 +18,7 @@ use crate::output::{print_of, say_notes};
 use crate::output_form::OutputFormArgs;
 use crate::progress::{Progress, ProgressMode};
 use crate::rewrite_summary;
+use crate::table_args::TableArgs;
 use crate::text_table::{count, counted};
 
 /// Salvage the readable partitions and rows of damaged SSTables into new ones.
@@ -50,13 +50,12 @@ use crate::text_table::{count, counted};
     lost: rows at position 65536 (chunk at offset 6248), 16384 bytes, partition 6b31 token
     -1242414: the chunk at offset 6248 of Data.db is damaged")]
 pub struct Args {
-    /// Data.db files, or directories that hold some.
-    #[arg(required = true, value_name = "TABLE_DIR|SNAPSHOT_DIR|Data.db")]
-    inputs: Vec<PathBuf>,
-
     /// Directory of the outputs; created if missing; refused if it contains SSTables.
     #[arg(long, value_name = "DIR", required_unless_present = "dry_run")]
     output: Option<PathBuf>,
+
+    #[command(flatten)]
+    table: TableArgs,
 
     /// Leave damaged rows of counter tables out, although counters are too low then.
     #[arg(short, long)]
@@ -110,8 +109,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let _ = raise_open_files_limit();
     let interrupted = interrupt::flag().context("install signal handlers")?;
     args.io.check()?;
-    let table = Table::open_all(&args.inputs, None)?;
-    say_notes(table.notes());
+    let table = args.table.open()?;
     let scrub = table
         .scrub()
         .form(args.output_form.form()?)

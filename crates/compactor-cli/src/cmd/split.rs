@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use compactor::Table;
 use compactor::report::SstableReport;
 use compactor::table::{Failure, PlannedRewrite, RewriteOutcome, RewritePlan, Unsplit};
 use compactor_io::raise_open_files_limit;
@@ -14,10 +13,11 @@ use serde::Serialize;
 use crate::flags::{ByteSize, Format};
 use crate::interrupt;
 use crate::numbers::{SSTABLE_SIZE, within};
-use crate::output::{print, say_notes};
+use crate::output::print;
 use crate::progress::Progress;
 use crate::rewrite_args::RewriteArgs;
 use crate::rewrite_summary::{self, Totals};
+use crate::table_args::TableArgs;
 use crate::text_table::counted;
 
 /// Split each SSTable larger than a size into several.
@@ -38,13 +38,12 @@ use crate::text_table::counted;
   What is too large in a snapshot, and how many SSTables it would become:
     compactor split snapshot --output out --size 160MiB --dry-run")]
 pub struct Args {
-    /// A table or snapshot directory, or Data.db files.
-    #[arg(required = true, value_name = "TABLE_DIR|SNAPSHOT_DIR|Data.db")]
-    inputs: Vec<PathBuf>,
-
     /// Directory of the outputs; created if missing; refused if it contains SSTables.
     #[arg(long, value_name = "DIR")]
     output: PathBuf,
+
+    #[command(flatten)]
+    table: TableArgs,
 
     /// Bytes of Data.db on disk after which the next partition begins another SSTable.
     #[arg(long, value_name = "SIZE", default_value = "50MiB", value_parser = within(SSTABLE_SIZE))]
@@ -59,8 +58,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let _ = raise_open_files_limit();
     let interrupted = interrupt::flag().context("install signal handlers")?;
     args.rewrite.io.check()?;
-    let table = Table::open_all(&args.inputs, None)?;
-    say_notes(table.notes());
+    let table = args.table.open()?;
     let split = table
         .split(args.size.0)
         .form(args.rewrite.output_form.form()?)

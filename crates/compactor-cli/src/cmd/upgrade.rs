@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use compactor::Table;
 use compactor::report::SstableReport;
 use compactor::table::{Failure, PlannedRewrite, RewriteOutcome, RewritePlan};
 use compactor_io::raise_open_files_limit;
@@ -14,10 +13,11 @@ use serde::Serialize;
 use crate::flags::{ByteSize, Format};
 use crate::interrupt;
 use crate::numbers::{CONCURRENT, within};
-use crate::output::{print, say_notes};
+use crate::output::print;
 use crate::progress::Progress;
 use crate::rewrite_args::RewriteArgs;
 use crate::rewrite_summary::{self, Totals};
+use crate::table_args::TableArgs;
 
 /// Rewrite each SSTable alone to another version, compressor or chunk length.
 ///
@@ -36,13 +36,12 @@ use crate::rewrite_summary::{self, Totals};
   Chunks of 4KiB for a table that is read at random, one SSTable at a time:
     compactor upgrade snapshot --output out --compression lz4 --chunk-length 4KiB --concurrent 1")]
 pub struct Args {
-    /// A table or snapshot directory, or Data.db files.
-    #[arg(required = true, value_name = "TABLE_DIR|SNAPSHOT_DIR|Data.db")]
-    inputs: Vec<PathBuf>,
-
     /// Directory of the outputs; created if missing; refused if it contains SSTables.
     #[arg(long, value_name = "DIR")]
     output: PathBuf,
+
+    #[command(flatten)]
+    table: TableArgs,
 
     /// SSTables rewritten at a time, 1 to 256, but no more than --threads; they share those and --memory,
     /// which allows one for each 8MiB beyond 16MiB. Default: one per thread.
@@ -67,8 +66,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if !args.strip_ttl {
         form.refuse_no_change()?;
     }
-    let table = Table::open_all(&args.inputs, None)?;
-    say_notes(table.notes());
+    let table = args.table.open()?;
     let mut upgrade = table
         .upgrade(form)
         .resources(args.rewrite.io.resources())

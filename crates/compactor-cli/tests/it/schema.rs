@@ -338,3 +338,31 @@ fn a_compact_storage_table_that_is_described_in_a_comment_only() {
     let major = words_and("compact --major --output out --dry-run", &[directory]);
     assert_done(&compactor(table.temp.path(), &major));
 }
+
+/// A daemon in the POSIX locale writes `?` for characters of names, and no one else can mend a file of a snapshot.
+#[test]
+fn rewrites_take_another_schema_than_the_one_next_to_the_inputs() {
+    let table = Table::generate();
+    fs::write(table.path("good.cql"), &table.schema).unwrap();
+    let run = |line: &str, more: &[&str]| {
+        let _ = fs::remove_dir_all(table.path("out"));
+        let line = format!("{line} --output out {}", table.directory.display());
+        compactor(table.temp.path(), &words_and(&line, more))
+    };
+    let lines = ["upgrade --compression zstd", "split --size 1MiB", "scrub"];
+    fs::write(table.directory.join("schema.cql"), "CREATE TABLE ?").unwrap();
+    for line in lines {
+        assert_ends(&run(line, &[]), 2, "give the table's schema with --schema");
+        assert_done(&run(line, &["--schema", "good.cql"]));
+    }
+    let named_otherwise = table.schema.replace("value ", "\"?\" ");
+    assert_ne!(named_otherwise, table.schema);
+    fs::write(table.directory.join("schema.cql"), named_otherwise).unwrap();
+    let refused = run(lines[0], &[]);
+    assert_ends(
+        &refused,
+        2,
+        "Pass the current schema.cql of this table by --schema",
+    );
+    assert_done(&run(lines[0], &["--schema", "good.cql"]));
+}

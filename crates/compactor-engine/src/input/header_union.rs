@@ -115,7 +115,7 @@ pub fn check_schema(table: &Table, source: &HeaderSource<'_>) -> Result<()> {
         };
         Error::InvalidInput(format!(
             "{} is not of table {name} as the schema has it: {disagreement}. Pass the current \
-             schema.cql of this table{dropped}",
+             schema.cql of this table by --schema{dropped}",
             source.path().display()
         ))
     })
