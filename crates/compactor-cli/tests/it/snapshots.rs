@@ -72,6 +72,13 @@ fn a_snapshot_of_which_sstables_are_missing_is_not_purged() {
         assert_ends(&refused, 4, "oa-1-big-Data.db");
         assert_done(&snapshot.run(line, &[first, second]));
     }
+    // The other directory alone has no manifest.
+    let schema = first.join("schema.cql");
+    let schema = ["--schema", schema.to_str().unwrap()];
+    let line = words_and("merge --complete --format json", &schema).join(" ");
+    let merged = json(&snapshot.run(&line, &[second]));
+    let warnings = merged["warnings"].to_string();
+    assert!(warnings.contains("no manifest.json"), "{warnings}");
     assert_done(&snapshot.run("merge", &[first]));
     assert_done(&snapshot.run("merge --complete --no-purge", &[first]));
     let overlapping = ["--overlapping", second.to_str().unwrap()];

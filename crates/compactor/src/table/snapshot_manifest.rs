@@ -27,7 +27,7 @@ struct Manifest {
 
 /// Refuses to purge if a snapshot's manifest in one of the directories lists a `Data.db` that is not among `known`: the
 /// snapshot is only in part there, or also in other data directories. Returns a note on each manifest that cannot be
-/// read.
+/// read, and on a snapshot without one.
 ///
 /// # Errors
 /// A refusal that names the missing files.
@@ -37,10 +37,12 @@ pub(super) fn refuse_missing<'a>(
 ) -> Result<Vec<String>> {
     let known: BTreeSet<&OsStr> = known.filter_map(|path| path.file_name()).collect();
     let mut notes = Vec::new();
+    let mut is_described = false;
     for path in directories.iter().map(|directory| directory.join(MANIFEST)) {
         if fs::symlink_metadata(&path).is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound) {
             continue;
         }
+        is_described = true;
         let listed = match data_files_of(&path) {
             Ok(listed) => listed,
             Err(why) => {
@@ -60,7 +62,24 @@ pub(super) fn refuse_missing<'a>(
             return Err(refused(&path, listed.len(), &missing));
         }
     }
+    let mut snapshots = directories.iter().filter(|path| is_in_snapshots(path));
+    if !is_described && let Some(snapshot) = snapshots.next() {
+        notes.push(format!(
+            "{}: no {MANIFEST}, which Cassandra writes into one of a snapshot's directories: if the table has several \
+             data directories, name the snapshot's directory in each of them",
+            snapshot.display()
+        ));
+    }
     Ok(notes)
+}
+
+/// Whether a directory is `TABLE/snapshots/NAME`.
+fn is_in_snapshots(directory: &Path) -> bool {
+    let real = directory.canonicalize().ok();
+    real.is_some_and(|real| {
+        real.parent()
+            .is_some_and(|parent| parent.ends_with("snapshots"))
+    })
 }
 
 fn refused(path: &Path, listed: usize, missing: &[&str]) -> Error {
