@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use compactor_engine::merge::Observer;
-use compactor_engine::publish::{ExistingOutput, OutputClaim, Replaceable, Staging};
+use compactor_engine::publish::{Staging, publish_all};
 use compactor_engine::read::Workers;
 use compactor_engine::write::{PartitionSink, SstableSettings, default_column_index_size};
 use compactor_io::{Io, IoOptions, WriteMode};
@@ -62,7 +62,7 @@ pub use report::{GenerateReport, GeneratedSstable};
 
 use collections::Collections;
 use counters::Counters;
-use created::Created;
+use created::Schema;
 use key_value::KeyValue;
 use output::Output;
 use random::Random;
@@ -273,7 +273,7 @@ impl GenerateOptions {
 }
 
 /// Writes the SSTables and their `schema.cql`. The observer is notified of the uncompressed bytes, rows and
-/// partitions written.
+/// partitions written. All SSTables appear or none, also if this is killed: the next run removes what is left.
 ///
 /// # Errors
 /// Invalid options, a table that exists already, a failed write, or cancellation. Files that were written are
@@ -293,15 +293,10 @@ pub fn generate(
     let cql = columns.to_cql(&options);
     let name = format!("{}-{:032x}", options.table, options.table_id());
     let directory = options.output_directory.join(&options.keyspace).join(name);
-    let mut created = Created::directory(&directory)?;
-    created.write("schema.cql", cql.as_bytes())?;
+    let claim = created::claim(&directory, &cql)?;
     let mut report = GenerateReport::new(&options, &directory);
-    // One for all: creating one lists the directory, which may contain tens of thousands of SSTables.
-    let staging = Arc::new(Staging::create(&OutputClaim::take(
-        &directory,
-        ExistingOutput::Keep,
-        Replaceable::default(),
-    )?)?);
+    let staging = Arc::new(Staging::create(&claim)?);
+    let mut all = Vec::new();
     let output = PartitionOutput {
         io: &io,
         staging: &staging,
@@ -338,14 +333,18 @@ pub fn generate(
                 content.write_partition(number, number < shared, &key, &mut out)
             })
         })?;
-        let written = writer
-            .finish(written, |path| observer.before_publish(path))?
+        let staged = writer
+            .stage_partitions(written)?
             .ok_or_else(|| Error::Internal("generated an empty SSTable".to_owned()))?;
-        created.add_sstable(&written.descriptor);
+        observer.before_publish(&staged.data_path())?;
+        let (staged, written) = staged.into_output();
+        all.push(staged);
         report.add(written);
     }
-    drop(staging);
-    created.keep();
+    let schema = Schema::write(&directory, &cql)?;
+    publish_all(&all)?;
+    schema.keep();
+    drop((all, staging, claim));
     report.complete(&io, Usage::now().since(&usage), started.elapsed());
     Ok(report)
 }

@@ -1,8 +1,12 @@
 //! `compactor generate` as a person uses it.
 
+use std::fs;
+use std::process::Command;
+
+use compactor_testkit::machine::has_strace;
 use tempfile::TempDir;
 
-use crate::support::{assert_done, compactor, json, words, words_and};
+use crate::support::{assert_done, assert_ends, compactor, json, names_in, words, words_and};
 
 #[test]
 fn what_is_generated_can_be_merged() {
@@ -72,4 +76,58 @@ fn wrong_usage_ends_with_2_and_says_what_to_do() {
         assert!(stderr.contains(message), "{arguments:?}: {stderr}");
     }
     assert!(!temp.path().join("data").exists());
+}
+
+/// The next identical run removes what it left.
+#[test]
+fn a_run_that_is_killed_leaves_nothing_or_everything() {
+    if !has_strace() {
+        return;
+    }
+    let generate = words("generate --output data --rows 100");
+    let (all, names) = {
+        let temp = TempDir::new().unwrap();
+        assert_done(&compactor(temp.path(), &generate));
+        let table = names_in(&temp.path().join("data/generated")).remove(0);
+        let table = temp.path().join("data/generated").join(table);
+        let file = |name: String| (fs::read(table.join(&name)).unwrap(), name);
+        let files: Vec<_> = names_in(&table).into_iter().map(file).collect();
+        (files, table.file_name().unwrap().to_owned())
+    };
+    // While the SSTables are written, and while they are published.
+    for (call, when, code) in [
+        ("fsync", 1, 0),
+        ("renameat2", 1, 0),
+        ("renameat2", 9, 0),
+        ("renameat2", 23, 0),
+        // The log, after its COMMIT.
+        ("unlink", 1, 2),
+    ] {
+        let temp = TempDir::new().unwrap();
+        let killed = Command::new("strace")
+            .args(["-f", "-qq", "-o", "/dev/null"])
+            .args(["-e", &format!("trace={call}")])
+            .arg(format!("--inject={call}:signal=KILL:when={when}"))
+            .arg(env!("CARGO_BIN_EXE_compactor"))
+            .args(&generate)
+            .current_dir(temp.path())
+            .output()
+            .unwrap();
+        assert!(!killed.status.success(), "{call} {when}");
+        let table = temp.path().join("data/generated").join(&names);
+        assert!(
+            names_in(&table)
+                .iter()
+                .any(|name| name.starts_with(".compactor-"))
+        );
+        let next = compactor(temp.path(), &generate);
+        assert_eq!(next.status.code(), Some(code), "{call} {when}: {next:?}");
+        let found: Vec<_> = names_in(&table)
+            .into_iter()
+            .map(|name| (fs::read(table.join(&name)).unwrap(), name))
+            .collect();
+        assert_eq!(found, all, "{call} {when}");
+        let again = compactor(temp.path(), &generate);
+        assert_ends(&again, 2, "already exists and is not empty");
+    }
 }

@@ -109,6 +109,13 @@ impl StagedSstable {
     pub fn data_path(&self) -> PathBuf {
         self.staging.path(&self.written.descriptor, Component::Data)
     }
+
+    /// The output for [`publish_all`](crate::publish::publish_all), and what was written.
+    pub fn into_output(self) -> (StagedOutput, WrittenSstable) {
+        let StagedSstable { staging, written } = self;
+        let components = written.components.iter().map(|(c, _)| *c).collect();
+        ((staging, written.descriptor.clone(), components), written)
+    }
 }
 
 /// Publishes outputs of one directory together.
@@ -116,11 +123,8 @@ impl StagedSstable {
 /// # Errors
 /// A failed sync or rename. Nothing of any output stays then.
 pub fn publish_together(staged: Vec<StagedSstable>) -> Result<Vec<WrittenSstable>> {
-    let output = |StagedSstable { staging, written }: StagedSstable| {
-        let components = written.components.iter().map(|(c, _)| *c).collect();
-        ((staging, written.descriptor.clone(), components), written)
-    };
-    let (outputs, written): (Vec<StagedOutput>, _) = staged.into_iter().map(output).unzip();
+    let outputs = staged.into_iter().map(StagedSstable::into_output);
+    let (outputs, written): (Vec<StagedOutput>, _) = outputs.unzip();
     publish_all(&outputs)?;
     Ok(written)
 }

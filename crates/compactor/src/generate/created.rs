@@ -1,84 +1,67 @@
-//! Guard that removes created files unless all were created.
+//! Directory of a generated table, which is new or empty, and its `schema.cql`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use compactor_sstable::Component;
-use compactor_sstable::descriptor::Descriptor;
+use compactor_engine::publish::{ExistingOutput, OutputClaim, Replaceable, is_run_directory};
+use compactor_io::remove_if_exists;
 
+use crate::run_record::read_small;
 use crate::{Error, Result};
 
-/// Files and directories made so far.
-#[derive(Debug)]
-pub(super) struct Created {
-    directory: PathBuf,
-    /// Innermost last.
-    directories: Vec<PathBuf>,
-    files: Vec<PathBuf>,
-}
+const SCHEMA: &str = "schema.cql";
 
-impl Created {
-    /// Makes a directory with all that are above it. It must be new, or empty.
-    pub(super) fn directory(path: &Path) -> Result<Created> {
-        let occupied = match compactor_io::read_dir(path) {
-            Ok(mut entries) => entries.next().is_some(),
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => false,
-            Err(e) => return Err(Error::file("list", path)(e)),
-        };
-        if occupied {
+/// Claims the directory of a table with the schema `cql`, and removes what killed runs left there.
+///
+/// # Errors
+/// As [`OutputClaim::take`], or the directory has files.
+pub(super) fn claim(directory: &Path, cql: &str) -> Result<Arc<OutputClaim>> {
+    let claim = OutputClaim::take(directory, ExistingOutput::Keep, Replaceable::default())?;
+    let list = || Error::file("list", directory);
+    for entry in compactor_io::read_dir(directory).map_err(list())? {
+        let name = entry.map_err(list())?.file_name();
+        let is_run = name.to_str().is_some_and(is_run_directory);
+        let is_ours = is_run || name == SCHEMA && is_left(&directory.join(SCHEMA), cql);
+        if !is_ours {
             return Err(Error::invalid(format!(
                 "{}: already exists and is not empty; choose another output directory, table or seed, or \
                  remove it",
-                path.display()
+                directory.display()
             )));
         }
-        let missing: Vec<PathBuf> = path
-            .ancestors()
-            .take_while(|p| !p.as_os_str().is_empty() && !p.exists())
-            .map(Path::to_owned)
-            .collect();
-        let mut created = Created {
-            directory: path.to_owned(),
-            directories: Vec::new(),
-            files: Vec::new(),
-        };
-        for directory in missing.into_iter().rev() {
-            fs::create_dir(&directory).map_err(Error::file("create directory", &directory))?;
-            created.directories.push(directory);
-        }
-        Ok(created)
+    }
+    Ok(claim)
+}
+
+/// Whether a run of this schema was killed after it had written the file, or while it wrote it.
+fn is_left(path: &Path, cql: &str) -> bool {
+    let left = read_small(path, cql.len() as u64);
+    left.is_ok_and(|left| left.is_none_or(|left| cql.as_bytes().starts_with(&left)))
+}
+
+/// `schema.cql` of SSTables that are not published yet. Removed on drop.
+#[derive(Debug)]
+pub(super) struct Schema(Option<PathBuf>);
+
+impl Schema {
+    pub(super) fn write(directory: &Path, cql: &str) -> Result<Schema> {
+        let path = directory.join(SCHEMA);
+        let schema = Schema(Some(path.clone()));
+        fs::write(&path, cql).map_err(Error::file("write", path))?;
+        Ok(schema)
     }
 
-    /// Writes a file in the directory.
-    pub(super) fn write(&mut self, name: &str, bytes: &[u8]) -> Result<()> {
-        let path = self.directory.join(name);
-        self.files.push(path.clone());
-        fs::write(&path, bytes).map_err(Error::file("write", path))
-    }
-
-    /// Remembers a published SSTable.
-    pub(super) fn add_sstable(&mut self, descriptor: &Descriptor) {
-        // `Data.db` is removed first: without it the other files are ignored.
-        self.files
-            .extend(Component::ALL.iter().rev().map(|c| descriptor.path(*c)));
-        self.files.push(descriptor.path(Component::Data));
-    }
-
-    /// All is there.
+    /// The SSTables are there.
     pub(super) fn keep(mut self) {
-        self.files.clear();
-        self.directories.clear();
+        self.0 = None;
     }
 }
 
-impl Drop for Created {
+impl Drop for Schema {
     fn drop(&mut self) {
-        for path in self.files.iter().rev() {
-            let _ = fs::remove_file(path);
-        }
-        for path in self.directories.iter().rev() {
-            // Only if nothing else has come into it.
-            let _ = fs::remove_dir(path);
+        if let Some(path) = &self.0 {
+            let _ = remove_if_exists(path);
         }
     }
 }
