@@ -22,6 +22,9 @@ pub struct Group {
     pub directory: usize,
 }
 
+/// Start of a node that has been running for so long that whatever it does in intervals is due.
+pub const LONG_AGO: i64 = i64::MIN;
+
 type Groups = BTreeMap<Group, Box<dyn Strategy>>;
 
 /// Strategies of a table.
@@ -54,22 +57,22 @@ impl CompactionStrategyManager {
         }
     }
 
-    /// Strategies of a table with these SSTables, as when a node starts.
+    /// Strategies of a table with these SSTables, of a node that started at this time, in milliseconds since 1970.
     pub fn load(
         params: CompactionParams,
         node: Node,
         ties: TieBreak,
         sstables: impl IntoIterator<Item = Sstable>,
-        now_ms: i64,
+        started_ms: i64,
     ) -> CompactionStrategyManager {
         let mut manager = CompactionStrategyManager::new(params, node, ties);
-        manager.started_ms = now_ms;
+        manager.started_ms = started_ms;
         manager.add_permanent_groups();
         for sstable in sstables {
             manager.add(sstable);
         }
         for strategy in manager.groups.values_mut() {
-            strategy.start(now_ms);
+            strategy.start(started_ms);
         }
         manager
     }

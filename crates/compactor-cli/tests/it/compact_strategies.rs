@@ -221,3 +221,22 @@ fn a_dry_run_forecasts_all_rounds() {
         assert!(!temp.path().join("out").exists());
     }
 }
+
+/// Both strategies look for them in intervals: a node that has been running for long has done so.
+#[test]
+fn what_has_expired_is_dropped_unread() {
+    let temp = TempDir::new().unwrap();
+    let options = "--shape timeseries --sstables 3 --size 20KiB --ttl 1d --now=1700000000";
+    let table = generated(temp.path(), &words(options));
+    for class in ["time-window", "unified"] {
+        let chosen = ["--strategy", class, "--now=2000000000", "--format", "json"];
+        let planned = json(&compactor(&table, &words_and("plan .", &chosen)));
+        assert_eq!(planned["tasks"][0]["kind"], "drop_expired", "{planned}");
+        let output = temp.path().join(class);
+        let complete = ["compact", ".", "--complete", "--output"];
+        let arguments = [&complete[..], &[output.to_str().unwrap()], &chosen].concat();
+        let report = json(&compactor(&table, &arguments));
+        assert_eq!(report["compactions"], 1, "{report}");
+        assert_eq!(report["outputs"].as_array().map(Vec::len), Some(0));
+    }
+}

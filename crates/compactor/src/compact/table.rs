@@ -12,6 +12,7 @@ use compactor_io::{Io, ReadMode};
 use compactor_sstable::Component;
 use compactor_sstable::descriptor::Descriptor;
 use compactor_strategy::context::Node;
+use compactor_strategy::manager::LONG_AGO;
 use compactor_strategy::random::TieBreak;
 use compactor_strategy::sstable::{Sstable, SstableId};
 use compactor_strategy::task::{Task, TaskKind};
@@ -163,7 +164,7 @@ impl TableState {
             self.node.clone(),
             TieBreak::First,
             sstables,
-            self.now_ms,
+            LONG_AGO,
         ))
     }
 

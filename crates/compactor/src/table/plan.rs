@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use compactor_engine::input::{InputSstable, KeyRange, RepairGroup};
 use compactor_io::Io;
 use compactor_strategy::context::Node;
+use compactor_strategy::manager::LONG_AGO;
 use compactor_strategy::random::TieBreak;
 pub use compactor_strategy::sstable::Sstable;
 use compactor_strategy::sstable::{RepairState, SstableId};
@@ -92,7 +93,7 @@ impl<'t> Planning<'t> {
             unreadable,
         };
         let mut manager =
-            CompactionStrategyManager::load(params, node, TieBreak::First, sstables, now_ms);
+            CompactionStrategyManager::load(params, node, TieBreak::First, sstables, LONG_AGO);
         plan.idle = loop {
             match manager.next_task(now_ms) {
                 Ok(task) => {
@@ -200,7 +201,7 @@ fn pending_tasks(
         node.clone(),
         TieBreak::First,
         sstables.iter().cloned(),
-        now_ms,
+        LONG_AGO,
     );
     // The answer does not matter here.
     let _ = manager.next_task(now_ms);
