@@ -10,6 +10,7 @@ mod overlaps;
 mod scaling;
 mod shards;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub use options::UnifiedOptions;
@@ -26,9 +27,11 @@ use crate::context::Context;
 use crate::expired::ExpiredCheck;
 pub use crate::expired::ExpiryOptions;
 use crate::live::Live;
+use crate::ring::Ring;
 use crate::sstable::{Sstable, SstableId};
 use crate::strategy::Strategy;
 use crate::task::{Idle, Output, Reason, Shards, Split, Task};
+use crate::token::Token;
 
 /// Unified strategy of a group of SSTables.
 #[derive(Clone, Debug)]
@@ -163,8 +166,11 @@ impl Unified {
     /// Shards of the output of these SSTables, by their density (`UnifiedCompactionTask`).
     fn output(&self, sstables: &[Arc<Sstable>], context: &Context<'_>) -> Output {
         let ring = &context.node.ring;
-        let density = ring.combined_density(sstables) * ring.shard_set_coverage();
-        let boundaries = ring.boundaries(self.options.shards.of_density(density));
+        let shards = self.shards_of(sstables, ring);
+        let mut boundaries = ring.boundaries(shards);
+        if self.options.is_parallel && shards > 1 {
+            boundaries = self.divided(boundaries, sstables, ring);
+        }
         let split = if boundaries.is_empty() {
             Split::None
         } else {
@@ -174,6 +180,42 @@ impl Unified {
             })
         };
         Output { level: 0, split }
+    }
+
+    /// Number of shards of the output of these SSTables.
+    fn shards_of(&self, sstables: &[Arc<Sstable>], ring: &Ring) -> usize {
+        let density = ring.combined_density(sstables) * ring.shard_set_coverage();
+        self.options.shards.of_density(density)
+    }
+
+    /// Boundaries of shards that are compacted concurrently: each is divided once more, by the density of the SSTables
+    /// that have some of it (`createParallelCompactionTasks`, `UnifiedCompactionTask.getCompactionAwareWriter`).
+    fn divided(
+        &self,
+        boundaries: Vec<Token>,
+        sstables: &[Arc<Sstable>],
+        ring: &Ring,
+    ) -> Vec<Token> {
+        let parts = split_in_shards(sstables, &boundaries);
+        if parts.len() == 1 {
+            return boundaries;
+        }
+        let mut by_number: BTreeMap<usize, Vec<Token>> = BTreeMap::new();
+        let mut all = boundaries.clone();
+        for (place, members) in parts {
+            let shards = self.shards_of(&members, ring);
+            let finer = by_number
+                .entry(shards)
+                .or_insert_with(|| ring.boundaries(shards));
+            let start = place.checked_sub(1).map_or(0, |before| {
+                finer.partition_point(|token| *token <= boundaries[before])
+            });
+            let end = boundaries.get(place);
+            let within = finer[start..].iter().copied();
+            all.extend(within.take_while(|token| end.is_none_or(|end| token < end)));
+        }
+        all.sort_unstable();
+        all
     }
 
     /// Groups of a major compaction, none of which has data of another's shards.
@@ -197,7 +239,8 @@ impl Unified {
             .options
             .shards
             .of_density(ring.combined_density(&available));
-        joined(split_in_shards(&available, &ring.boundaries(shards)).into_iter())
+        let parts = split_in_shards(&available, &ring.boundaries(shards)).into_iter();
+        joined(parts.map(|(_, members)| members))
     }
 }
 

@@ -2,11 +2,10 @@
 //!
 //! Source: `unified.Controller.getNumShards`, `ShardManager.splitSSTablesInShards`.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::sstable::Sstable;
-use crate::token::{Position, Token};
+use crate::token::Token;
 
 /// Greatest exponent of two by which the base number of shards is multiplied.
 const MAX_SHARD_SHIFT: u32 = 20;
@@ -81,42 +80,33 @@ fn highest_one_bit(count: f64) -> usize {
     1 << whole.ilog2()
 }
 
-/// SSTables of each shard that has some. One across a boundary is in several.
+/// SSTables of each shard that has some, with the number of the shard. One across a boundary is in several.
 pub(super) fn split_in_shards(
     sstables: &[Arc<Sstable>],
     boundaries: &[Token],
-) -> Vec<Vec<Arc<Sstable>>> {
+) -> Vec<(usize, Vec<Arc<Sstable>>)> {
     let mut by_first = sstables.to_vec();
     by_first.sort_by(|a, b| a.first.cmp(&b.first));
     let mut waiting = by_first.into_iter().peekable();
-    let mut ends = boundaries.iter().copied();
-    let mut end = ends.next();
-    // By last partition.
-    let mut active: BTreeSet<(Position, u64)> = BTreeSet::new();
+    let mut shard = 0;
     let mut members: Vec<Arc<Sstable>> = Vec::new();
     let mut shards = Vec::new();
-    while waiting.peek().is_some() || !active.is_empty() {
-        if active.is_empty()
-            && let Some(next) = waiting.peek()
-        {
-            while end.is_some_and(|end| end < next.first.token) {
-                end = ends.next();
-            }
+    loop {
+        if members.is_empty() {
+            let Some(next) = waiting.peek() else {
+                return shards;
+            };
+            shard += boundaries[shard..].partition_point(|end| *end < next.first.token);
         }
-        let begins_here = |s: &Arc<Sstable>| end.is_none_or(|end| s.first.token <= end);
+        let end = boundaries.get(shard);
+        let begins_here = |s: &Arc<Sstable>| end.is_none_or(|end| s.first.token <= *end);
         while let Some(sstable) = waiting.next_if(begins_here) {
-            active.insert((sstable.last.clone(), sstable.id.0));
             members.push(sstable);
         }
-        shards.push(members.clone());
-        let ends_here = |last: &Position| end.is_none_or(|end| last.token <= end);
-        active.retain(|(last, _)| !ends_here(last));
-        members.retain(|sstable| !ends_here(&sstable.last));
-        if !active.is_empty() {
-            end = ends.next();
-        }
+        shards.push((shard, members.clone()));
+        members.retain(|sstable| end.is_some_and(|end| *end < sstable.last.token));
+        shard += usize::from(!members.is_empty());
     }
-    shards
 }
 
 #[cfg(test)]
@@ -182,8 +172,17 @@ mod tests {
             |id, first, last| Arc::new(Sstable::new(SstableId(id), 1, Token(first), Token(last)));
         let sstables = [at(1, 0, 10), at(2, 5, 35), at(3, 11, 20), at(4, 90, 99)];
         let shards = split_in_shards(&sstables, &[10, 20, 30, 40, 50].map(Token));
-        let ids = |shard: &Vec<Arc<Sstable>>| shard.iter().map(|s| s.id.0).collect::<Vec<_>>();
-        let found: Vec<Vec<u64>> = shards.iter().map(ids).collect();
-        assert_eq!(found, [vec![1, 2], vec![2, 3], vec![2], vec![2], vec![4]]);
+        let found = shards.into_iter().map(|(shard, members)| {
+            let ids: Vec<u64> = members.iter().map(|sstable| sstable.id.0).collect();
+            (shard, ids)
+        });
+        let expected = [
+            (0, vec![1, 2]),
+            (1, vec![2, 3]),
+            (2, vec![2]),
+            (3, vec![2]),
+            (5, vec![4]),
+        ];
+        assert!(found.eq(expected));
     }
 }

@@ -202,6 +202,46 @@ fn outputs_are_split_into_shards() {
     assert_eq!(task.output.level, 0);
 }
 
+/// As Cassandra 6.0-alpha2 divides them.
+#[test]
+fn a_parallel_shard_is_divided_by_its_own_density() {
+    let mut sstables: Vec<_> = (0..4).map(|id| over(id, 6 * MIB, 0.0, 0.15)).collect();
+    sstables.push(over(4, 35 * MIB, 0.13, 0.999));
+    let sstables: Vec<_> = sstables.into_iter().map(Arc::new).collect();
+    let of = |is_parallel, count| {
+        let options = parsed(&[
+            ("base_shard_count", "4"),
+            ("min_sstable_size", "0B"),
+            ("target_sstable_size", "7MiB"),
+            ("sstable_growth", "0"),
+            ("parallelize_output_shards", is_parallel),
+        ]);
+        let context = Context {
+            live: &Live::default(),
+            node: &Node::default(),
+            now_ms: 0,
+            ties: &mut TieBreak::First,
+        };
+        match Unified::new(options)
+            .output(&sstables[..count], &context)
+            .split
+        {
+            Split::Shards(shards) => shards.boundaries,
+            split => panic!("not split into shards: {split:?}"),
+        }
+    };
+    // Of 32 parts of the ring.
+    let parts = |boundaries: Vec<Token>| -> Vec<i128> {
+        let part = |token: &Token| (token.0 + (1 << 63) + 1) >> 59;
+        boundaries.iter().map(part).collect()
+    };
+    let whole = [4, 8, 12, 16, 20, 24, 28];
+    assert_eq!(parts(of("false", 5)), whole);
+    // The others have less in all than the first.
+    let finer = [1, 2, 3];
+    assert_eq!(parts(of("true", 5)), [&finer[..], &whole].concat());
+}
+
 #[test]
 fn small_outputs_are_not_split() {
     let sstables = (0..4).map(|id| over(id, MIB, 0.0, 0.999)).collect();

@@ -118,7 +118,7 @@ final class Planning
         for (SSTableReader input : Tasks.inputs(task))
             inputs.add(((PlannedSSTable) input).id());
         ArrayNode boundaries = result.putArray("boundaries");
-        Tasks.boundaries(strategy, Tasks.inputs(task)).forEach(boundaries::add);
+        Tasks.boundaries(strategy, shards).forEach(boundaries::add);
         return result.put("level", Tasks.level(task))
                      .put("max_sstable_bytes", Tasks.maxSSTableBytes(task))
                      .put("is_level_only", Tasks.isLevelOnly(task))

@@ -2,9 +2,14 @@ package org.apache.cassandra.db.compaction;
 
 import java.lang.reflect.Field;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.List;
 import java.util.Set;
+import java.util.SortedSet;
+import java.util.TreeSet;
 
+import org.apache.cassandra.dht.Murmur3Partitioner;
+import org.apache.cassandra.dht.Range;
 import org.apache.cassandra.dht.Token;
 import org.apache.cassandra.io.sstable.format.SSTableReader;
 
@@ -47,12 +52,31 @@ public final class Tasks
     }
 
     /** Last tokens of the output shards but the last; none for strategies without shards. */
-    public static List<Long> boundaries(AbstractCompactionStrategy strategy, Set<SSTableReader> inputs)
+    @SuppressWarnings("unchecked")
+    public static SortedSet<Long> boundaries(AbstractCompactionStrategy strategy, Collection<AbstractCompactionTask> tasks)
+    throws ReflectiveOperationException
     {
-        List<Long> boundaries = new ArrayList<>();
+        SortedSet<Long> boundaries = new TreeSet<>();
         if (!(strategy instanceof UnifiedCompactionStrategy))
             return boundaries;
         UnifiedCompactionStrategy unified = (UnifiedCompactionStrategy) strategy;
+        boundaries.addAll(boundaries(unified, inputs(tasks.iterator().next())));
+        for (AbstractCompactionTask task : tasks)
+        {
+            Range<Token> range = (Range<Token>) of(task, "operationRange", null);
+            if (range == null)
+                continue;
+            for (Long end : boundaries(unified, (Set<SSTableReader>) of(task, "actuallyCompact", null)))
+                if (range.contains(new Murmur3Partitioner.LongToken(end)))
+                    boundaries.add(end);
+        }
+        return boundaries;
+    }
+
+    /** The same of one task, whose writer splits all that it is given. */
+    private static List<Long> boundaries(UnifiedCompactionStrategy unified, Set<SSTableReader> inputs)
+    {
+        List<Long> boundaries = new ArrayList<>();
         ShardManager shards = unified.getShardManager();
         double density = shards.calculateCombinedDensity(inputs) * shards.shardSetCoverage();
         ShardTracker tracker = shards.boundaries(unified.getController().getNumShards(density));
