@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use compactor::Error;
-use compactor::table::{Release, StrategyChoice};
+use compactor::table::{Release, StrategyChoice, Table};
 use compactor_strategy::params::CLASSES;
 
 use crate::duration::Seconds;
@@ -46,13 +46,15 @@ pub struct StrategyArgs {
     #[arg(long, value_name = "FACTOR", allow_hyphen_values = true)]
     bucket_high: Option<String>,
 
-    /// Size below which size-tiered puts all SSTables into one bucket. Default: schema.cql's, otherwise 50MiB.
+    /// Size below which size-tiered puts all SSTables into one bucket, or which unified prefers to more shards. Default:
+    /// schema.cql's, otherwise 50MiB, for unified 100MiB.
     #[arg(long, value_name = "SIZE")]
-    min_sstable_size: Option<ByteSize>,
+    min_sstable_size: Option<String>,
 
-    /// Size of the SSTables of leveled, in whole MiB. Default: schema.cql's, otherwise 160MiB.
-    #[arg(long, value_name = "SIZE", value_parser = mebibytes, allow_hyphen_values = true)]
-    sstable_size: Option<u64>,
+    /// Size of the SSTables of leveled, in whole MiB, or that unified aims at (target_sstable_size). Default:
+    /// schema.cql's, otherwise 160MiB, for unified 1GiB.
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
+    sstable_size: Option<String>,
 
     /// Number of times that a level of leveled is larger than the one below. Default: schema.cql's, otherwise 10.
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
@@ -81,11 +83,11 @@ pub enum ReleaseArg {
 }
 
 impl StrategyArgs {
-    /// The strategy that is chosen.
+    /// The strategy that is chosen for a table.
     ///
     /// # Errors
-    /// An option that is set twice.
-    pub fn choice(&self) -> Result<StrategyChoice, Error> {
+    /// An option that is set twice, or values that cannot be converted.
+    pub fn choice(&self, table: &Table) -> Result<StrategyChoice, Error> {
         let mut choice = StrategyChoice::default();
         if let Some(name) = self.strategy.as_deref() {
             choice = choice.class(class_of(name).ok_or_else(|| {
@@ -97,7 +99,7 @@ impl StrategyArgs {
             })?);
         }
         let mut options = BTreeMap::new();
-        for (name, value) in self.options()? {
+        for (name, value) in self.options(&choice.class_for(table))? {
             if let Some(other) = options.insert(name.clone(), value.clone()) {
                 return Err(Error::invalid(format!(
                     "{name} is set twice, to {other} and {value}; name it once"
@@ -111,37 +113,27 @@ impl StrategyArgs {
         })
     }
 
-    /// Options by Cassandra's names.
-    fn options(&self) -> Result<Vec<(String, String)>, Error> {
-        let window = self.window.as_deref().map(window).transpose()?;
-        let (window_unit, window_size) = window.unzip();
-        let text = |value: &Option<String>| value.clone();
+    /// Options of a class by Cassandra's names.
+    fn options(&self, class: &str) -> Result<Vec<(String, String)>, Error> {
         let flags = [
-            ("min_threshold", text(&self.min_threshold)),
-            ("max_threshold", text(&self.max_threshold)),
-            ("bucket_low", text(&self.bucket_low)),
-            ("bucket_high", text(&self.bucket_high)),
-            (
-                "min_sstable_size",
-                self.min_sstable_size.map(|size| size.0.to_string()),
-            ),
-            (
-                "sstable_size_in_mb",
-                self.sstable_size.map(|size| size.to_string()),
-            ),
-            ("fanout_size", text(&self.fanout_size)),
-            ("scaling_parameters", text(&self.scaling_parameters)),
-            ("compaction_window_unit", window_unit.map(str::to_owned)),
-            (
-                "compaction_window_size",
-                window_size.map(|size| size.to_string()),
-            ),
-            ("level_count", text(&self.levels)),
+            ("min-threshold", &self.min_threshold),
+            ("max-threshold", &self.max_threshold),
+            ("bucket-low", &self.bucket_low),
+            ("bucket-high", &self.bucket_high),
+            ("min-sstable-size", &self.min_sstable_size),
+            ("sstable-size", &self.sstable_size),
+            ("fanout-size", &self.fanout_size),
+            ("scaling-parameters", &self.scaling_parameters),
+            ("window", &self.window),
+            ("levels", &self.levels),
         ];
-        let flags = flags
-            .into_iter()
-            .filter_map(|(name, value)| Some((name.to_owned(), value?)));
-        Ok(self.strategy_option.iter().cloned().chain(flags).collect())
+        let mut options = self.strategy_option.clone();
+        for (name, value) in flags {
+            if let Some(value) = value {
+                options.extend(converted(class, name, value)?);
+            }
+        }
+        Ok(options)
     }
 }
 
@@ -162,12 +154,57 @@ pub fn name_and_value(text: &str) -> Result<(String, String), String> {
     Ok((name.to_owned(), value.to_owned()))
 }
 
-/// Cassandra's option is a number of MiB.
-fn mebibytes(text: &str) -> Result<u64, String> {
-    let size: ByteSize = text.parse()?;
-    match size.0 % (1 << 20) {
-        0 => Ok(size.0 >> 20),
-        _ => Err("sstable_size_in_mb is a whole number of MiB, such as 160MiB".to_owned()),
+/// Options of a class by Cassandra's names, for an option of the command.
+///
+/// # Errors
+/// A value that cannot be converted, or an option that the strategy does not have.
+pub fn converted(class: &str, name: &str, value: &str) -> Result<Vec<(String, String)>, Error> {
+    let [_, leveled, time_window, unified, _] = CLASSES;
+    let pairs = match name {
+        "sstable-size" if class == leveled => vec![("sstable_size_in_mb", whole_mib(value)?)],
+        "sstable-size" if class == unified => {
+            let size: ByteSize = parsed(name, value)?;
+            vec![("target_sstable_size", format!("{}B", size.0))]
+        }
+        "min-sstable-size" => {
+            let ByteSize(bytes) = parsed(name, value)?;
+            // Only unified reads a unit, and it needs one.
+            let unit = if class == unified { "B" } else { "" };
+            vec![("min_sstable_size", format!("{bytes}{unit}"))]
+        }
+        "window" if class == time_window => {
+            let (unit, count) = window(value)?;
+            vec![
+                ("compaction_window_size", count.to_string()),
+                ("compaction_window_unit", unit.to_owned()),
+            ]
+        }
+        "levels" => vec![("level_count", value.to_owned())],
+        "sstable-size" | "window" => {
+            return Err(Error::invalid(format!("--{name} is no option of {class}")));
+        }
+        _ => return Ok(vec![(name.replace('-', "_"), value.to_owned())]),
+    };
+    let owned = pairs
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value));
+    Ok(owned.collect())
+}
+
+fn parsed<T: std::str::FromStr<Err = String>>(name: &str, value: &str) -> Result<T, Error> {
+    value
+        .parse()
+        .map_err(|error| Error::invalid(format!("--{name}: {error}")))
+}
+
+fn whole_mib(value: &str) -> Result<String, Error> {
+    let ByteSize(bytes) = parsed("sstable-size", value)?;
+    if bytes.is_multiple_of(1 << 20) {
+        Ok((bytes >> 20).to_string())
+    } else {
+        Err(Error::invalid(format!(
+            "--sstable-size {value}: sstable_size_in_mb is a whole number of MiB"
+        )))
     }
 }
 

@@ -127,7 +127,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         .and_then(|rate| rate_limiter(rate, &interrupted));
     let mut compact = table
         .compact()
-        .strategy(args.strategy.choice()?)
+        .strategy(args.strategy.choice(&table)?)
         .purging(args.purge.purging())
         .form(args.output_form.form()?)
         .resources(resources)

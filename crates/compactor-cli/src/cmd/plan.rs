@@ -66,7 +66,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let _ = raise_open_files_limit();
     let table = Table::open_all(&args.inputs, args.schema.as_deref())?;
     say_notes(table.notes());
-    let mut planning = table.plan().strategy(args.strategy.choice()?);
+    let mut planning = table.plan().strategy(args.strategy.choice(&table)?);
     if let Some(seconds) = args.gc_grace_seconds {
         planning = planning.gc_grace_s(seconds.into());
     }

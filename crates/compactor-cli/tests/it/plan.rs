@@ -79,6 +79,37 @@ fn options_are_refused_as_by_cassandra() {
     }
 }
 
+/// Cassandra has names of its own for them in each strategy, which may be that of the schema.
+#[test]
+fn options_are_those_of_the_strategy() {
+    let temp = TempDir::new().unwrap();
+    let table = generated(temp.path(), &words_and(ALIKE, &["5"]));
+    let unified = words("--strategy unified --min-sstable-size 50MiB --sstable-size 1GiB");
+    assert_eq!(
+        plan(&table, &unified)["strategy"],
+        "UnifiedCompactionStrategy"
+    );
+    let schema = table.join("schema.cql");
+    let text = fs::read_to_string(&schema).unwrap();
+    let of_size_tiered =
+        "SizeTieredCompactionStrategy', 'max_threshold': '32', 'min_threshold': '4'";
+    let text = text.replace(of_size_tiered, "UnifiedCompactionStrategy'");
+    fs::write(&schema, text).unwrap();
+    let of_schema = plan(&table, &words("--sstable-size 1GiB"));
+    assert_eq!(of_schema["strategy"], "UnifiedCompactionStrategy");
+    for (arguments, expected) in [
+        (
+            "--strategy size-tiered --sstable-size 1GiB",
+            "--sstable-size is no option of SizeTiered",
+        ),
+        ("--window 1d", "--window is no option of Unified"),
+        ("--min-sstable-size many", "--min-sstable-size: \"many\""),
+    ] {
+        let out = compactor(&table, &words_and("plan .", &words(arguments)));
+        assert_ends(&out, 2, expected);
+    }
+}
+
 /// Also where nothing is compacted that would have to be written in that form.
 #[test]
 fn a_contradiction_is_refused_before_anything_is_compacted() {

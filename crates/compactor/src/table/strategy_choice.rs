@@ -45,6 +45,12 @@ impl StrategyChoice {
         self
     }
 
+    /// Class for a table, without its package: the chosen one, otherwise that of the schema, otherwise
+    /// `SizeTieredCompactionStrategy`.
+    pub fn class_for(&self, table: &Table) -> String {
+        unqualified(&self.class_and_options(table).0).to_owned()
+    }
+
     /// Returns the strategy of a table. Options of the schema apply if the class is the schema's. Without either the
     /// class is `SizeTieredCompactionStrategy`, Cassandra's default.
     ///

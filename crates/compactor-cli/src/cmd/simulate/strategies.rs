@@ -5,8 +5,7 @@ use compactor_strategy::options::Options;
 use compactor_strategy::release::Release;
 use compactor_strategy::{CompactionParams, params::CLASSES};
 
-use crate::flags::ByteSize;
-use crate::strategy_args::{NAMES, class_of, name_and_value, window};
+use crate::strategy_args::{NAMES, class_of, converted, name_and_value};
 
 /// A requested strategy: its class, and options by their names in Cassandra.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,34 +82,6 @@ pub(super) fn add(
     Ok(())
 }
 
-/// Options of a class by Cassandra's names, for an option of the command.
-fn converted(class: &str, name: &str, value: &str) -> Result<Vec<(String, String)>, Error> {
-    let [_, leveled, time_window, unified, _] = CLASSES;
-    let pairs = match name {
-        "sstable-size" if class == leveled => vec![("sstable_size_in_mb", whole_mib(value)?)],
-        "sstable-size" if class == unified => {
-            let size: ByteSize = parsed(name, value)?;
-            vec![("target_sstable_size", format!("{}B", size.0))]
-        }
-        "window" if class == time_window => {
-            let (unit, count) = window(value)?;
-            vec![
-                ("compaction_window_size", count.to_string()),
-                ("compaction_window_unit", unit.to_owned()),
-            ]
-        }
-        "levels" => vec![("level_count", value.to_owned())],
-        "sstable-size" | "window" => {
-            return Err(Error::invalid(format!("--{name} is no option of {class}")));
-        }
-        _ => return Ok(vec![(name.replace('-', "_"), value.to_owned())]),
-    };
-    let owned = pairs
-        .into_iter()
-        .map(|(name, value)| (name.to_owned(), value));
-    Ok(owned.collect())
-}
-
 /// Whether a strategy has an option of the command.
 pub(super) fn has(choice: &Choice, name: &str) -> bool {
     let [size_tiered, leveled, time_window, unified, level_count] = CLASSES;
@@ -144,23 +115,6 @@ pub(super) fn name(choice: &Choice) -> String {
         name.push_str(&format!(" {option}={value}"));
     }
     name
-}
-
-fn parsed<T: std::str::FromStr<Err = String>>(name: &str, value: &str) -> Result<T, Error> {
-    value
-        .parse()
-        .map_err(|error| Error::invalid(format!("--{name}: {error}")))
-}
-
-fn whole_mib(value: &str) -> Result<String, Error> {
-    let ByteSize(bytes) = parsed("sstable-size", value)?;
-    if bytes.is_multiple_of(1 << 20) {
-        Ok((bytes >> 20).to_string())
-    } else {
-        Err(Error::invalid(format!(
-            "--sstable-size {value}: sstable_size_in_mb is a whole number of MiB"
-        )))
-    }
 }
 
 #[cfg(test)]
@@ -201,6 +155,14 @@ mod tests {
         assert_eq!(
             found("unified", "sstable-size", "1GiB"),
             "unified target_sstable_size=1073741824B"
+        );
+        assert_eq!(
+            found("unified", "min-sstable-size", "50MiB"),
+            "unified min_sstable_size=52428800B"
+        );
+        assert_eq!(
+            found("size-tiered", "min-sstable-size", "50MiB"),
+            "size-tiered min_sstable_size=52428800"
         );
         assert_eq!(
             found("time-window", "window", "36h"),
