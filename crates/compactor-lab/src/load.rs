@@ -26,8 +26,8 @@ const LONGEST: Duration = Duration::from_secs(300);
 const DRAIN: Duration = Duration::from_secs(5);
 /// Interval at which a sleeping thread checks whether it is to stop.
 const NAP: Duration = Duration::from_millis(50);
-/// Reads between two additions of the thread's processor time.
-const CPU_EVERY: u64 = 64;
+/// Reads between two additions of the thread's processor time: few, since a short phase has some thirty per thread.
+const CPU_EVERY: u64 = 8;
 const PHASES: usize = 3;
 const UNSET: u64 = u64::MAX;
 

@@ -134,7 +134,12 @@ fn a_small_experiment_measures_all_that_it_promises() {
         let at: Vec<f64> = run.samples.iter().map(|sample| sample.at_s).collect();
         assert!(at[0] < 0.0 && at.windows(2).all(|pair| pair[0] < pair[1]));
         assert!(run.samples.iter().any(|sample| sample.hot.is_some()));
-        assert!(run.intervals.len() > 3 && run.cpu.foreground_s > 0.0);
+        assert!(
+            run.intervals.len() > 3 && run.cpu.foreground_s > 0.0,
+            "{} intervals, {:?}",
+            run.intervals.len(),
+            run.cpu
+        );
         match (run.arm, &run.compaction) {
             (Arm::Idle, None) => assert!(run.cpu.compaction_s == 0.0),
             (Arm::Compaction { .. }, Some(compaction)) => {
