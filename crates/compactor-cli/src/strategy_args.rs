@@ -24,7 +24,8 @@ pub struct StrategyArgs {
     #[arg(long, value_name = "NAME=VALUE", value_parser = name_and_value)]
     strategy_option: Vec<(String, String)>,
 
-    /// Release of Cassandra whose rules and defaults apply. Default: the one that wrote the newest SSTable.
+    /// Release of Cassandra whose rules and defaults apply. Default: the one that writes the version of the newest
+    /// SSTable, or 6.0 if that one alone has the options of the strategy.
     #[arg(long, value_enum, value_name = "RELEASE")]
     release: Option<ReleaseArg>,
 

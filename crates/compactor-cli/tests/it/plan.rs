@@ -6,7 +6,9 @@ use std::path::Path;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::support::{assert_ends, compactor, generated, json, text, words, words_and};
+use crate::support::{
+    assert_ends, assert_prints, compactor, generated, json, text, words, words_and,
+};
 
 /// SSTables of like size.
 const ALIKE: &str = "--size 20KiB --sstables";
@@ -108,6 +110,23 @@ fn options_are_those_of_the_strategy() {
         let out = compactor(&table, &words_and("plan .", &words(arguments)));
         assert_ends(&out, 2, expected);
     }
+}
+
+/// A node of 6.0 that is compatible with 5.0 writes its versions.
+#[test]
+fn the_release_is_one_that_has_the_options() {
+    let temp = TempDir::new().unwrap();
+    let table = generated(temp.path(), &words_and(ALIKE, &["5"]));
+    let unified = words("--strategy unified");
+    assert_eq!(plan(&table, &unified)["release"], "5.0");
+    let of_6 = words("--strategy unified --strategy-option parallelize_output_shards=true");
+    assert_eq!(plan(&table, &of_6)["release"], "6.0");
+    let arguments = words_and("compact . --dry-run --output ../out", &of_6);
+    let out = compactor(&table, &arguments);
+    assert_prints(&out, "the rules of Cassandra 6.0 apply");
+    let of_5 = [&of_6[..], &["--release", "5.0"]].concat();
+    let out = compactor(&table, &words_and("plan .", &of_5));
+    assert_ends(&out, 2, "parallelize_output_shards");
 }
 
 /// Also where nothing is compacted that would have to be written in that form.

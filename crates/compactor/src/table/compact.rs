@@ -10,7 +10,7 @@ use super::node_command::{Levels, NextSteps};
 use super::output_directory::ExistingOutput;
 use super::output_layout::OutputLayout;
 use super::purging::PROVIDE;
-use super::strategy_choice::StrategyChoice;
+use super::strategy_choice::{Resolved, StrategyChoice};
 use super::{OutputForm, Purging, Resources, Table, strategy_warning};
 use compactor_engine::job::{Scope, TombstoneOption};
 use compactor_engine::merge::Observer;
@@ -143,7 +143,7 @@ impl<'t> Compact<'t> {
     }
 
     fn open_with(self, output: &Path, is_dry: bool) -> Result<OpenedCompaction> {
-        let plan = self.resolve_plan()?;
+        let (plan, of_release) = self.resolve_plan()?;
         let Prepared {
             mut request,
             layout,
@@ -156,6 +156,7 @@ impl<'t> Compact<'t> {
             &self.form,
             &self.resources,
         )?;
+        notes.extend(of_release);
         let provided = self.purging.overlapping_tombstones;
         if provided.is_some_and(|option| option != TombstoneOption::None) {
             return Err(Error::invalid(format!(
@@ -207,22 +208,23 @@ impl<'t> Compact<'t> {
         })
     }
 
-    /// The strategy: as given, else by the schema.
-    fn resolve_plan(&self) -> Result<Plan> {
+    /// The strategy: as given, else by the schema, with a note on its release.
+    fn resolve_plan(&self) -> Result<(Plan, Option<String>)> {
         if self.is_major {
-            return Ok(Plan::Major);
+            return Ok((Plan::Major, None));
         }
-        let (params, _) = self.strategy.resolve(self.table)?;
+        let Resolved { params, note, .. } = self.strategy.resolve(self.table)?;
         if !params.is_enabled && self.strategy.has_option("enabled") {
             return Err(Error::invalid(
                 "enabled: false as an option of a compaction: nothing would be compacted; leave it out",
             ));
         }
         // The caller asks for it, even if the node does not compact it by itself.
-        Ok(Plan::Strategy(CompactionParams {
+        let params = CompactionParams {
             is_enabled: true,
             ..params
-        }))
+        };
+        Ok((Plan::Strategy(params), note))
     }
 }
 

@@ -13,7 +13,7 @@ use compactor_strategy::task::{Split, Task, TaskKind};
 use compactor_strategy::{CompactionParams, CompactionStrategyManager};
 use serde::Serialize;
 
-use super::strategy_choice::{Release, StrategyChoice};
+use super::strategy_choice::{Release, Resolved, StrategyChoice};
 use super::{Resources, Table};
 use crate::described::{describe, needs_tokens};
 use crate::report::lossy;
@@ -67,7 +67,9 @@ impl<'t> Planning<'t> {
     /// Unknown strategies and options, a partitioner that the strategy is not supported with, or a failed read.
     pub fn run(self, now_ms: i64) -> Result<TablePlan> {
         let io = self.resources.io()?;
-        let (params, release) = self.strategy.resolve(self.table)?;
+        let Resolved {
+            params, release, ..
+        } = self.strategy.resolve(self.table)?;
         let (sstables, unreadable) = self.read_sstables(needs_tokens(&params), &io)?;
         let schema = self.table.schema();
         let of_schema = schema.and_then(|schema| schema.options.gc_grace_seconds);

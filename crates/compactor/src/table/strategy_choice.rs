@@ -22,6 +22,15 @@ pub struct StrategyChoice {
     release: Option<Release>,
 }
 
+/// The strategy of a table.
+#[derive(Debug)]
+pub(super) struct Resolved {
+    pub(super) params: CompactionParams,
+    pub(super) release: Release,
+    /// Why the release is another one than that of the SSTables.
+    pub(super) note: Option<String>,
+}
+
 impl StrategyChoice {
     /// Class of the strategy, with its package or without.
     pub fn class(mut self, class: impl Into<String>) -> StrategyChoice {
@@ -39,7 +48,8 @@ impl StrategyChoice {
         self.options.contains_key(name)
     }
 
-    /// Release whose rules and defaults apply. Default: the one that wrote the newest SSTable.
+    /// Release whose rules and defaults apply. Default: the one that by default writes the version of the newest
+    /// SSTable, or 6.0 if that one alone has the options.
     pub fn release(mut self, release: Release) -> StrategyChoice {
         self.release = Some(release);
         self
@@ -56,7 +66,7 @@ impl StrategyChoice {
     ///
     /// # Errors
     /// An unknown class, options that Cassandra refuses, or a schema that is there and cannot be read.
-    pub(super) fn resolve(&self, table: &Table) -> Result<(CompactionParams, Release)> {
+    pub(super) fn resolve(&self, table: &Table) -> Result<Resolved> {
         if self.class.is_none()
             && let Some(unread) = table.unread_schema()
         {
@@ -66,10 +76,27 @@ impl StrategyChoice {
             )));
         }
         let (class, options) = self.class_and_options(table);
+        let of = |release| {
+            let params = CompactionParams::from_options(&class, &options, release);
+            params.map(|params| Resolved {
+                params,
+                release,
+                note: None,
+            })
+        };
         let release = self.release.unwrap_or_else(|| release_of(table));
-        let params = CompactionParams::from_options(&class, &options, release)
-            .map_err(|e| Error::invalid(e.to_string()))?;
-        Ok((params, release))
+        let resolved = of(release).or_else(|refused| {
+            let newer = of(Release::V6_0).ok().filter(|_| self.release.is_none());
+            let note = format!(
+                "the rules of Cassandra 6.0 apply: those of 5.0, which also writes this version, refuse the options \
+                 of the strategy ({refused})"
+            );
+            newer.ok_or(refused).map(|newer| Resolved {
+                note: Some(note),
+                ..newer
+            })
+        });
+        resolved.map_err(|e| Error::invalid(e.to_string()))
     }
 
     fn class_and_options(&self, table: &Table) -> (String, Options) {
