@@ -58,8 +58,9 @@ pub(crate) fn describe(
         level: stats.level.try_into().unwrap_or(0),
         repair: repair_state(stats),
         created_ms: created_ms(input)?,
-        token_space_coverage: (stats.token_space_coverage >= 0.0)
-            .then_some(stats.token_space_coverage),
+        // A reported one is a share of the tokens that the node owns, which are not known. By the whole ring both the
+        // density and the limits of levels are less, by the same factor; and outputs report none.
+        token_space_coverage: None,
         tombstones: tombstones(stats),
         keys: key_estimate(io, input, mode)?,
         ..Sstable::default()

@@ -35,7 +35,8 @@ use crate::table_args::TableArgs;
 /// are only read. Repaired, unrepaired and pending SSTables are never mixed.
 ///
 /// Compactions run in rounds of all that can run at once, so that the result is the same whatever
-/// --concurrent-compactors. Unless --complete or --overlapping declares the table's other SSTables, nothing is purged,
+/// --concurrent-compactors. The node is assumed to own the whole ring, to have one data directory, and to have been
+/// running for long. Unless --complete or --overlapping declares the table's other SSTables, nothing is purged,
 /// and no SSTable is dropped or rewritten for its tombstones.
 ///
 /// An SSTable that is damaged is named and left out; the others are compacted, and the exit code is 3. If its

@@ -24,8 +24,8 @@ use crate::text_table::counted;
 /// number of levels. Reads metadata only, and writes nothing.
 ///
 /// The tasks are those that can run at once, in the order in which a node starts them; what their outputs would cause
-/// is not planned. The plan assumes that the node owns the whole ring and has one data directory, and that no SSTable
-/// is hot, since files do not record reads.
+/// is not planned. The plan assumes that the node owns the whole ring, has one data directory and has been running for
+/// long, and that no SSTable is hot, since files do not record reads.
 ///
 /// A damaged SSTable is named and left out, as a node leaves out one that it has marked suspect; the exit code is 3.
 #[derive(Debug, clap::Args)]

@@ -3,11 +3,14 @@
 use std::fs;
 use std::path::Path;
 
+use compactor_sstable::Component;
+use compactor_sstable::descriptor::Descriptor;
+use compactor_sstable::statistics::Statistics;
 use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::support::{
-    assert_ends, assert_prints, compactor, generated, json, text, words, words_and,
+    assert_ends, assert_prints, compactor, data_files, generated, json, text, words, words_and,
 };
 
 /// SSTables of like size.
@@ -127,6 +130,26 @@ fn the_release_is_one_that_has_the_options() {
     let of_5 = [&of_6[..], &["--release", "5.0"]].concat();
     let out = compactor(&table, &words_and("plan .", &of_5));
     assert_ends(&out, 2, "parallelize_output_shards");
+}
+
+/// Outputs of a merge report none, and are to be judged as the inputs are.
+#[test]
+fn a_reported_share_of_the_tokens_of_a_node_does_not_matter() {
+    let temp = TempDir::new().unwrap();
+    let table = generated(temp.path(), &words_and(ALIKE, &["5"]));
+    let tasks = || plan(&table, &words("--strategy unified"))["tasks"].clone();
+    let before = tasks();
+    for data in data_files(&table) {
+        let file = Descriptor::parse(&data).unwrap().descriptor;
+        let path = file.path(Component::Statistics);
+        let mut bytes = fs::read(&path).unwrap();
+        let mut statistics = Statistics::parse(&bytes, file.version).unwrap();
+        statistics.stats.token_space_coverage = 0.001;
+        bytes.clear();
+        statistics.write(&mut bytes, file.version).unwrap();
+        fs::write(&path, bytes).unwrap();
+    }
+    assert_eq!(tasks(), before);
 }
 
 /// Also where nothing is compacted that would have to be written in that form.
