@@ -19,7 +19,7 @@ use compactor_engine::read::{DataTrace, InputTrace, TraceBatch, TraceEvent};
 use compactor_io::{Io, ReadMode};
 use compactor_sstable::data::clustering::ClusteringComparator;
 use compactor_sstable::data::deletion_time::DeletionTime;
-use compactor_sstable::partitioner::KeyHash;
+use compactor_sstable::partitioner::{KeyHash, Partitioner};
 use compactor_sstable::statistics::{EstimatedHistogram, Statistics};
 use compactor_sstable::types::CqlType;
 use compactor_sstable::{Component, Version};
@@ -125,6 +125,7 @@ struct Opened {
     types: Vec<CqlType>,
     comparator: ClusteringComparator,
     statistics: Option<Statistics>,
+    partitioner: Option<Partitioner>,
     digest: Option<u32>,
 }
 
@@ -140,6 +141,8 @@ impl Opened {
         let digest = files.digest()?;
         let tries = files.tries(&input.tries)?;
         drop(files);
+        let partitioner = statistics.as_ref().map(|statistics| &statistics.validation);
+        let partitioner = partitioner.map(|v| Partitioner::from_class_name(&v.partitioner));
         let types = super::clustering_types(statistics.as_ref());
         let comparator = ClusteringComparator::new(&types)?;
         let opened = Opened {
@@ -148,6 +151,7 @@ impl Opened {
             tries: tries.unwrap_or_default(),
             types,
             comparator,
+            partitioner: partitioner.transpose()?,
             statistics,
             digest,
         };
@@ -226,19 +230,32 @@ impl TrieCheck<'_> {
         }
     }
 
-    /// Checks the tries against one another, without the data.
+    /// Checks the tries against one another, without the data, and the filter against the keys that they have: those
+    /// of partitions with a row index, the first and the last.
     fn walk(&mut self, cancelled: &AtomicBool) -> Result<()> {
         while self.scan.advance() {
             if cancelled.load(Ordering::Relaxed) {
                 return Err(Error::Cancelled);
             }
             self.scan.walk_blocks();
-            if let Some(position) = self.scan.entry().map(|entry| entry.position) {
-                self.add_size(position);
-                self.previous = Some(position);
+            let Some(entry) = self.scan.entry() else {
+                continue;
+            };
+            if let Some(key) = entry.key() {
+                filter_key(self.opened, &mut self.filter, key);
             }
+            let position = entry.position;
+            self.add_size(position);
+            self.previous = Some(position);
         }
         self.add_size(self.data_len);
+        if let Some((first, last)) = self.scan.ends() {
+            filter_key(self.opened, &mut self.filter, first);
+            filter_key(self.opened, &mut self.filter, last);
+            if let Some(filter) = &mut self.filter {
+                filter.density(&self.opened.findings, self.scan.count());
+            }
+        }
         Ok(())
     }
 
@@ -331,6 +348,13 @@ impl TrieCheck<'_> {
             }
         }
         statistics_consistency::consistent(findings, &statistics.stats, &self.opened.comparator);
+    }
+}
+
+fn filter_key(opened: &Opened, filter: &mut Option<FilterCheck>, key: &[u8]) {
+    if let (Some(filter), Some(partitioner)) = (filter, opened.partitioner) {
+        let hash = partitioner.hash_key(key);
+        filter.key(&opened.findings, &hash, || short_hex(key));
     }
 }
 

@@ -55,6 +55,23 @@ impl FilterCheck {
         }
     }
 
+    /// Checks, where only the number of keys is known, that the filter is as full as they make it. That finds bits lost
+    /// in a block, not single ones.
+    pub(super) fn density(&mut self, findings: &Findings, keys: u64) {
+        if !self.is_missing_named
+            && let Some((at, expected, found)) = sparse_block(&self.filter, keys)
+        {
+            findings.damage(
+                Location::offset(Component::Filter, 8 + at as u64),
+                "filter.bits",
+                format!(
+                    "about {expected:.0} bits set in {DENSITY_BLOCK} bytes, with {keys} partitions"
+                ),
+                format!("{found}: reads would not find some partitions"),
+            );
+        }
+    }
+
     fn missing(&self, findings: &Findings, place: Location, found: impl Into<String>) {
         let expected = format!("{} bits set for each key", self.filter.hash_count());
         findings.damage(place, "filter.bits", expected, found);
@@ -106,6 +123,27 @@ impl FilterCheck {
             );
         }
     }
+}
+
+/// Bytes of a filter whose set bits are counted together. A block of zeros this long is found in any filter that is as
+/// full as Cassandra makes them.
+const DENSITY_BLOCK: usize = 512;
+/// Standard deviations that the number of set bits of a block may be below the expected one: less than one sound block
+/// in 10^15 is.
+const DENSITY_DEVIATIONS: f64 = 8.0;
+
+/// Returns the first block with far fewer bits than `keys` random keys set, with the expected and actual number.
+fn sparse_block(filter: &BloomFilter, keys: u64) -> Option<(usize, f64, u32)> {
+    let bits_set = keys as f64 * f64::from(filter.hash_count());
+    let share = -(-bits_set / filter.bit_count() as f64).exp_m1();
+    let mut blocks = filter.bits().chunks(DENSITY_BLOCK).zip(0..);
+    blocks.find_map(|(block, index)| {
+        let expected = 8.0 * block.len() as f64 * share;
+        let deviation = (expected * (1.0 - share)).sqrt();
+        let found = block.iter().map(|byte| byte.count_ones()).sum::<u32>();
+        let is_sparse = f64::from(found) < expected - DENSITY_DEVIATIONS * deviation;
+        is_sparse.then_some((index * DENSITY_BLOCK, expected, found))
+    })
 }
 
 /// Returns the first byte with a bit that `other` lacks, and the number of such bits.
@@ -275,6 +313,28 @@ mod tests {
     use compactor_sstable::sstable_id::SstableId;
 
     use super::*;
+
+    #[test]
+    fn lost_blocks_are_found_by_their_density() {
+        for (keys, room, fp_chance) in [(1, 1, 0.1), (9, 200, 0.01), (40_000, 40_000, 0.001)] {
+            for seed in 0..50_u32 {
+                let mut filter = BloomFilter::for_keys(room, fp_chance).unwrap().unwrap();
+                let key = |number: u32| [seed.to_be_bytes(), number.to_be_bytes()].concat();
+                let hash = |number| Partitioner::Murmur3.hash_key(&key(number));
+                (0..keys).for_each(|number| filter.add_key(&hash(number)));
+                assert_eq!(sparse_block(&filter, u64::from(keys)), None);
+            }
+        }
+        let mut bytes = Vec::new();
+        let mut filter = BloomFilter::for_keys(20_000, 0.01).unwrap().unwrap();
+        let hash = |number: u32| Partitioner::Murmur3.hash_key(&number.to_be_bytes());
+        (0..20_000).for_each(|number| filter.add_key(&hash(number)));
+        filter.write(&mut bytes);
+        bytes[8 + 3 * DENSITY_BLOCK..][..DENSITY_BLOCK].fill(0);
+        let filter = BloomFilter::parse(&bytes, Version::Oa).unwrap();
+        let (at, _, found) = sparse_block(&filter, 20_000).unwrap();
+        assert_eq!((at, found), (3 * DENSITY_BLOCK, 0));
+    }
 
     /// Every missing or extra bit is also found without key names.
     #[test]
