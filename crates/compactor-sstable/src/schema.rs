@@ -9,6 +9,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::data::layout::column_order;
 use crate::error::{Error, Result};
 use crate::types::CqlType;
 
@@ -162,11 +163,12 @@ impl Schema {
 
 impl Table {
     /// Columns of one kind, in the order of SSTable headers: key columns by position; static and regular
-    /// columns with multi-cell types after the others, then by the bytes of their names.
+    /// columns by [`column_order`].
     pub fn columns_of(&self, kind: ColumnKind) -> Vec<&Column> {
         let mut columns: Vec<&Column> = self.columns.iter().filter(|c| c.kind == kind).collect();
         if matches!(kind, ColumnKind::Static | ColumnKind::Regular) {
-            columns.sort_by_key(|column| (column.is_multi_cell, column.name.as_bytes()));
+            columns
+                .sort_by_key(|column| column_order(column.is_multi_cell, column.name.as_bytes()));
         }
         columns
     }

@@ -9,7 +9,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
 use compactor_sstable::data::clustering::ClusteringComparator;
-use compactor_sstable::data::layout::{ColumnLayout, Layout, TimestampDeltas, check_column_order};
+use compactor_sstable::data::layout::{
+    ColumnLayout, Layout, TimestampDeltas, check_column_order, column_order,
+};
 use compactor_sstable::data::stated_extremes::StatedExtremes;
 use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::schema::agreement::has_more_fields;
@@ -256,8 +258,7 @@ fn union_columns(
     sources: &[HeaderSource<'_>],
     columns: impl Fn(&SerializationHeader) -> &Vec<HeaderColumn>,
 ) -> Result<Vec<HeaderColumn>> {
-    // Header order: simple before complex columns, then by name.
-    let mut union: BTreeMap<(bool, Vec<u8>), (HeaderColumn, &HeaderSource<'_>)> = BTreeMap::new();
+    let mut union = BTreeMap::new();
     let mut is_complex: BTreeMap<Vec<u8>, bool> = BTreeMap::new();
     let mut before = None;
     for source in sources {
@@ -271,9 +272,9 @@ fn union_columns(
             let complex = *is_complex
                 .entry(column.name.clone())
                 .or_insert(layout.is_complex);
-            let key = (complex, column.name.clone());
+            let key = column_order(complex, column.name.clone());
             let Some((newest, of_newest)) = union.get(&key) else {
-                union.insert(key, (column.clone(), source));
+                union.insert(key, (column.clone(), *source));
                 continue;
             };
             let known = column_layout(newest, of_newest)?;

@@ -391,7 +391,7 @@ fn with_drops(schema: &Schema, seed: u64) -> Table {
         (&header.regular_columns, ""),
     ] {
         for column in of_kind {
-            let name = String::from_utf8_lossy(&column.name);
+            let name = format!("\"{}\"", String::from_utf8_lossy(&column.name));
             let definition = format!("{name} {}{suffix}", column.column_type.cql_type);
             if choices.chance(30) {
                 let at = TIMESTAMP - 1 + choices.below(6) as i64;

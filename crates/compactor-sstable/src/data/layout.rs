@@ -142,10 +142,12 @@ impl Layout {
     }
 }
 
-/// Sort key of header order among static or regular columns: simple before complex, then unsigned bytes of
-/// the name (`ColumnMetadata.compareTo`).
-pub fn column_order_key(column: &ColumnLayout) -> (bool, &[u8]) {
-    (column.is_complex, &column.name)
+/// Sort key of header order among static or regular columns: simple before complex ones, names that begin with a
+/// byte above 0x7f before all others, then unsigned bytes of the name. `ColumnMetadata.comparisonOrder` shifts the
+/// first bytes of the name, whose top bit is inverted for signed comparison, to where no sign is.
+pub fn column_order<N: AsRef<[u8]>>(is_complex: bool, name: N) -> (bool, bool, N) {
+    let is_ascii = name.as_ref().first().is_none_or(u8::is_ascii);
+    (is_complex, is_ascii, name)
 }
 
 /// Checks that static or regular columns are in header order, as every writer leaves them.
@@ -155,7 +157,7 @@ pub fn column_order_key(column: &ColumnLayout) -> (bool, &[u8]) {
 pub fn check_column_order(columns: &[ColumnLayout]) -> Result<()> {
     for pair in columns.windows(2) {
         let [a, b] = pair else { continue };
-        if column_order_key(a) >= column_order_key(b) {
+        if column_order(a.is_complex, &a.name) >= column_order(b.is_complex, &b.name) {
             return Err(Error::corrupt(
                 "header.columns",
                 0,
@@ -168,4 +170,18 @@ pub fn check_column_order(columns: &[ColumnLayout]) -> Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::column_order;
+
+    /// The order in which Cassandra 5.0.5 lists the columns of such a table.
+    #[test]
+    fn names_that_do_not_begin_with_ascii_are_first() {
+        let names = ["é", "日本", "Z", "a", "aé", "z"];
+        let keys = |is_complex| names.map(|name| column_order(is_complex, name));
+        let ordered = [keys(false), keys(true)].concat();
+        assert!(ordered.is_sorted_by(|a, b| a < b), "{ordered:?}");
+    }
 }

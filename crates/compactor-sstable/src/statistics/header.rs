@@ -14,6 +14,7 @@
 use crate::byte_reader::ByteReader;
 use crate::byte_sink::ByteSink;
 use crate::data::deletion_time::NO_DELETION_TIME;
+use crate::data::layout::column_order;
 use crate::error::{Error, Result};
 use crate::statistics::header_type::HeaderType;
 use crate::statistics::stats::{NO_TIMESTAMP, StatsMetadata};
@@ -228,7 +229,8 @@ fn parse_columns(reader: &mut ByteReader<'_>, version: Version) -> Result<Vec<He
             return Err(Error::corrupt(
                 "header.column_name",
                 *at,
-                "columns in order: those of one cell by name, then complex ones by name",
+                "columns in order: those of one cell by name, then complex ones by name, names that do not begin with \
+                 an ASCII character first",
                 format!(
                     "{} after {}",
                     column.name.escape_ascii(),
@@ -240,8 +242,8 @@ fn parse_columns(reader: &mut ByteReader<'_>, version: Version) -> Result<Vec<He
     Ok(columns.into_iter().map(|(_, column)| column).collect())
 }
 
-fn order(column: &HeaderColumn) -> (bool, &[u8]) {
-    (column.column_type.cql_type.is_multi_cell(), &column.name)
+fn order(column: &HeaderColumn) -> impl Ord {
+    column_order(column.column_type.cql_type.is_multi_cell(), &column.name)
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use compactor_sstable::data::cell::{EXPIRED_LIVENESS_TTL, Liveness};
 use compactor_sstable::data::deletion_time::{
     DeletionTime, INVALID_DELETION_TIME, MAX_DELETION_TIME, NO_DELETION_TIME,
 };
+use compactor_sstable::data::layout::column_order;
 use compactor_sstable::partitioner::Partitioner;
 
 use super::choices::Choices;
@@ -117,8 +118,8 @@ pub fn schema(choices: &mut Choices, limits: Limits) -> Schema {
         }
     }
     columns.sort_by(|a, b| {
-        let key = |c: &Column| (c.is_static, c.is_complex());
-        key(a).cmp(&key(b)).then_with(|| a.name.cmp(&b.name))
+        let key = |c: &Column| (c.is_static, column_order(c.is_complex(), c.name.clone()));
+        key(a).cmp(&key(b))
     });
     Schema {
         clustering,
@@ -128,7 +129,8 @@ pub fn schema(choices: &mut Choices, limits: Limits) -> Schema {
 
 /// A name belongs to one column, static or not.
 fn column_name(number: usize, is_static: bool) -> Vec<u8> {
-    let first = if number.is_multiple_of(2) { "c" } else { "b" };
+    // A name that begins with a byte above 0x7f precedes the others.
+    let first = ["c", "b", "c", "é"][number % 4];
     format!("{first}{number}{}", if is_static { "s" } else { "" }).into_bytes()
 }
 

@@ -302,9 +302,13 @@ fn partition_keys(rng: &mut Random, shape: Shape) -> (Vec<String>, Vec<Hex>) {
 fn columns(rng: &mut Random, prefix: &str, count: u64, shape: Shape) -> Vec<Values> {
     let mut columns = Vec::new();
     for n in 0..count {
-        // Columns are ordered by name, simple ones before multi-cell ones, whatever the order of their creation.
+        // Columns are ordered by name, simple ones before multi-cell ones, whatever the order of their creation. Names
+        // whose first byte is not ASCII precede the others.
         let letter = *rng.pick(&["", "Z", "a", "m", "é", "_"]);
-        let name = format!("{prefix}{letter}{n}");
+        let name = match letter {
+            "é" => format!("{letter}{prefix}{n}"),
+            _ => format!("{prefix}{letter}{n}"),
+        };
         let mut older = None;
         let (class, kind) = match shape {
             Shape::Counter => (Type::Native("CounterColumnType").class(), Kind::Counter),

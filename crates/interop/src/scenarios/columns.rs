@@ -80,7 +80,7 @@ fn static_many() -> Scenario {
     })
 }
 
-const COLUMNS: &str = "
+const COLUMNS: &str = r#"
 statics: static rows with rows, deleted, overwritten and expiring
 CREATE TABLE $t (k int, c int, s1 text static, s2 int static, s3 text static, v int, PRIMARY KEY (k, c))
 input
@@ -105,6 +105,16 @@ input
 INSERT INTO $t (k, c, v) VALUES (4, 1, 1) USING TIMESTAMP 10
 DELETE s FROM $t USING TIMESTAMP 11 WHERE k = 2
 INSERT INTO $t (k, c, v) VALUES (3, 2, 2) USING TIMESTAMP 10
+
+column_names: names that do not begin with an ASCII character precede the others
+CREATE TABLE $t (k int, c int, a int, "é" int, "aé" int, "Z" int, "ÿm" map<int, int>, "日本" int, m map<int, int>, "éa" int static, s int static, PRIMARY KEY (k, c))
+input
+for c in 0..5: INSERT INTO $t (k, c, a, "é", "aé", "Z", "ÿm", "日本", m) VALUES (1, $c, 1, 2, 3, 4, {5: 5}, 6, {7: 7}) USING TIMESTAMP 10
+INSERT INTO $t (k, "éa", s) VALUES (1, 8, 9) USING TIMESTAMP 10
+input
+for c in 2..7: INSERT INTO $t (k, c, a, "é") VALUES (1, $c, 21, 22) USING TIMESTAMP 11
+for c in 3..9: INSERT INTO $t (k, c, "é", m) VALUES (1, $c, 32, {37: 37}) USING TIMESTAMP 12
+INSERT INTO $t (k, s) VALUES (1, 19) USING TIMESTAMP 11
 
 column_added: ALTER TABLE ADD between flushes: headers differ
 CREATE TABLE $t (k int, c int, m text, PRIMARY KEY (k, c))
@@ -144,4 +154,4 @@ input
 for c in 0..5: INSERT INTO $t (k, c, v) VALUES (1, $c, $c) USING TIMESTAMP 1600000000000000
 input
 for c in 0..5: INSERT INTO $t (k, c, m) VALUES (1, $c, {1: 2}) USING TIMESTAMP 1700000000000000
-";
+"#;
