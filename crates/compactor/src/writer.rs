@@ -152,7 +152,9 @@ impl SstableWriter {
         reason = "the options come first, and are mostly the defaults"
     )]
     pub fn new(schema: &str) -> Result<SstableWriterOptions> {
-        let schema = Schema::parse(schema)?.only_table()?.clone();
+        let schema = Schema::parse(schema).and_then(|schema| schema.only_table().cloned());
+        // The caller's text, not a damaged file.
+        let schema = schema.map_err(|error| Error::invalid(error.to_string()))?;
         // Reports an unsupported table here, before anything is opened.
         Columns::of(&schema)?;
         Ok(SstableWriterOptions {

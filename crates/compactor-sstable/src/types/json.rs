@@ -209,7 +209,7 @@ fn push_field(field: &CqlType, item: Item<'_>, broken: &str, out: &mut String) -
 fn push_udt(udt: &UserType, bytes: &[u8], out: &mut String) -> Rendered {
     let mut elements = Elements::new(bytes);
     push_items(['{', '}'], &udt.fields, out, |(name, field), out| {
-        push_field_name(&String::from_utf8_lossy(name), out);
+        push_name(&String::from_utf8_lossy(name), out);
         out.push_str(": ");
         let item = if elements.is_empty() {
             Item::Null
@@ -224,8 +224,9 @@ fn push_udt(udt: &UserType, bytes: &[u8], out: &mut String) -> Rendered {
     Ok(())
 }
 
-/// Names with capitals keep their CQL quotes, inside the JSON ones.
-fn push_field_name(name: &str, out: &mut String) {
+/// Appends the name of a field or a column. Names with capitals keep their CQL quotes, inside the JSON ones, for `INSERT
+/// JSON`.
+pub fn push_name(name: &str, out: &mut String) {
     if name == name.to_lowercase() {
         push_quoted(name, out);
     } else {

@@ -5,7 +5,8 @@ use crate::types::{CqlType, simple};
 impl CqlType {
     /// Types in it: of elements, keys and values, fields or components. None for a dynamic composite, whose values
     /// name their types, and for an order by partitioner.
-    pub(crate) fn parts(&self) -> Vec<&CqlType> {
+    #[must_use]
+    pub fn parts(&self) -> Vec<&CqlType> {
         match self {
             CqlType::List { element, .. }
             | CqlType::Set { element, .. }

@@ -12,6 +12,7 @@ use compactor_sstable::data::counter;
 use compactor_sstable::data::deletion_time::NO_DELETION_TIME;
 use compactor_sstable::schema::{ColumnKind, Table as TableSchema};
 use compactor_sstable::statistics::SerializationHeader;
+use compactor_sstable::types::json::push_name;
 use compactor_sstable::types::{CqlType, MarshalError, Value};
 
 use super::purging::unix_now_s;
@@ -404,8 +405,8 @@ impl Row {
         columns.find_map(|(own, column)| (own == name).then_some(&column.value))
     }
 
-    /// The row as a JSON object of all that is set, in the order of the table, with values as `SELECT JSON`
-    /// prints them. It is text, since numbers may have more digits than those of most JSON libraries.
+    /// The row as a JSON object of all that is set, in the order of the table, with names and values as `SELECT JSON`
+    /// prints them: a case-sensitive name has its quotes, `"\"Name\""`. It is text, since numbers may have more digits than those of most JSON libraries.
     ///
     /// # Errors
     /// A value that JSON does not have: a number of more than 64 KiB.
@@ -426,7 +427,7 @@ impl Row {
             if object.len() > 1 {
                 object.push_str(", ");
             }
-            object.push_str(&serde_json::Value::from(name).to_string());
+            push_name(name, &mut object);
             object.push_str(": ");
             write_json(name, value, cql_type, &mut object)
         };
@@ -603,8 +604,7 @@ mod tests {
     #[test]
     fn names_of_key_columns_are_not_those_of_other_columns() {
         let temp = tempfile::tempdir().unwrap();
-        let schema =
-            "CREATE TABLE ks.t (id int, c int, key text, column1 int, PRIMARY KEY (id, c));";
+        let schema = "CREATE TABLE ks.t (id int, c int, key text, column1 int, \"Big\" int, PRIMARY KEY (id, c));";
         let options = SstableWriter::new(schema).unwrap().flat(true);
         let mut writer = options.open(temp.path()).unwrap();
         let row = [
@@ -612,6 +612,7 @@ mod tests {
             ("c", 2.into()),
             ("key", "x".into()),
             ("column1", 3.into()),
+            ("Big", 4.into()),
         ];
         writer.add_row(row).unwrap();
         writer.finish().unwrap();
@@ -620,7 +621,7 @@ mod tests {
         let row = rows.next().unwrap().unwrap();
         assert_eq!(
             row.to_json().unwrap(),
-            r#"{"key2": 1, "column2": 2, "column1": 3, "key": "x"}"#
+            r#"{"key2": 1, "column2": 2, "\"Big\"": 4, "column1": 3, "key": "x"}"#
         );
         assert_eq!(row.get("key"), Some(&Value::from("x")));
     }

@@ -306,11 +306,13 @@ impl RowBuffer {
         span.of(&self.bytes)
     }
 
-    /// Sorts the rows as in an SSTable, and rows of one primary key by timestamp.
+    /// Sorts the rows as in an SSTable, and rows of one primary key by timestamp, then in the order in which they were
+    /// added.
     pub(super) fn sort(&mut self, columns: &Columns) {
         let mut rows = std::mem::take(&mut self.rows);
         let (mut left, mut right) = (Vec::new(), Vec::new());
-        rows.sort_by(|a, b| {
+        // A stable sort would take half of their memory once more.
+        rows.sort_unstable_by(|a, b| {
             a.token
                 .cmp(&b.token)
                 .then_with(|| self.of(a.key).cmp(self.of(b.key)))
@@ -323,6 +325,7 @@ impl RowBuffer {
                     }
                 })
                 .then_with(|| a.times.timestamp_us.cmp(&b.times.timestamp_us))
+                .then_with(|| a.key.start().cmp(&b.key.start()))
         });
         self.rows = rows;
     }

@@ -163,6 +163,9 @@ fn reason_to_refuse(cql_type: &CqlType, kind: ColumnKind) -> Option<String> {
             return Some("a duration cannot be in the primary key".to_owned());
         }
     }
+    if let Some(why) = refused_part(base) {
+        return Some(why.to_owned());
+    }
     match CqlType::parse(&cql_type.class_string()) {
         Ok(written) if written == *cql_type => None,
         // The name would be read as the keyspace.
@@ -173,6 +176,26 @@ fn reason_to_refuse(cql_type: &CqlType, kind: ColumnKind) -> Option<String> {
         ),
         Err(error) => Some(format!("its type cannot be written to a header: {error}")),
     }
+}
+
+/// Why Cassandra accepts no type with such a part.
+///
+/// Source: `CQL3Type.Raw`.
+fn refused_part(cql_type: &CqlType) -> Option<&'static str> {
+    match cql_type {
+        CqlType::Set { element, .. } if references_duration(element) => {
+            return Some("a set cannot have durations");
+        }
+        CqlType::Map { key, .. } if references_duration(key) => {
+            return Some("a duration cannot be the key of a map");
+        }
+        _ => {}
+    }
+    let parts = cql_type.parts();
+    if parts.contains(&&CqlType::CounterColumn) {
+        return Some("a counter cannot be part of another type");
+    }
+    parts.into_iter().find_map(refused_part)
 }
 
 /// `AbstractType.referencesDuration`.

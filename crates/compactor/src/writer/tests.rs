@@ -621,6 +621,18 @@ fn tables_that_cassandra_would_not_create_are_refused() {
             "column c: a collection or user-defined type in the primary key must be frozen",
         ),
         (
+            "CREATE TABLE ks.t (k int PRIMARY KEY, s set<frozen<list<duration>>>);",
+            "column s: a set cannot have durations",
+        ),
+        (
+            "CREATE TABLE ks.t (k int PRIMARY KEY, m frozen<list<frozen<map<duration, int>>>>);",
+            "column m: a duration cannot be the key of a map",
+        ),
+        (
+            "CREATE TABLE ks.t (k int PRIMARY KEY, m map<int, counter>);",
+            "column m: a counter cannot be part of another type",
+        ),
+        (
             "CREATE TABLE ks.t (k int PRIMARY KEY, s int static);",
             "t has static columns, but no clustering columns",
         ),
@@ -632,6 +644,7 @@ fn tables_that_cassandra_would_not_create_are_refused() {
             Err(error) => error,
         };
         assert!(error.to_string().contains(why), "{error}");
+        assert_eq!(error.kind(), ErrorKind::InvalidInput);
         assert!(!output.exists());
     }
 }
