@@ -52,7 +52,7 @@ use table::TableState;
 pub enum Plan {
     /// SSTables that a strategy selects, until it selects none.
     Strategy(CompactionParams),
-    /// All SSTables of a repair state, once (`getMaximalTasks`).
+    /// All SSTables of a repair state in a data directory, once (`getMaximalTasks`).
     Major,
 }
 

@@ -29,6 +29,7 @@ pub mod report;
 pub mod run_record;
 pub mod swap;
 pub mod table;
+mod table_directories;
 mod time_uuid;
 pub mod writer;
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
+use std::path::PathBuf;
 use std::time::Duration;
 
 pub use compactor_check::sstable_report::{SstableReport, lossy};
@@ -12,7 +13,7 @@ use compactor_sstable::Component;
 use compactor_sstable::compression::info::CompressionParams;
 use compactor_sstable::data::deletion_time::NO_DELETION_TIME;
 use compactor_sstable::descriptor::Descriptor;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::process::Usage;
 
@@ -410,4 +411,13 @@ fn pages<'a>(
         }
     }
     (total, resident)
+}
+
+/// A path with bytes that are not UTF-8 replaced, if there is one.
+pub(crate) fn lossy_or_none<S: Serializer>(
+    path: &Option<PathBuf>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let text = path.as_ref().map(|path| path.display().to_string());
+    text.serialize(serializer)
 }

@@ -39,6 +39,7 @@ use compactor_sstable::schema::Table as TableSchema;
 
 use crate::{Error, Result};
 
+pub(crate) use files::real_directory;
 use files::{FileKey, description_in, list, none_in};
 use one_table::{doubt_one_table, refuse_two_tables};
 use schema_file::{

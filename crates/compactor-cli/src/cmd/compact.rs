@@ -35,9 +35,10 @@ use crate::table_args::TableArgs;
 /// are only read. Repaired, unrepaired and pending SSTables are never mixed.
 ///
 /// Compactions run in rounds of all that can run at once, so that the result is the same whatever
-/// --concurrent-compactors. The node is assumed to own the whole ring, to have one data directory, and to have been
-/// running for long. Unless --complete or --overlapping declares the table's other SSTables, nothing is purged,
-/// and no SSTable is dropped or rewritten for its tombstones.
+/// --concurrent-compactors. SSTables of several data directories are compacted separately, as by a node, and have their
+/// outputs in one directory. The node is assumed to own the whole ring, and to have been running for long. Unless
+/// --complete or --overlapping declares the table's other SSTables, nothing is purged, and no SSTable is dropped or
+/// rewritten for its tombstones.
 ///
 /// An SSTable that is damaged is named and left out; the others are compacted, and the exit code is 3. If its
 /// metadata or filter is what is damaged, nothing can be purged alongside it: use --no-purge. Interrupted, or after
@@ -71,7 +72,7 @@ pub struct Args {
     #[command(flatten)]
     table: TableArgs,
 
-    /// One compaction of all SSTables of a repair state, into one SSTable.
+    /// One compaction of all SSTables of a repair state in a data directory, into one SSTable.
     #[arg(long, help_heading = "Strategy", conflicts_with_all = ["StrategyArgs", "max_compactions"])]
     major: bool,
 

@@ -24,8 +24,9 @@ use crate::text_table::counted;
 /// number of levels. Reads metadata only, and writes nothing.
 ///
 /// The tasks are those that can run at once, in the order in which a node starts them; what their outputs would cause
-/// is not planned. The plan assumes that the node owns the whole ring, has one data directory and has been running for
-/// long, and that no SSTable is hot, since files do not record reads.
+/// is not planned. SSTables of several data directories are planned separately, as a node compacts them. The plan assumes
+/// that the node owns the whole ring and has been running for long, and that no SSTable is hot, since files do not record
+/// reads.
 ///
 /// A damaged SSTable is named and left out, as a node leaves out one that it has marked suspect; the exit code is 3.
 #[derive(Debug, clap::Args)]
@@ -104,7 +105,8 @@ fn text(plan: &TablePlan) -> Result<String, std::fmt::Error> {
         "no more"
     };
     for idle in &plan.idle {
-        writeln!(text, "{}: {nothing}: {}", idle.repair, idle.reason)?;
+        let place = place(idle.directory.as_deref());
+        writeln!(text, "{}{place}: {nothing}: {}", idle.repair, idle.reason)?;
     }
     writeln!(
         text,
@@ -118,10 +120,16 @@ fn text(plan: &TablePlan) -> Result<String, std::fmt::Error> {
     Ok(text)
 }
 
+/// Names the data directory, if there are several.
+fn place(directory: Option<&Path>) -> String {
+    directory.map_or_else(String::new, |path| format!(" in {}", path.display()))
+}
+
 fn write_task(text: &mut String, number: usize, task: &PlannedTask) -> std::fmt::Result {
     let inputs = counted(task.inputs.len() as u64, "SSTable");
     let bytes = ByteSize(task.bytes);
-    write!(text, "{number}: {}: ", task.repair)?;
+    let place = place(task.directory.as_deref());
+    write!(text, "{number}: {}{place}: ", task.repair)?;
     match task.kind {
         PlannedKind::Compact => write!(text, "merge {inputs} of {bytes} to level {}", task.level)?,
         PlannedKind::Tombstones => write!(text, "rewrite {inputs} of {bytes} for its tombstones")?,

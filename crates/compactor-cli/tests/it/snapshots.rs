@@ -4,11 +4,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
+use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::support::{
-    assert_done, assert_ends, compactor, copy_files, data_files, generated, json, names_in, words,
-    words_and,
+    assert_done, assert_ends, assert_prints, compactor, copy_files, data_files, generated, json,
+    names_in, words, words_and,
 };
 
 /// Five SSTables, the first of which is in one data directory and the others in the other.
@@ -185,5 +186,50 @@ fn a_directory_may_have_only_the_schema_and_the_manifest() {
         &snapshot.run("merge", &[first, second]),
         2,
         "no SSTables here",
+    );
+}
+
+/// A node has a strategy of its own for each data directory.
+#[test]
+fn sstables_of_several_data_directories_are_compacted_separately() {
+    let snapshot = Snapshot::new();
+    let [first, second] = snapshot.directories.each_ref().map(PathBuf::as_path);
+    let plan = |inputs: &[&Path], options: &str| {
+        let inputs = inputs.iter().map(|path| path.to_str().unwrap());
+        let inputs: Vec<&str> = inputs.chain(words(options)).collect();
+        compactor(snapshot.temp.path(), &words_and("plan", &inputs))
+    };
+    let planned = json(&plan(&[first, second], "--format json"));
+    assert_eq!(planned["tasks"].as_array().map(Vec::len), Some(1));
+    let task = &planned["tasks"][0];
+    assert_eq!(task["inputs"].as_array().map(Vec::len), Some(4));
+    let of = |directory: &Path| directory.ancestors().nth(2).unwrap().to_owned();
+    assert_eq!(task["directory"], of(first).to_str().unwrap());
+    let mut idle = planned["idle"].as_array().unwrap().iter();
+    assert!(idle.any(|idle| idle["directory"] == of(second).to_str().unwrap()));
+    let idle = format!("unrepaired in {}: no more", of(second).display());
+    assert_prints(&plan(&[first, second], ""), &idle);
+    let alone = json(&plan(&[first], "--format json"));
+    assert_eq!(alone["tasks"][0]["directory"], Value::Null);
+
+    for (line, outputs, untouched) in [("compact", 1, 1), ("compact --major", 2, 0)] {
+        let line = format!("{line} --complete --format json");
+        let report = json(&snapshot.run(&line, &[first, second]));
+        assert_eq!(report["outputs"].as_array().map(Vec::len), Some(outputs));
+        assert_eq!(
+            report["untouched"].as_array().map(Vec::len),
+            Some(untouched)
+        );
+        let warnings = report["warnings"].to_string();
+        assert!(warnings.contains("2 data directories"), "{warnings}");
+    }
+    // Copies are of no data directory.
+    let copies = ["copy1", "copy2"].map(|name| snapshot.temp.path().join(name));
+    copy_files(first, &copies[0]);
+    copy_files(second, &copies[1]);
+    let planned = json(&plan(&[&copies[0], &copies[1]], "--format json"));
+    assert_eq!(
+        planned["tasks"][0]["inputs"].as_array().map(Vec::len),
+        Some(5)
     );
 }

@@ -157,6 +157,7 @@ fn merged(inputs: &[&Sstable], level: u32, now_ms: i64) -> Option<Sstable> {
         max_local_deletion_time: inputs.map(|s| s.max_local_deletion_time).max()?,
         level,
         repair: any.repair,
+        directory: any.directory,
         created_ms: now_ms,
         ..Sstable::default()
     })

@@ -112,7 +112,7 @@ pub struct FailedCompaction {
     /// Why.
     pub error: String,
     /// The overlapping SSTable that cannot be read, if that is the reason: without it, what may be purged is unknown.
-    #[serde(serialize_with = "lossy_or_none")]
+    #[serde(serialize_with = "crate::report::lossy_or_none")]
     pub unreadable_overlapping: Option<PathBuf>,
 }
 
@@ -173,12 +173,4 @@ impl CompactReport {
 /// Paths with bytes that are not UTF-8 replaced.
 fn lossy<S: serde::Serializer>(paths: &[PathBuf], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(paths.iter().map(|path| path.display().to_string()))
-}
-
-fn lossy_or_none<S: serde::Serializer>(
-    path: &Option<PathBuf>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    let text = path.as_ref().map(|path| path.display().to_string());
-    text.serialize(serializer)
 }

@@ -26,6 +26,7 @@ use super::report::{CompactReport, FailedCompaction};
 use crate::MergeRequest;
 use crate::described::{describe, needs_tokens};
 use crate::report::{MergeReport, SstableReport, TtlRemovedReport};
+use crate::table_directories::TableDirectories;
 use crate::{Error, ErrorKind, Result};
 
 /// An SSTable of the table.
@@ -33,6 +34,8 @@ use crate::{Error, ErrorKind, Result};
 struct Live {
     data_path: PathBuf,
     group: RepairGroup,
+    /// Number of its directory in [`TableDirectories`].
+    directory: usize,
     data_bytes: u64,
     uncompressed_bytes: u64,
     level: i32,
@@ -52,6 +55,7 @@ struct Live {
 #[derive(Debug)]
 pub(super) struct TableState {
     live: BTreeMap<SstableId, Live>,
+    directories: TableDirectories,
     /// `None` for a major compaction.
     planner: Option<CompactionStrategyManager>,
     params: Option<CompactionParams>,
@@ -86,6 +90,7 @@ impl TableState {
         };
         let mut state = TableState {
             live: BTreeMap::new(),
+            directories: TableDirectories::of(&merges.inputs),
             planner: None,
             params,
             node: Node {
@@ -114,7 +119,8 @@ impl TableState {
         // There may be tens of thousands: their statistics are not kept.
         let of = |input: InputSstable| {
             refuse_chunks_of_uncompressed(&merges.compression, &input)?;
-            state.live_of(io, &input, mode)
+            let directory = state.directories.index_of(&input.data_path());
+            state.live_of(io, &input, mode, directory)
         };
         let looked = InputSstable::open_all(io, &merges.inputs, mode, of);
         let mut sstables = Vec::new();
@@ -174,8 +180,12 @@ impl TableState {
         io: &Io,
         input: &InputSstable,
         mode: ReadMode,
+        directory: usize,
     ) -> Result<(Live, Option<Sstable>)> {
-        let live = Live::of(input);
+        let live = Live {
+            directory,
+            ..Live::of(input)
+        };
         let Some(params) = &self.params else {
             return Ok((live, None));
         };
@@ -184,7 +194,13 @@ impl TableState {
             self.set.add(io, input, &keys, mode);
         }
         let sstable = describe(needs_tokens(params), io, input, &keys, mode)?;
-        Ok((live, Some(sstable)))
+        Ok((
+            live,
+            Some(Sstable {
+                directory,
+                ..sstable
+            }),
+        ))
     }
 
     /// From now on it is this time.
@@ -203,7 +219,8 @@ impl TableState {
             return Err(Error::invalid(format!("{} is added twice", own.display())));
         }
         self.set.name(&own);
-        let (live, sstable) = self.live_of(io, &input, mode)?;
+        let directory = self.directories.index_of(&own);
+        let (live, sstable) = self.live_of(io, &input, mode, directory)?;
         let id = SstableId(self.next_id);
         self.next_id += 1;
         self.live.insert(id, live);
@@ -253,11 +270,12 @@ impl TableState {
         Ok(jobs)
     }
 
-    /// All SSTables of each repair state. What a major compaction has left is not compacted again.
+    /// All SSTables of each repair state in a data directory. What a major compaction has left is not compacted again.
     fn major_jobs(&self) -> Vec<Job> {
-        let mut groups: BTreeMap<RepairGroup, Vec<SstableId>> = BTreeMap::new();
+        let mut groups: BTreeMap<(usize, RepairGroup), Vec<SstableId>> = BTreeMap::new();
         for (&id, sstable) in self.live.iter().filter(|(_, sstable)| !sstable.is_suspect) {
-            groups.entry(sstable.group).or_default().push(id);
+            let group = (sstable.directory, sstable.group);
+            groups.entry(group).or_default().push(id);
         }
         let is_input = |id: &SstableId| self.live.get(id).is_some_and(Live::is_input);
         groups
@@ -319,6 +337,7 @@ impl TableState {
     ) -> Result<()> {
         let mut inputs = Vec::new();
         let mut replaced = Vec::new();
+        let directory = self.members(job).next().map_or(0, |any| any.directory);
         for id in &job.members {
             let Some(sstable) = self.live.remove(id) else {
                 continue;
@@ -338,7 +357,7 @@ impl TableState {
         for output in merged.outputs {
             self.set.name(&output.data_path);
             let input = self.set.open_input(io, &output.data_path, mode)?;
-            let (live, sstable) = self.live_of(io, &input, mode)?;
+            let (live, sstable) = self.live_of(io, &input, mode, directory)?;
             self.report.data_bytes_written += live.data_bytes;
             let id = SstableId(self.next_id);
             self.next_id += 1;

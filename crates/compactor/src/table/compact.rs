@@ -19,6 +19,7 @@ use crate::compact::{
     CompactRequest, Compacted, Compaction, FailedCompaction, Plan, PlannedCompaction,
 };
 use crate::run_record::Recorder;
+use crate::table_directories::TableDirectories;
 use crate::{Error, Result};
 use compactor_check::input_check::InputCheck;
 
@@ -57,7 +58,7 @@ impl<'t> Compact<'t> {
         }
     }
 
-    /// One compaction of all SSTables of a repair state, as `nodetool compact` without options.
+    /// One compaction of all SSTables of a repair state in a data directory, as `nodetool compact` without options.
     pub fn major(mut self) -> Compact<'t> {
         self.is_major = true;
         self
@@ -157,6 +158,7 @@ impl<'t> Compact<'t> {
             &self.resources,
         )?;
         notes.extend(of_release);
+        notes.extend(TableDirectories::of(&self.table.sstables).note());
         let provided = self.purging.overlapping_tombstones;
         if provided.is_some_and(|option| option != TombstoneOption::None) {
             return Err(Error::invalid(format!(

@@ -16,7 +16,7 @@ use super::snapshot_manifest::MANIFEST;
 use crate::{Error, Result};
 
 /// The directory that a file is in, without symbolic links; `None` if it cannot be looked up.
-pub(super) fn real_directory(path: impl AsRef<Path>) -> Option<PathBuf> {
+pub(crate) fn real_directory(path: impl AsRef<Path>) -> Option<PathBuf> {
     Some(path.as_ref().canonicalize().ok()?.parent()?.to_owned())
 }
 

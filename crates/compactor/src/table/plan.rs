@@ -16,7 +16,8 @@ use serde::Serialize;
 use super::strategy_choice::{Release, Resolved, StrategyChoice};
 use super::{Resources, Table};
 use crate::described::{describe, needs_tokens};
-use crate::report::lossy;
+use crate::report::{lossy, lossy_or_none};
+use crate::table_directories::TableDirectories;
 use crate::{ErrorKind, Result};
 
 /// A plan of the compactions of a [`Table`], to be configured. Nothing is written.
@@ -70,7 +71,12 @@ impl<'t> Planning<'t> {
         let Resolved {
             params, release, ..
         } = self.strategy.resolve(self.table)?;
-        let (sstables, unreadable) = self.read_sstables(needs_tokens(&params), &io)?;
+        let (mut sstables, unreadable) = self.read_sstables(needs_tokens(&params), &io)?;
+        let directories = TableDirectories::of(self.table.sstables());
+        for sstable in &mut sstables {
+            let path = &self.table.sstables()[sstable.id.0 as usize];
+            sstable.directory = directories.index_of(path);
+        }
         let schema = self.table.schema();
         let of_schema = schema.and_then(|schema| schema.options.gc_grace_seconds);
         let node = Node {
@@ -99,12 +105,13 @@ impl<'t> Planning<'t> {
         plan.idle = loop {
             match manager.next_task(now_ms) {
                 Ok(task) => {
-                    plan.tasks.push(self.planned(&manager, &task));
+                    plan.tasks.push(self.planned(&manager, &task, &directories));
                     manager.begin(&task);
                 }
                 Err(idle) => {
                     let idle = idle.into_iter().map(|(group, why)| IdleGroup {
                         repair: repair_text(group.repair),
+                        directory: directories.get(group.directory).cloned(),
                         reason: why.to_string(),
                     });
                     break idle.collect();
@@ -157,7 +164,12 @@ impl<'t> Planning<'t> {
         Ok((sstables, unreadable))
     }
 
-    fn planned(&self, manager: &CompactionStrategyManager, task: &Task) -> PlannedTask {
+    fn planned(
+        &self,
+        manager: &CompactionStrategyManager,
+        task: &Task,
+        directories: &TableDirectories,
+    ) -> PlannedTask {
         let inputs = task.inputs.iter().filter_map(|&id| {
             let sstable = manager.live().get(id)?;
             Some(PlannedSstable {
@@ -173,6 +185,7 @@ impl<'t> Planning<'t> {
             kind: task.kind.into(),
             reason: task.reason.to_string(),
             repair: first.map_or_else(String::new, |sstable| repair_text(sstable.repair)),
+            directory: first.and_then(|sstable| directories.get(sstable.directory).cloned()),
             level: task.output.level,
             max_sstable_bytes: match task.output.split {
                 Split::MaxBytes(bytes) if i64::try_from(bytes).is_ok_and(|b| b < i64::MAX) => {
@@ -240,7 +253,7 @@ pub struct TablePlan {
     pub pending_tasks: usize,
     /// Tasks in the order in which a node would start them, each without the SSTables of the ones before it.
     pub tasks: Vec<PlannedTask>,
-    /// Why there are no more tasks, for each repair state.
+    /// Why there are no more tasks, for each repair state of a data directory.
     pub idle: Vec<IdleGroup>,
     /// SSTables that are left out.
     pub unreadable: Vec<UnreadableSstable>,
@@ -256,6 +269,9 @@ pub struct PlannedTask {
     pub reason: String,
     /// Repair state of its inputs.
     pub repair: String,
+    /// The table's directory that its inputs are in, if the SSTables are in several data directories.
+    #[serde(serialize_with = "lossy_or_none")]
+    pub directory: Option<PathBuf>,
     /// Level of its outputs.
     pub level: u32,
     /// Stored bytes after which an output ends.
@@ -312,12 +328,15 @@ pub struct PlannedSstable {
     pub is_expired: bool,
 }
 
-/// A repair state without a task.
+/// A repair state, of a data directory, without a task.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct IdleGroup {
     /// Repair state.
     pub repair: String,
+    /// The table's directory, if the SSTables are in several data directories.
+    #[serde(serialize_with = "lossy_or_none")]
+    pub directory: Option<PathBuf>,
     /// Why no more of its SSTables are compacted.
     pub reason: String,
 }
