@@ -57,8 +57,11 @@ pub(super) struct Plan {
     /// Named in the name of the transaction log.
     pub(super) version: Version,
     notes: Vec<String>,
-    /// `Data.db` names that the table's directory had.
-    data_before: BTreeSet<String>,
+    record: RunRecord,
+    /// The table's directories in other data directories.
+    other_directories: BTreeSet<PathBuf>,
+    /// `Data.db` files that the table's directories had.
+    data_before: BTreeSet<PathBuf>,
     /// CRC-32 of the record that this follows.
     record_crc: u32,
 }
@@ -110,11 +113,15 @@ impl Plan {
         })?;
         let mut notes: Vec<String> = refuse_node(table)?.into_iter().collect();
         refuse_unfinished(table)?;
-        let files = TableFiles::list(table)?;
-        let inputs = files.inputs(&record)?;
         let others = other_directories(table, &record);
-        let of_others = others.iter().map(|directory| TableFiles::list(directory));
-        files.refuse_unknown(&of_others.collect::<Result<Vec<_>>>()?, &record)?;
+        let (files, of_others) = TableFiles::list_all(table, &others)?;
+        let inputs = files.inputs(&record)?;
+        files.refuse_unknown(&of_others, &record)?;
+        let data_before = [&files]
+            .into_iter()
+            .chain(&of_others)
+            .flat_map(TableFiles::data_paths);
+        let data_before = data_before.collect();
         let sources = record.outputs.iter();
         let sources: Vec<Source> = sources
             .map(|output| Source::check(&request.output, output))
@@ -143,8 +150,7 @@ impl Plan {
                 .find(|path| path.exists())
                 .unwrap_or(table),
         )?;
-        let first = &record.inputs[0];
-        let data = table.join(first.file_name());
+        let data = table.join(record.inputs[0].file_name());
         let owner = fs::metadata(&data).map_err(Error::file("look up", &data))?;
         let owner = Owner::of(&owner);
         let us = rustix::process::geteuid();
@@ -180,8 +186,10 @@ impl Plan {
             owner,
             version,
             notes,
-            data_before: files.data,
+            other_directories: others,
+            data_before,
             record_crc: Note::crc_of_record(&request.output)?,
+            record,
         })
     }
 
@@ -223,7 +231,7 @@ impl Plan {
         }
     }
 
-    /// Checks that the inputs and the rest of the table's directory are unchanged.
+    /// Checks that the inputs and the rest of the table's directories are unchanged.
     pub(super) fn recheck(&self) -> Result<()> {
         let changed = |what: &Path| {
             Error::refused(format!(
@@ -237,16 +245,17 @@ impl Plan {
                 return Err(changed(&path));
             }
         }
-        let outputs: BTreeSet<String> = self
-            .outputs
-            .iter()
-            .map(|new| new.to.file_name(Component::Data))
-            .collect();
-        let now = TableFiles::list(&self.table)?.data;
-        let is_new = |name: &&String| !outputs.contains(*name) && !self.data_before.contains(*name);
-        match now.iter().find(is_new) {
-            Some(new) => Err(changed(&self.table.join(new))),
-            None => Ok(()),
+        let (mut files, others) = TableFiles::list_all(&self.table, &self.other_directories)?;
+        for new in &self.outputs {
+            files.data.remove(&new.to.file_name(Component::Data));
+        }
+        let mut now = [&files]
+            .into_iter()
+            .chain(&others)
+            .flat_map(TableFiles::data_paths);
+        match now.find(|path| !self.data_before.contains(path)) {
+            Some(new) => Err(changed(&new)),
+            None => files.refuse_unknown(&others, &self.record),
         }
     }
 
@@ -295,6 +304,19 @@ struct TableFiles<'a> {
 }
 
 impl<'a> TableFiles<'a> {
+    /// Those of the table's directory, and of its directories in other data directories.
+    fn list_all(
+        table: &'a Path,
+        others: &'a BTreeSet<PathBuf>,
+    ) -> Result<(TableFiles<'a>, Vec<TableFiles<'a>>)> {
+        let others = others.iter().map(|other| TableFiles::list(other));
+        Ok((TableFiles::list(table)?, others.collect::<Result<_>>()?))
+    }
+
+    fn data_paths(&self) -> impl Iterator<Item = PathBuf> {
+        self.data.iter().map(|name| self.table.join(name))
+    }
+
     fn list(table: &'a Path) -> Result<TableFiles<'a>> {
         let (mut names, mut data) = (Vec::new(), BTreeSet::new());
         for path in entries(table)? {

@@ -355,6 +355,37 @@ fn what_appears_meanwhile_undoes_a_swap() {
     assert!(!setting.is_new());
 }
 
+/// The same in the table's directory in another data directory, whose SSTables the run knew as overlapping.
+#[test]
+fn what_appears_meanwhile_in_another_data_directory_undoes_a_swap() {
+    let setting = Setting::new();
+    let (table, temp) = (setting.table(), setting.temp.path());
+    let other = temp.join("data2/ks").join(table.file_name().unwrap());
+    fs::create_dir_all(&other).unwrap();
+    for name in setting.old.iter().filter(|name| name.starts_with("oa-3-")) {
+        fs::rename(table.join(name), other.join(name)).unwrap();
+    }
+    fs::remove_dir_all(temp.join("out")).unwrap();
+    let inputs = [1, 2].map(|id| table.join(format!("oa-{id}-big-Data.db")));
+    let overlapping = other.join("oa-3-big-Data.db");
+    let scope = Scope::Overlapping(vec![overlapping.clone()]);
+    merge(&inputs, &temp.join("out"), scope);
+    let before = names(&table);
+    let late = other.join("oa-99-big-Data.db");
+    let error = swap(&request(temp), &mut |step| {
+        if step == Step::OutputsPlaced {
+            fs::hard_link(&overlapping, &late).unwrap();
+        }
+        Ok(())
+    })
+    .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Refused);
+    assert!(error.to_string().contains("oa-99-big-Data.db"), "{error}");
+    assert_eq!(names(&table), before);
+    fs::remove_file(late).unwrap();
+    swap(&request(temp), &mut |_| Ok(())).unwrap();
+}
+
 /// A later run into the same directory is not taken for what was swapped before.
 #[test]
 fn a_note_is_about_the_record_that_it_was_made_for() {
