@@ -30,6 +30,11 @@ impl TableDirectories {
         place.unwrap_or(0)
     }
 
+    /// The first directory.
+    pub(crate) fn first(&self) -> Option<&PathBuf> {
+        self.0.first()
+    }
+
     /// A directory by its number, if there are several.
     pub(crate) fn get(&self, index: usize) -> Option<&PathBuf> {
         self.0.get(index).filter(|_| self.0.len() > 1)

@@ -8,9 +8,10 @@ use compactor_testkit::{Need, skip};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::support::nobody::Nobody;
 use crate::support::{
     assert_done, assert_ends, assert_prints, compactor, copy_files, flip_middle, generated, json,
-    text, words_and,
+    stderr, text, words_and,
 };
 
 fn assert_refused(out: &Output, why: &str) {
@@ -411,6 +412,32 @@ fn what_root_writes_belongs_to_the_inputs_owner() {
         assert_eq!(of(&here.join("out")), (1234, 5678, 0o750), "{command:?}");
         fs::remove_dir_all(here.join("out")).unwrap();
     }
+}
+
+/// A node imports only what its user may move.
+#[test]
+fn outputs_of_another_user_than_the_nodes_are_a_warning() {
+    let temp = TempDir::new().unwrap();
+    let here = temp.path();
+    let Some(nobody) = Nobody::in_directory(here) else {
+        return;
+    };
+    let own = table(here, "own", "1");
+    let own = own.to_str().unwrap();
+    let of_root = ["merge", own, "--output", "of-root"];
+    assert!(!stderr(&nobody.run(&[&of_root[..], &["--dry-run"]].concat())).contains("chown"));
+    std::os::unix::fs::chown(own, Some(1234), None).unwrap();
+    for command in [&["compact", "--major", "--dry-run"][..], &["merge"]] {
+        let line = [command, &[own, "--output", "out"]].concat();
+        let chown = format!("chown -R 1234 {}/out/generated/kv", here.display());
+        assert_ends(&nobody.run(&line), 0, &chown);
+    }
+    // Root gives outputs away, and copies are in no directory of a node.
+    assert!(!stderr(&compactor(here, &of_root)).contains("chown"));
+    copy_files(Path::new(own), &here.join("copy"));
+    let of_copy = nobody.run(&["merge", "copy", "--output", "of-copy"]);
+    assert_done(&of_copy);
+    assert!(!stderr(&of_copy).contains("chown"));
 }
 
 /// A wrong directory costs nobody another table.

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use compactor_testkit::{Need, skip};
 use tempfile::TempDir;
 
+use crate::support::nobody::Nobody;
 use crate::support::node::Node;
 use crate::support::{assert_done, assert_ends, compactor, generated, names_in, stderr, words};
 
@@ -178,30 +178,15 @@ fn a_transaction_that_began_meanwhile_is_refused() {
 /// Needs root, which tests in a container are: another user's files may not be looked at.
 #[test]
 fn nothing_is_purged_where_a_node_may_be_at_work() {
-    use std::os::unix::fs::PermissionsExt;
-    use std::os::unix::process::CommandExt;
-
-    const NOBODY: u32 = 65_534;
     let temp = TempDir::new().unwrap();
-    if std::os::unix::fs::chown(temp.path(), Some(NOBODY), Some(NOBODY)).is_err() {
-        skip(Need::Root, "only root runs programs as others");
+    let Some(nobody) = Nobody::in_directory(temp.path()) else {
         return;
-    }
+    };
     let table = some_megabytes(temp.path());
     let snapshot = snapshot(&table);
-    // The target directory may be another user's.
-    let program = temp.path().join("compactor");
-    fs::copy(env!("CARGO_BIN_EXE_compactor"), &program).unwrap();
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     let log = temp.path().join("cassandra.log");
     fs::write(&log, "").unwrap();
     let mut node = Command::new("tail").arg("-f").arg(&log).spawn().unwrap();
-    let run = |arguments: &[&str], output: &str| {
-        let mut command = Command::new(&program);
-        command.args(arguments).args(["--output", output]);
-        command.current_dir(temp.path()).uid(NOBODY).gid(NOBODY);
-        command.output().unwrap()
-    };
     let (table, snapshot) = (table.to_str().unwrap(), snapshot.to_str().unwrap());
     let first = format!("{table}/oa-1-big-Data.db");
     let mut outcomes = Vec::new();
@@ -213,7 +198,7 @@ fn nothing_is_purged_where_a_node_may_be_at_work() {
         &["merge", table, "--complete", "--no-purge", "--dry-run"],
         &["merge", snapshot, "--complete", "--dry-run"],
     ] {
-        outcomes.push(run(arguments, "out"));
+        outcomes.push(nobody.run(&[arguments, &["--output", "out"]].concat()));
     }
     node.kill().unwrap();
     node.wait().unwrap();

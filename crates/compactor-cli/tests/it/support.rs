@@ -1,6 +1,7 @@
 //! Nodes, directories and output for the tests of the command.
 
 pub mod at_work;
+pub mod nobody;
 pub mod node;
 
 use std::fs;

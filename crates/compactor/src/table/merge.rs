@@ -229,6 +229,7 @@ impl Table {
         refuse_two_tables(&sstables)?;
         let mut warnings = Vec::from_iter(doubt_one_table(&sstables));
         warnings.extend(layout.other_table_than_schema(self));
+        warnings.extend(layout.other_owner_than_inputs(self));
         Ok(Prepared {
             request,
             layout,

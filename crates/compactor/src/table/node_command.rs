@@ -122,7 +122,7 @@ impl NodeCommand {
 }
 
 /// A word that a shell takes for itself.
-fn quoted(word: &str) -> String {
+pub(super) fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_./:=@%+,-".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
         word.to_owned()

@@ -6,6 +6,7 @@
 //!
 //! Source: `SSTableImporter.importNewSSTables`, `Descriptor.fromFileWithComponent` (4.1, 5.0, 6.0).
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use compactor_engine::publish::Replaceable;
@@ -15,10 +16,12 @@ use compactor_sstable::schema::Table as TableSchema;
 use serde::Serialize;
 
 use super::files::real_directory;
+use super::node_command::quoted;
 use super::output_directory::{self, ExistingOutput, OutputClaim};
 use super::{Table, data_files};
 use crate::MergeRequest;
 use crate::run_record::{OutputFile, RunRecord};
+use crate::table_directories::TableDirectories;
 use crate::{Error, Result};
 
 /// Keyspace and name of a table.
@@ -109,6 +112,25 @@ impl OutputLayout {
             "the directory of the inputs is named after table {}.{}, and the schema is of {}.{}: a node imports an \
              output only from a directory named after its table",
             of_directory.keyspace, of_directory.table, of_schema.keyspace, of_schema.table
+        ))
+    }
+
+    /// Returns a warning if the inputs are in a directory of a node, and the outputs will have another owner, so that the
+    /// node cannot import them. Outputs of root get the owner of the inputs, and a node of root may import any.
+    pub(super) fn other_owner_than_inputs(&self, table: &Table) -> Option<String> {
+        let tables = TableDirectories::of(&table.sstables);
+        let directory = tables.first()?;
+        let owner = std::fs::metadata(directory).ok()?.uid();
+        let us = rustix::process::geteuid();
+        if us.is_root() || [0, us.as_raw()].contains(&owner) {
+            return None;
+        }
+        let output = std::path::absolute(&self.directory).ok()?;
+        Some(format!(
+            "the outputs will belong to user {}, and {} belongs to user {owner}: a node of that user does not import them              (`Insufficient permissions`). As root, `chown -R {owner} {}` first",
+            us.as_raw(),
+            directory.display(),
+            quoted(&output.to_string_lossy())
         ))
     }
 
