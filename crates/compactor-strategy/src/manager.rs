@@ -141,6 +141,13 @@ impl CompactionStrategyManager {
         Err(idle)
     }
 
+    /// Makes what strategies do in intervals due, as if the node had waited for as long.
+    pub fn pass_interval(&mut self) {
+        for strategy in self.groups.values_mut() {
+            strategy.pass_interval();
+        }
+    }
+
     /// Selects everything, as `nodetool compact` does, each group apart.
     pub fn major(&mut self, now_ms: i64, splits_output: bool) -> Vec<Task> {
         let (groups, context) = self.groups_at(now_ms);

@@ -33,6 +33,9 @@ pub trait Strategy: Debug + Send + Sync {
     /// Notes that the SSTables of the table are loaded, as when a node starts at this time.
     fn start(&mut self, _now_ms: i64) {}
 
+    /// Makes what it does in intervals due.
+    fn pass_interval(&mut self) {}
+
     /// Selects the compaction to run next (`getNextBackgroundTasks`).
     ///
     /// # Errors

@@ -14,6 +14,7 @@ pub use windows::{Resolution, WindowSize, WindowUnit};
 use crate::context::Context;
 use crate::expired::ExpiredCheck;
 pub use crate::expired::ExpiryOptions;
+use crate::manager::LONG_AGO;
 use crate::members::Members;
 use crate::options::Thresholds;
 use crate::size_tiered::most_interesting;
@@ -139,6 +140,10 @@ impl Strategy for TimeWindow {
 
     fn remove(&mut self, sstable: &Sstable) {
         self.members.remove(sstable.id);
+    }
+
+    fn pass_interval(&mut self) {
+        self.expired.last_ms = LONG_AGO;
     }
 
     fn next_task(&mut self, context: &mut Context<'_>) -> Result<Task, Idle> {

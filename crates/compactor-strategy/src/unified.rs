@@ -27,6 +27,7 @@ use crate::context::Context;
 use crate::expired::ExpiredCheck;
 pub use crate::expired::ExpiryOptions;
 use crate::live::Live;
+use crate::manager::LONG_AGO;
 use crate::ring::Ring;
 use crate::sstable::{Sstable, SstableId};
 use crate::strategy::Strategy;
@@ -282,6 +283,10 @@ impl Strategy for Unified {
     /// The first check for expired SSTables is one interval later.
     fn start(&mut self, now_ms: i64) {
         self.expired.last_ms = now_ms;
+    }
+
+    fn pass_interval(&mut self) {
+        self.expired.last_ms = LONG_AGO;
     }
 
     fn next_task(&mut self, context: &mut Context<'_>) -> Result<Task, Idle> {

@@ -280,7 +280,7 @@ impl Compaction {
                 }
                 Ok(Vec::new())
             }
-            left => self.table.next_round(left),
+            left => self.table.next_round_or_after_interval(left),
         }
     }
 

@@ -64,6 +64,8 @@ pub(super) struct TableState {
     next_id: u64,
     /// Cells and rows lose their TTL.
     strips_ttl: bool,
+    /// A merge has ended since what the strategy does in intervals was due.
+    has_merged: bool,
     /// All SSTables of the table, inputs or not, as overlapping SSTables of the merges.
     pub(super) set: OverlappingSet,
     /// Whether merges may purge, and so depend on the other SSTables.
@@ -104,6 +106,7 @@ impl TableState {
             now_ms: merges.now_s.saturating_mul(MS),
             next_id: merges.inputs.len() as u64,
             strips_ttl: merges.strip_ttl,
+            has_merged: false,
             set: OverlappingSet::default(),
             may_purge: merges.may_purge(),
             replacements: Replacements::default(),
@@ -270,6 +273,19 @@ impl TableState {
         Ok(jobs)
     }
 
+    /// As [`next_round`](TableState::next_round). If there is nothing, a node looks for expired SSTables again after
+    /// an interval: since the last look, merges may have removed older data that kept one.
+    pub(super) fn next_round_or_after_interval(&mut self, max_jobs: usize) -> Result<Vec<Job>> {
+        let jobs = self.next_round(max_jobs)?;
+        match &mut self.planner {
+            Some(planner) if jobs.is_empty() && std::mem::take(&mut self.has_merged) => {
+                planner.pass_interval();
+                self.next_round(max_jobs)
+            }
+            _ => Ok(jobs),
+        }
+    }
+
     /// All SSTables of each repair state in a data directory. What a major compaction has left is not compacted again.
     fn major_jobs(&self) -> Vec<Job> {
         let mut groups: BTreeMap<(usize, RepairGroup), Vec<SstableId>> = BTreeMap::new();
@@ -351,6 +367,9 @@ impl TableState {
                 }
             }
         }
+        // One that was to be dropped, and is kept for an SSTable that the strategy does not know, is tried once.
+        let is_merge = |task: &Task| task.kind != TaskKind::Expired;
+        self.has_merged |= job.task.as_ref().is_some_and(is_merge);
         let set = self.replacements.join(inputs, replaced);
         self.report.add(&merged);
         let mut sstables = Vec::new();

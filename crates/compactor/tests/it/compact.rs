@@ -12,6 +12,7 @@ use compactor::compact::{
 use compactor::generate::{Amount, GenerateOptions, Shape, generate};
 use compactor::table::Release;
 use compactor::table::plan::PlannedKind;
+use compactor::writer::RowTimes;
 use compactor::{
     ErrorKind, InputCheck, MergeRequest, NoObserver, Observer, OutputSplit, RateLimiter, Result,
     Scope, SstableWriter, Value,
@@ -332,4 +333,65 @@ fn shards_of_a_table_whose_values_have_several_encodings() {
     let one = shards(1);
     assert_eq!(one.len(), 4);
     assert!(shards(3) == one);
+}
+
+/// One row of keys 0 to 9 each, with times by the key.
+fn written(temp: &TempDir, name: &str, bytes: usize, times: impl Fn(i32) -> RowTimes) -> PathBuf {
+    let schema =
+        "CREATE TABLE ks.t (k int PRIMARY KEY, v blob) WITH compression = {'enabled': 'false'}";
+    let options = SstableWriter::new(schema).unwrap();
+    let mut writer = options.open(temp.path().join(name)).unwrap();
+    for k in 0..10 {
+        let values = [("k", Value::Int(k)), ("v", Value::Blob(vec![0; bytes]))];
+        writer.add_row_with(values, times(k)).unwrap();
+    }
+    writer.finish().unwrap().sstables[0].data_path.clone()
+}
+
+/// A node looks for expired SSTables in intervals, and so also when the merges have ended.
+#[test]
+fn an_sstable_that_older_data_kept_is_dropped_once_that_is_merged_away() {
+    const LATER: i64 = 500_000_000_000;
+    for (class, options) in [
+        (
+            "TimeWindowCompactionStrategy",
+            &[("min_threshold", "2")][..],
+        ),
+        (
+            "UnifiedCompactionStrategy",
+            &[
+                ("scaling_parameters", "T2"),
+                ("flush_size_override", "1MiB"),
+            ],
+        ),
+    ] {
+        let temp = TempDir::new().unwrap();
+        let expired = RowTimes::at(20).with_ttl(60).written_s(1_000_000_000);
+        let expired = written(&temp, "expired", 500_000, |_| expired);
+        let older = written(&temp, "older", 10, |k| {
+            RowTimes::at(if k > 5 { LATER } else { 10 })
+        });
+        let newer = written(&temp, "newer", 10, |_| RowTimes::at(LATER));
+        // Not dropped for the data of this one, and not tried again and again.
+        let outside = Scope::Overlapping(vec![written(&temp, "outside", 10, |_| RowTimes::at(5))]);
+        for (scope, is_dropped) in [(Scope::Complete, true), (outside, false)] {
+            let inputs = [&expired, &older, &newer].map(PathBuf::clone).to_vec();
+            let output = temp.path().join(format!("output-{is_dropped}"));
+            let mut merges = MergeRequest::new(inputs, output);
+            merges.scope = scope;
+            merges.now_s = 2_000_000_000;
+            merges.gc_before_s = Some(1_999_000_000);
+            let compacted = run(compaction(merges, class, options), &mut Deadline::soon());
+            assert!(compacted.error.is_none(), "{:?}", compacted.error);
+            let report = compacted.report;
+            assert!(!report.interrupted, "{class}");
+            if is_dropped {
+                assert_eq!(
+                    (report.compactions, report.outputs.len()),
+                    (2, 1),
+                    "{class}"
+                );
+            }
+        }
+    }
 }
