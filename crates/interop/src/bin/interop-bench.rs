@@ -23,10 +23,10 @@ struct Arguments {
     /// Heap of the JVM.
     #[arg(long, value_name = "N", default_value_t = 2048)]
     heap_mib: u32,
-    /// Which of its two compactions.
+    /// Compaction pipeline of Cassandra.
     #[arg(long, value_enum, default_value_t = Pipeline::Cursor)]
     pipeline: Pipeline,
-    /// How it moves bytes.
+    /// How the compaction reads and writes files.
     #[arg(long, value_enum, default_value_t = Access::Direct)]
     access: Access,
 }
@@ -34,7 +34,7 @@ struct Arguments {
 fn main() -> Result<()> {
     let arguments = Arguments::parse();
     interop::skip::need_cassandra()?;
-    // Maven and javac may have much to do: not while somebody is measured.
+    // Maven and javac run before the benchmark: they would distort its measurements.
     Release::Six.prepare()?;
     let (mut from, mut to) = (std::io::stdin().lock(), std::io::stdout().lock());
     write_line(&mut to, &introduction(&arguments))?;
@@ -102,7 +102,7 @@ fn compact(arguments: &Arguments, node: &mut Option<Node>, request: &Request) ->
     let compacted = node.cassandra.compact(&node.table, &compact)?;
     Ok(Done {
         wall_s: compacted.elapsed.as_secs_f64(),
-        // Includes opening the inputs, some milliseconds, and handing the output over where it is kept.
+        // Includes opening the inputs (some milliseconds) and moving an output that is kept.
         cpu_s: usage::cpu(process)?.saturating_sub(before).as_secs_f64(),
         peak_rss_bytes: usage::peak_memory(process)?,
         ..Done::default()
@@ -111,7 +111,7 @@ fn compact(arguments: &Arguments, node: &mut Option<Node>, request: &Request) ->
 
 fn start(arguments: &Arguments, request: &Request) -> Result<Node> {
     let mode = mode_of(&request.inputs)?;
-    // It would fall back to the other one without a word (`CursorCompactor.isSupported`).
+    // Cassandra would silently fall back to the iterator pipeline (`CursorCompactor.isSupported`).
     ensure!(
         arguments.pipeline == Pipeline::Iterator || mode == Mode::Pa,
         "the cursor pipeline takes only inputs of version pa, and these are {mode}; use --pipeline iterator"
@@ -123,7 +123,7 @@ fn start(arguments: &Arguments, request: &Request) -> Result<Node> {
         ],
         timeout: Duration::from_secs(3600),
         home_parent: request.scratch.clone(),
-        // Otherwise it reads its own output again while it is timed.
+        // Preemptive opening would read the output again during the measurement.
         yaml: "sstable_preemptive_open_interval: null\n".to_owned(),
         ..Options::default()
     };
@@ -154,15 +154,14 @@ fn mode_of(inputs: &[PathBuf]) -> Result<Mode> {
         .with_context(|| format!("Cassandra 6 does not write version {version}"))
 }
 
-/// As CQL has it.
+/// Compression options as a CQL map.
 fn compression(compression: Option<&Compression>) -> String {
     let Some(Compression(c)) = compression else {
         return "{'enabled': false}".to_owned();
     };
     let options = c.options.iter();
     let options = options.map(|(name, value)| format!(", '{name}': '{value}'"));
-    // What our outputs have unless the inputs have something else: chunks are stored compressed, whatever it
-    // saves.
+    // Like our outputs by default: chunks are stored compressed, however little that saves.
     let ratio = match c.max_compressed_len {
         len if len >= i32::MAX as u32 => 0.0,
         len => f64::from(c.chunk_len) / f64::from(len),

@@ -1,4 +1,5 @@
-//! Real daemons: tables of every kind, what our commands make of what nodes write, and nodes of what our commands write.
+//! Tests with real daemons: our commands read what nodes write, and nodes read what our commands write, for tables of
+//! every kind.
 
 use clap::Parser;
 use interop::daemon::{Campaign, Kind, Pair, Part, skip};
@@ -6,9 +7,9 @@ use std::process::ExitCode;
 
 /// Start real Cassandra daemons, one after the other, and run compactor on what they write.
 ///
-/// Each daemon gets tables of every kind, written by flushes and by its own compaction. Our commands must work on all of
-/// them, our merge must be the node's compaction, and a client must see the same before and after each way back into the
-/// node that README.md names. Exit code 1 if anything fails.
+/// Each daemon gets tables of every kind, written by flushes and by its own compaction. Our commands must work on all
+/// of them, our merge must equal the node's compaction, and a client must see the same before and after each way of
+/// bringing an output back into the node that README.md names. Exit code 1 if anything fails.
 #[derive(Debug, Parser)]
 #[command(after_help = "Examples:
   Everything, in some 20 minutes:
@@ -20,7 +21,7 @@ use std::process::ExitCode;
   Two tables on Cassandra 5.0 with the BTI format:
     cargo run -p interop --bin interop-daemons -- --release 5.0.9-da --tables kv,'s*'")]
 struct Arguments {
-    /// A daemon, such as 5.0.9-da; another name lists all. May be repeated
+    /// Daemon to run, such as 5.0.9-da; an unknown name lists all. May be repeated
     #[arg(
         long = "release",
         value_name = "NAME",
@@ -28,16 +29,16 @@ struct Arguments {
         conflicts_with = "all"
     )]
     kinds: Vec<Kind>,
-    /// Every daemon
+    /// Run every daemon
     #[arg(long)]
     all: bool,
-    /// Only these tables; a trailing * matches any rest
+    /// Tables to run; a trailing * matches any rest
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     tables: Vec<String>,
-    /// Two daemons of each kind, for what streaming and repair leave, instead of one
+    /// Run two daemons of each kind instead of one, to test what streaming and repair leave
     #[arg(long, conflicts_with_all = ["tables", "short"])]
     pair: bool,
-    /// A client looks only once after all of the node's maintenance
+    /// Compare the client's view only once, after all of the node's maintenance
     #[arg(long)]
     short: bool,
 }

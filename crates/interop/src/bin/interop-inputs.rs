@@ -19,13 +19,13 @@ struct Arguments {
     /// Version that the server writes, such as pa; every one of 6.0 if none is named.
     #[arg(long = "mode", value_name = "VERSION")]
     modes: Vec<Mode>,
-    /// An old release, such as 4.1.10, writes the inputs, and nothing else is made.
+    /// Old release, such as 4.1.10, that writes the inputs; nothing else is written then.
     #[arg(long)]
     release: Option<String>,
-    /// The directory for all of them.
+    /// Output directory.
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
-    /// Only those whose names this pattern matches.
+    /// Only scenarios whose names match this pattern.
     #[arg(long = "scenario", value_name = "PATTERN")]
     scenarios: Vec<String>,
 }
@@ -64,9 +64,9 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// A table that a release cannot write is left out, with the reason.
+/// Writes the inputs with an old release. A scenario that it cannot write is skipped, with the reason printed.
 fn by_old_release(release: &str, arguments: &Arguments) -> Result<()> {
-    let mut writer = OldCassandra::start(release)?.context("the release is not at hand")?;
+    let mut writer = OldCassandra::start(release)?.context("the release is not available")?;
     for scenario in scenarios::all() {
         if !arguments.wants(&scenario) {
             continue;
@@ -164,7 +164,7 @@ fn describe(
     prefix: &Path,
 ) -> Result<()> {
     let named = |suffix: &str| PathBuf::from(format!("{}.{suffix}", prefix.display()));
-    // What `sstabledump` calls expired depends on the clock.
+    // Which cells `sstabledump` marks as expired depends on the clock.
     cassandra.set_now(scenario.now_s)?;
     fs::write(named("rows.jsonl"), cassandra.dump(&case.table, data)?)?;
     fs::write(

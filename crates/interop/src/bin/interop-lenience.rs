@@ -1,4 +1,4 @@
-//! A given number of changed SSTables, read by Cassandra and by us.
+//! Changes a given number of SSTables, and reads them with Cassandra and with our readers.
 //!
 //! `cargo run -p interop --bin interop-lenience -- --seeds 1..171 --jobs 2`
 
@@ -10,20 +10,20 @@ use clap::Parser;
 use interop::lenience::Campaign;
 use interop::random::parse_seeds;
 
-/// Change SSTables of random plans, and compare what Cassandra's readers and ours take.
+/// Change SSTables of random plans, and compare which of them Cassandra's readers and ours accept.
 ///
-/// Each seed is a table with an SSTable that is changed in twelve ways: files missing, bytes appended, cut off, flipped or
-/// overwritten, with checksums mended or not, files of another SSTable, other fields.
+/// Each seed is a table with an SSTable that is changed in twelve ways: missing files; bytes appended, cut off, flipped
+/// or overwritten, with checksums recomputed or not; files of another SSTable; changed fields.
 #[derive(Debug, Parser)]
 #[command(after_help = "Example: interop-lenience --seeds 1..171 --jobs 2 --keep /tmp/lenience")]
 struct Arguments {
-    /// Seeds, without B.
+    /// Seeds from A up to, but not including, B.
     #[arg(long, value_name = "A..B", value_parser = parse_seeds)]
     seeds: Range<u64>,
-    /// Servers at once.
+    /// Number of concurrent servers.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..))]
     jobs: u8,
-    /// Directory for the files of contradictions.
+    /// Directory to keep the files of contradictions in.
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
 }

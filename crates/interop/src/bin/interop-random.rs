@@ -11,25 +11,25 @@ use clap::Parser;
 use interop::Mode;
 use interop::random::{self, Campaign, Plan, parse_seeds};
 
-/// Random plans through Cassandra's compaction and ours.
+/// Run random plans through Cassandra's compaction and our merge.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// Seeds of plans, without B.
+    /// Seeds of plans, from A up to, but not including, B.
     #[arg(long, value_name = "A..B", value_parser = parse_seeds, required_unless_present = "plans")]
     seeds: Vec<Range<u64>>,
     /// Version of the outputs, such as da; each seed's own choice if none is named.
     #[arg(long, value_name = "VERSION")]
     mode: Option<Mode>,
-    /// A plan, as --keep left it.
+    /// A plan file that --keep wrote.
     #[arg(long = "plan", value_name = "FILE")]
     plans: Vec<PathBuf>,
-    /// Servers at once.
+    /// Number of concurrent servers.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..))]
     jobs: u8,
-    /// Directory for plans and files of failures.
+    /// Directory to keep plans and files of failures in.
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
-    /// Make plans that fail smaller first.
+    /// Minimise failing plans.
     #[arg(long)]
     minimise: bool,
 }

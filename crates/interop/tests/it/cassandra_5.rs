@@ -9,7 +9,7 @@ use interop::{Mode, Release};
 use crate::scenario;
 use crate::support::{are_scenarios_named, each_of, five, has_five, scenarios_named};
 
-/// Tried unless `COMPACTOR_INTEROP_SCENARIO` names others: every kind of content, and rows that make tries.
+/// Scenarios run unless `COMPACTOR_INTEROP_SCENARIO` names others: every kind of content, and rows that produce tries.
 const NAMES: [&str; 18] = [
     "simple_kv",
     "many_small",
@@ -36,7 +36,7 @@ fn da() {
     if !campaign::is_full() {
         return;
     }
-    merges_are_cassandras(Mode::Da, Mode::Ea);
+    merges_match_cassandra(Mode::Da, Mode::Ea);
 }
 
 #[test]
@@ -44,11 +44,11 @@ fn oa() {
     if !campaign::is_full() {
         return;
     }
-    merges_are_cassandras(Mode::Oa, Mode::Oa);
+    merges_match_cassandra(Mode::Oa, Mode::Oa);
 }
 
-/// `like` is the mode of Cassandra 6 that can produce the same scenarios.
-fn merges_are_cassandras(mode: Mode, like: Mode) {
+/// Compares the scenarios of `like`, the mode of Cassandra 6 that can produce the same ones.
+fn merges_match_cassandra(mode: Mode, like: Mode) {
     if !has_five() {
         return;
     }

@@ -1,5 +1,6 @@
-//! A table compacted by each of our strategies, several compactions at once: Cassandra verifies what is left, finds in it
-//! the rows that its own compaction of all inputs leaves, and has nothing left to do when it starts with it.
+//! Compacts a table with each of our strategies, several compactions at once. Cassandra's verifier accepts the
+//! resulting SSTables, they hold the rows that its own compaction of all inputs leaves, and a Cassandra that starts
+//! with them selects no further compaction.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -21,12 +22,12 @@ use crate::support::servers;
 /// Microseconds between timestamps that differ by one.
 const HOUR: i64 = 3_600_000_000;
 
-/// A strategy of ours, and the one of Cassandra's that is started with what it leaves.
+/// A strategy of ours, and the strategy with which Cassandra starts on the resulting SSTables.
 struct Strategy {
     class: &'static str,
     options: &'static [(&'static str, &'static str)],
     theirs: (&'static str, &'static [(&'static str, &'static str)]),
-    /// Fewest outputs.
+    /// Minimum number of outputs.
     outputs: usize,
 }
 
@@ -102,7 +103,7 @@ fn options_of(options: &[(&str, &str)]) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// SSTables of very different sizes, each of which deletes what others hold and holds what others delete.
+/// SSTables of very different sizes, each with deletions of data in the others.
 fn scenario() -> Scenario {
     let mut scenario = Scenario::new("compact", "SSTables of many sizes").schema(
         "CREATE TABLE $t (k int, c int, v text, m map<int, int>, s int static, PRIMARY KEY (k, c)) \
@@ -131,14 +132,14 @@ fn scenario() -> Scenario {
 }
 
 #[test]
-fn what_is_left_is_cassandras() {
+fn results_match_cassandra() {
     for (number, mut cassandra) in servers(Mode::ALL).enumerate() {
         let mode = cassandra.mode();
         run(&mut cassandra, number).unwrap_or_else(|e| panic!("{mode}: {e:#}"));
     }
 }
 
-/// Each strategy purges in one format, and not in the next.
+/// Runs every strategy; each purges in every other mode.
 fn run(cassandra: &mut Cassandra, turn: usize) -> Result<()> {
     let place = tempfile::tempdir()?;
     let scenario = scenario().purge_all();
@@ -146,8 +147,8 @@ fn run(cassandra: &mut Cassandra, turn: usize) -> Result<()> {
     let gc_before_s = case.gc_before_s;
     let strategies = campaign::some_of(STRATEGIES.iter().enumerate());
     for purge in [false, true] {
-        let is_in_turn = |number: usize| (turn + number).is_multiple_of(2) == purge;
-        let strategies = strategies.iter().filter(|(number, _)| is_in_turn(*number));
+        let is_selected = |number: usize| (turn + number).is_multiple_of(2) == purge;
+        let strategies = strategies.iter().filter(|(number, _)| is_selected(*number));
         let strategies: Vec<&Strategy> = strategies.map(|(_, strategy)| *strategy).collect();
         if strategies.is_empty() {
             continue;
@@ -217,11 +218,11 @@ fn compare(
     )?;
     ensure!(
         started.selected.is_empty(),
-        "Cassandra would go on with {:?}, {report:?}",
+        "Cassandra would next compact {:?}, {report:?}",
         started.selected
     );
     if class == LEVELED {
-        // It moves SSTables that overlap others of their level to level 0.
+        // Cassandra moves SSTables that overlap others of their level to level 0.
         *levels.entry(0).or_default() += report.untouched.len();
         let theirs = started.levels.iter().enumerate();
         let theirs = theirs.filter(|(_, sstables)| **sstables > 0);

@@ -1,4 +1,4 @@
-//! Outputs compressed otherwise than their inputs.
+//! Outputs whose compression differs from that of their inputs.
 
 use anyhow::{Context, Result};
 use compactor_testkit::campaign;

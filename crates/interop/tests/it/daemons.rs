@@ -3,7 +3,7 @@
 use compactor_testkit::campaign;
 use interop::daemon::{Campaign, Kind, Part, skip};
 
-/// The newest 5.0 as it is by default and with the BTI format, and 6.0, with some of the tables.
+/// Runs the newest 5.0 with default settings and with the BTI format, and 6.0, each on some of the tables.
 #[test]
 fn daemons() {
     if !campaign::is_full() || skip::without_daemons() {

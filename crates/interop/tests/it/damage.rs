@@ -1,5 +1,5 @@
-//! The tester tested: a flipped bit anywhere in a component must be found, by the verifier and by the comparison with the
-//! SSTable as it was.
+//! Tests of the oracle: a flipped bit anywhere in a component must be found, both by the verifier and by the byte
+//! comparison with the intact SSTable.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use interop::{Cassandra, Mode, files};
 
 use crate::support::last_use_of_server;
 
-/// Components in which every damage must be noticed.
+/// Components in which any damage must be detected.
 const COMPONENTS: [&str; 10] = [
     "Data.db",
     "Index.db",
@@ -27,7 +27,7 @@ const COMPONENTS: [&str; 10] = [
     "Digest.crc32",
 ];
 
-/// Positions tried per component; small ones are tried whole.
+/// Positions flipped per component; in a small component, every position.
 const POSITIONS: usize = 24;
 
 #[test]
@@ -60,7 +60,8 @@ fn flip(mode: Mode, names: &[&str]) {
     };
     let place = tempfile::tempdir().expect("a temporary directory");
     let mut cases = Vec::new();
-    // All before the first damage: a server that has been given damaged files may apply no schema any more.
+    // All cases are prepared before the first damage: a server that has read damaged files may no longer apply schema
+    // changes.
     for scenario in scenarios::all() {
         if names.contains(&scenario.name.as_str()) {
             let place = place.path().join(&scenario.name);
@@ -82,12 +83,12 @@ fn flip(mode: Mode, names: &[&str]) {
     }
     assert!(
         survived.is_empty(),
-        "damage not noticed:\n{}",
+        "damage not detected:\n{}",
         survived.join("\n")
     );
 }
 
-/// Cassandra's compaction of a scenario, in which there is nothing to find.
+/// Compacts a scenario with Cassandra; its verifier must find nothing in the output.
 fn compacted(
     cassandra: &mut Cassandra,
     scenario: &Scenario,
@@ -119,7 +120,7 @@ fn component_flips(
     let copy = tempfile::tempdir()?;
     let copied = files::copy(data, copy.path())?;
     let victim = files::component(&copied, component);
-    // Where there is compression they need not be the same to the byte.
+    // These may differ where Data.db is compressed.
     let may_differ = ["Statistics.db", "CompressionInfo.db", "Digest.crc32"].contains(&component)
         && files::component(data, "CompressionInfo.db").exists();
     let count = bytes.len().min(POSITIONS.div_ceil(campaign::stride()));
@@ -133,7 +134,7 @@ fn component_flips(
         let mut damaged = bytes.clone();
         damaged[at] ^= 1 << (n % 8);
         fs::write(&victim, &damaged)?;
-        // A request that fails has noticed it too.
+        // A failed request has detected it too.
         if let Ok(findings) = cassandra.verify(&case.table, &copied)
             && findings.is_empty()
         {

@@ -1,5 +1,6 @@
-//! Clusterings, bounds and cell paths that compare equal but differ in their bytes: which of them Cassandra's compaction
-//! keeps depends on the names of the inputs and on where each of them stood before, and ours keeps the same.
+//! Clusterings, bounds and cell paths that compare equal but differ in their bytes: which of them Cassandra's
+//! compaction keeps depends on the names of the inputs and on the previous position of each, and our merge must keep
+//! the same.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +13,7 @@ use interop::{Cassandra, Mode};
 
 use crate::support::{self, Expected, Failures, Output, five, has_five, servers};
 
-/// Values in several forms each, equal in all of them.
+/// Decimals, each in several forms that compare equal.
 const FORMS: [[&str; 3]; 6] = [
     ["0", "0.0", "0.000"],
     ["1.5", "1.50", "1.500"],
@@ -42,7 +43,7 @@ fn scenario(name: &str, order: &str, inputs: usize, seed: u64) -> Scenario {
         scenario = scenario.input(|input| fill(input, &mut random, n));
     }
     if seed % 2 == 1 {
-        // Cells that were dropped are not visited: without them the next column is the first of its input.
+        // Cassandra does not visit cells of dropped columns: the next column is then the first of its input.
         scenario = scenario.input(|input| {
             input.cql("ALTER TABLE $t DROP w USING TIMESTAMP 10");
             input.cql("ALTER TABLE $t DROP b USING TIMESTAMP 10");
@@ -53,15 +54,15 @@ fn scenario(name: &str, order: &str, inputs: usize, seed: u64) -> Scenario {
     scenario.no_purge()
 }
 
-/// Partitions and rows of which each input has some.
+/// Fills an input with some of the partitions and rows.
 fn fill(input: &mut Input, random: &mut Random, n: usize) {
-    // Every input has something.
+    // Every input has at least one row.
     input.cql(format!(
         "INSERT INTO $t (k, c, d) VALUES (0, 1.5, 'in {n}') USING TIMESTAMP 5"
     ));
     for _ in 0..40 {
         let (k, c, d) = (random.index(12), form(random), ["a", "b"][random.index(2)]);
-        // Few timestamps, so that cells differ in nothing but their paths.
+        // Few timestamps, so that many cells differ only in their paths.
         let ts = 10 + random.index(2);
         let (a, b) = (form(random), form(random));
         input.cql(match random.index(8) {
@@ -76,8 +77,8 @@ fn fill(input: &mut Input, random: &mut Random, n: usize) {
     }
 }
 
-/// Rows of which some versions have cells of no column but one that was dropped and added again: Cassandra does not
-/// read those rows, and visits the other versions as without them, whose clusterings have other bytes.
+/// Some inputs hold rows with cells only of a column that was dropped and added again. Cassandra skips those versions of
+/// the rows, and merges those of the other inputs, whose clusterings have other bytes.
 fn emptied_versions(name: &str, inputs: usize) -> Scenario {
     let mut scenario = Scenario::new(name, "versions with cells of a dropped column only").schema(
         "CREATE TABLE $t (k int, c decimal, m map<decimal, int>, n map<decimal, int>, v int, PRIMARY KEY (k, c))",
@@ -113,7 +114,8 @@ fn emptied_versions(name: &str, inputs: usize) -> Scenario {
     scenario.no_purge()
 }
 
-/// Compacts with Cassandra, merges under the names that it gave the inputs, and compares to the byte. Returns the rows.
+/// Compacts with Cassandra, merges the inputs under the names that it gave them, and compares the outputs byte for
+/// byte. Returns the rows.
 fn compare(cassandra: &mut Cassandra, case: &Case) -> Result<String> {
     let place = tempfile::tempdir()?;
     let compacted = case.compact(cassandra, &place.path().join("cassandra"))?;
@@ -130,7 +132,7 @@ fn compare(cassandra: &mut Cassandra, case: &Case) -> Result<String> {
     Ok(expected.rows)
 }
 
-fn our_choice_is_cassandras(cassandra: &mut Cassandra) {
+fn kept_bytes_match_cassandra(cassandra: &mut Cassandra) {
     let mode = cassandra.mode();
     let mut failures = Failures::default();
     let mut run = |scenario: &Scenario| {
@@ -152,25 +154,26 @@ fn our_choice_is_cassandras(cassandra: &mut Cassandra) {
 }
 
 #[test]
-fn our_choice_is_that_of_6() {
+fn kept_bytes_match_cassandra_6() {
     for mut cassandra in servers([Mode::Oa, Mode::Ea]) {
         let mode = cassandra.mode();
-        our_choice_is_cassandras(&mut cassandra);
-        the_choice_depends_on_ids(&mut cassandra).unwrap_or_else(|e| panic!("{mode}: {e:#}"));
+        kept_bytes_match_cassandra(&mut cassandra);
+        kept_bytes_depend_on_ids(&mut cassandra).unwrap_or_else(|e| panic!("{mode}: {e:#}"));
     }
 }
 
 #[test]
-fn our_choice_is_that_of_5() {
+fn kept_bytes_match_cassandra_5() {
     if !campaign::is_full() || !has_five() {
         return;
     }
     let mut cassandra = five(Mode::Da);
-    our_choice_is_cassandras(&mut cassandra);
+    kept_bytes_match_cassandra(&mut cassandra);
 }
 
-/// The same two SSTables under other ids: Cassandra keeps now the one's bytes and now the other's, and so do we.
-fn the_choice_depends_on_ids(cassandra: &mut Cassandra) -> Result<()> {
+/// Merges the same two SSTables under different ids: whose bytes Cassandra keeps depends on the ids, and our merge
+/// keeps the same.
+fn kept_bytes_depend_on_ids(cassandra: &mut Cassandra) -> Result<()> {
     let scenario = Scenario::new("equal_places_by_id", "one row in two forms")
         .schema("CREATE TABLE $t (k int, c decimal, v int, PRIMARY KEY (k, c))")
         .input(|input| {
@@ -181,11 +184,11 @@ fn the_choice_depends_on_ids(cassandra: &mut Cassandra) -> Result<()> {
         });
     let place = tempfile::tempdir()?;
     let case = Case::prepare(cassandra, &scenario, place.path())?;
-    // Ids count up, and so do the buckets of a set of sixteen, until they begin anew.
+    // Ids ascend, and so do the buckets of a hash set of sixteen, until they wrap around.
     let mut seen = BTreeSet::new();
     for turn in 0..17 {
         seen.insert(compare(cassandra, &case).with_context(|| format!("turn {turn}"))?);
-        // Otherwise a round takes eight ids, and uses two of the buckets.
+        // Takes one more id: otherwise each round would take eight, and only two of the buckets would be used.
         cassandra.dump(&case.table, &case.inputs[0])?;
     }
     ensure!(seen.len() == 2, "{seen:?}");

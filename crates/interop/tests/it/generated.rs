@@ -1,5 +1,5 @@
-//! Tables of `compactor generate`: Cassandra's verifier finds nothing in it, and Cassandra's compaction of it leaves
-//! what our merge leaves, to the byte. Many rows side by side are in these tables, which scenarios do not have.
+//! Tables of `compactor generate`: Cassandra's verifier accepts them, and its compaction of them equals our merge byte
+//! for byte. Unlike scenarios, these tables have many adjacent rows.
 
 use std::path::PathBuf;
 
@@ -18,14 +18,14 @@ use crate::support::{self, Expected, Output, five, has_five, server};
 const NOW_S: i64 = 1_780_000_000;
 
 #[test]
-fn shapes_are_cassandras_and_merged_as_it_does() {
+fn generated_tables_are_valid_and_merge_as_in_cassandra_6() {
     if let Some(mut cassandra) = server(Mode::Pa) {
         all(&mut cassandra, Version::Pa);
     }
 }
 
 #[test]
-fn shapes_are_cassandra_fives_too() {
+fn generated_tables_are_valid_and_merge_as_in_cassandra_5() {
     if !campaign::is_full() {
         return;
     }
@@ -68,7 +68,7 @@ fn run(cassandra: &mut Cassandra, version: Version, shape: Shape) -> Result<Vec<
         let findings = cassandra.verify(&table, input)?;
         failures.extend(findings.iter().map(|finding| format!("input: {finding}")));
     }
-    // Nothing purged, and all that can be.
+    // Without purging, and with everything purged that can be.
     for gc_before_s in [None, Some(NOW_S)] {
         let case = Case {
             table: table.clone(),

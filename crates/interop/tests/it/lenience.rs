@@ -1,10 +1,10 @@
-//! A fixed set of changed SSTables; `interop-lenience` changes a given number.
+//! Runs a fixed set of seeds of changed SSTables; `interop-lenience` runs any number.
 
 use compactor_testkit::campaign;
 use interop::lenience::Campaign;
 
 #[test]
-fn what_a_node_takes_is_taken() {
+fn accepts_what_cassandra_accepts() {
     if !campaign::is_full() {
         return;
     }
@@ -20,7 +20,7 @@ fn what_a_node_takes_is_taken() {
     let report = campaign.run(&seeds).expect("servers");
     println!("{report}");
     assert!(report.failures.is_empty(), "{:#?}", report.failures);
-    // Changes that break everything, or nothing, would pass anything.
+    // Changes that break everything, or nothing, would test nothing.
     assert!(
         report.sound * 4 > report.files && report.refused > 0,
         "{report}"

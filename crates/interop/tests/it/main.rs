@@ -1,4 +1,4 @@
-//! Tests against real Cassandra: of the oracle itself, and of our merge by the oracle.
+//! Tests against real Cassandra: of the oracle itself, and of our merge against the oracle.
 
 mod cassandra_5;
 mod compact;

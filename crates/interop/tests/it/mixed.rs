@@ -1,4 +1,5 @@
-//! Inputs of different versions in one merge: Cassandra in mode NONE reads them all, and so must we, whatever the output.
+//! Inputs of different versions in one merge: Cassandra in mode NONE reads them all, and so must our merge, whatever
+//! the version of its output.
 
 use std::path::PathBuf;
 

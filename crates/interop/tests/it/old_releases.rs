@@ -1,5 +1,5 @@
-//! SSTables that Cassandra 3.0 to 4.1 themselves write, of every version before `oa`: our dump, verification and merge of
-//! them, alone and with newer ones, compared with Cassandra 6's compaction of the same.
+//! SSTables written by Cassandra 3.0 to 4.1, of every version before `oa`: our dump, verification and merge of them,
+//! alone and with newer ones, compared with Cassandra 6's compaction of the same.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ use crate::support::{
     self, Expected, Failures, Output, are_scenarios_named, scenarios_named, server,
 };
 
-/// Tried unless `COMPACTOR_INTEROP_SCENARIO` names others.
+/// Scenarios run unless `COMPACTOR_INTEROP_SCENARIO` names others.
 const NAMES: [&str; 10] = [
     "four_inputs",
     "sets_and_maps",
@@ -31,7 +31,7 @@ const NAMES: [&str; 10] = [
     "ttl_purged",
 ];
 
-/// After everything has expired, and still a time that versions before `oa` can store.
+/// A merge time after all expirations that versions before `oa` can still store.
 const LATER_S: i64 = 2_100_000_000;
 
 #[test]
@@ -52,13 +52,13 @@ fn written_by_old_releases() {
             if scenario.name.starts_with(COMPACT) && !version.starts_with('m') {
                 continue;
             }
-            // The judge keeps the tables of all releases.
+            // One judge holds the tables of all releases.
             scenario.name = format!("{}_{version}", scenario.name);
             let place = tempfile::tempdir().expect("a temporary directory");
             let written = cases::write_inputs(&mut writer, &scenario, &place.path().join("old"));
             let inputs = match written {
                 Ok(inputs) => inputs,
-                // Types and statements that came later.
+                // The scenario has types or statements of later releases.
                 Err(error) if are_scenarios_named() => {
                     let text = format!("{error:#}");
                     let text = text.lines().next().unwrap_or_default();
@@ -75,7 +75,7 @@ fn written_by_old_releases() {
             failures.add(&scenario.name, found);
         }
         println!(
-            "Cassandra {release} ({version}): {compared} scenarios, {} it cannot write",
+            "Cassandra {release} ({version}): {compared} scenarios, {} that it cannot write",
             left_out.len()
         );
         left_out.iter().for_each(|text| println!("  {text}"));
@@ -163,7 +163,7 @@ fn run(
         ("purged", of(inputs, Some(LATER_S)), Mode::Pa),
         ("mixed", of(mixed, None), Mode::Oa),
     ] {
-        // Tables that the judge cannot make have nothing newer.
+        // There are no newer inputs of tables that the judge cannot create.
         if case.inputs.is_empty() {
             continue;
         }
@@ -178,7 +178,7 @@ fn merge(judge: &mut Cassandra, case: &Case, output: Mode, place: &Path) -> Resu
     let case = &case.named_as(&compacted, &place.join("named"))?;
     let granted = &[Exception::ForeignInputs];
     let expected = Expected::of(judge, &case.table, &compacted, granted)?;
-    // Chunks of the length that the judge's table has.
+    // Chunk length of the judge's table.
     let compression = Some(Compression::Lz4 { chunk_kib: 16 });
     let output = Output {
         version: output,

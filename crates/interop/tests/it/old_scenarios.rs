@@ -2,7 +2,7 @@
 
 use interop::scenarios::Scenario;
 
-/// Tables of the time before CQL, which 4.0 no longer makes; their names begin so.
+/// Name prefix of scenarios with COMPACT STORAGE, which 4.0 can no longer create.
 pub(crate) const COMPACT: &str = "compact_";
 
 /// Every type that 3.0 has, with a value.
@@ -33,7 +33,7 @@ const TYPES: [(&str, &str); 24] = [
     ("frozen<u>", "{a: 1, b: {'z', 'y'}}"),
 ];
 
-/// Every type in a row, under a key and clusterings of several.
+/// Scenario with every type in a row, under a composite partition key and several clustering columns.
 pub(crate) fn types() -> Scenario {
     let names: Vec<String> = (0..TYPES.len()).map(|n| format!("v{n}")).collect();
     let definitions: Vec<String> = names
@@ -67,7 +67,7 @@ pub(crate) fn types() -> Scenario {
         })
 }
 
-/// `COMPACT STORAGE`: a value column, none, fixed columns, and counters.
+/// Scenarios with `COMPACT STORAGE`: a value column, no value column, fixed columns, and counters.
 pub(crate) fn compact() -> Vec<Scenario> {
     let table = |name: &str, columns: &str, first: &[&str], second: &[&str]| {
         Scenario::new(format!("{COMPACT}{name}"), "COMPACT STORAGE")
@@ -85,7 +85,7 @@ pub(crate) fn compact() -> Vec<Scenario> {
             "k int, c1 text, c2 int, v text, PRIMARY KEY (k, c1, c2)",
             &[
                 "INSERT INTO $t (k, c1, c2, v) VALUES (1, 'a', 1, 'x') USING TIMESTAMP 5",
-                // Clusterings may end early in such tables.
+                // Trailing clustering values may be absent in such tables.
                 "INSERT INTO $t (k, c1, v) VALUES (1, 'b', 'y') USING TIMESTAMP 5",
                 "DELETE FROM $t USING TIMESTAMP 6 WHERE k = 2 AND c1 = 'a'",
             ],

@@ -1,4 +1,4 @@
-//! Tables of clusters with other partitioners than Murmur3Partitioner: partitions are in another order.
+//! Tables of clusters with partitioners other than Murmur3Partitioner, which order partitions differently.
 
 use compactor_testkit::campaign;
 use interop::{Cassandra, Mode, Options};
@@ -6,8 +6,8 @@ use interop::{Cassandra, Mode, Options};
 use crate::scenario;
 use crate::support::{Failures, scenarios_named};
 
-/// Scenarios with many partitions, keys of many kinds, and purging with overlapping SSTables: some in each
-/// format, which differ in how keys are found, not in their order.
+/// Scenarios with many partitions, keys of many kinds, and purging with overlapping SSTables: some in each format,
+/// since formats differ in how keys are looked up, not in their order.
 const BIG: [&str; 5] = [
     "simple_kv",
     "long_keys",
@@ -28,7 +28,7 @@ fn random() {
     if !campaign::is_full() {
         return;
     }
-    merges_are_cassandras("RandomPartitioner");
+    merges_match_cassandra("RandomPartitioner");
 }
 
 #[test]
@@ -36,10 +36,10 @@ fn byte_ordered() {
     if !campaign::is_full() {
         return;
     }
-    merges_are_cassandras("ByteOrderedPartitioner");
+    merges_match_cassandra("ByteOrderedPartitioner");
 }
 
-fn merges_are_cassandras(partitioner: &str) {
+fn merges_match_cassandra(partitioner: &str) {
     if interop::skip::without_cassandra() {
         return;
     }

@@ -28,8 +28,8 @@ fn servers() -> Vec<(Release, Mode, Server)> {
     servers
 }
 
-/// Compares all that there is to compare with Cassandra 6, in a full campaign also with 5. Returns what random tables
-/// came across.
+/// Compares random tables, simulations and refused options with Cassandra 6, in a full campaign also with 5. Returns
+/// the counts of the random tables.
 #[track_caller]
 fn compare_all(strategy: Strategy, options: &[&str]) -> Vec<Compared> {
     let compare_with = |(release, mode, server)| {
@@ -44,13 +44,13 @@ fn compare_all(strategy: Strategy, options: &[&str]) -> Vec<Compared> {
         let simulated = simulated.unwrap_or_else(|error| panic!("{error:#}"));
         println!("{strategy:?}, {release:?}, simulated: {simulated:?}");
         expect_enough(&simulated, &[("simulated tasks", simulated.tasks > 50)]);
-        refuse_as_cassandra(&mut cassandra, strategy, release, options);
+        check_refusals(&mut cassandra, strategy, release, options);
         tables
     };
     servers().into_iter().map(compare_with).collect()
 }
 
-/// Panics if the tables of a full campaign did not lead to enough of what a test is about.
+/// Panics if the tables of a full campaign did not produce enough of the cases that a test is about.
 fn expect_enough(compared: &Compared, found: &[(&str, bool)]) {
     assert!(compared.tasks > 0 && compared.idle > 0, "{compared:?}");
     if cases(TABLES) < TABLES {
@@ -93,13 +93,8 @@ const VALUES: [&str; 28] = [
     "-5B",
 ];
 
-/// Refuses each option with each value as Cassandra does.
-fn refuse_as_cassandra(
-    cassandra: &mut Cassandra,
-    strategy: Strategy,
-    release: Release,
-    names: &[&str],
-) {
+/// Checks that each option is refused with each value as Cassandra refuses it.
+fn check_refusals(cassandra: &mut Cassandra, strategy: Strategy, release: Release, names: &[&str]) {
     let one = |name: &str, value: &str| [(name.to_owned(), value.to_owned())].into();
     let pairs = names
         .iter()

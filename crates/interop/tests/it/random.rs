@@ -1,4 +1,4 @@
-//! A fixed set of seeds, and what others have found; `interop-random` runs a given number.
+//! A fixed set of seeds, and minimised plans that once failed; `interop-random` runs any number of seeds.
 
 use std::path::Path;
 
@@ -15,17 +15,17 @@ fn seeds() {
     let report = campaign.run(plans.collect()).expect("servers");
     println!("{report:?}");
     assert!(report.failed.is_empty(), "seeds {:?} differ", report.failed);
-    // A generator whose mutations cancel each other out would pass anything.
+    // A generator whose mutations cancel each other out would test nothing.
     assert!(report.outputs * 10 > report.done * 7, "few outputs");
-    // Few seeds have few of them.
+    // In a small sample they may be rarer.
     let one_in = if report.done < 18 { 10 } else { 4 };
     assert!(
         report.divided * one_in > report.done,
-        "few of several outputs"
+        "few plans with several outputs"
     );
 }
 
-/// Minimised by `interop-random --minimise`. They stay what they are when the generator changes.
+/// Plans minimised by `interop-random --minimise`. They do not change with the generator.
 #[test]
 fn plans_that_differed_once() {
     if interop::skip::without_cassandra() {

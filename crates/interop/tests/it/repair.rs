@@ -1,5 +1,5 @@
-//! Inputs of several repair states in one merge: each state gets what Cassandra's compaction of these inputs leaves while
-//! the others are there too.
+//! Inputs of several repair states in one merge: the output of each state equals Cassandra's compaction of the inputs
+//! of that state, with the others as overlapping SSTables.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use crate::support::{self, Expected, Output, servers};
 const SESSION_A: &str = "5b925f90-a4c0-11ef-8b25-0123456789ab";
 const SESSION_B: &str = "6c036ea0-a4c0-11ef-8b25-0123456789ab";
 
-/// State of each input, and what ours calls it.
+/// Repair state of each input, and its name in our report.
 fn states() -> Vec<(&'static str, Repair)> {
     let pending = |session: &str, transient| Repair {
         pending: Some(session.to_owned()),
@@ -50,8 +50,7 @@ fn states() -> Vec<(&'static str, Repair)> {
     ]
 }
 
-/// Each input deletes what others hold, and holds what others delete: of every kind, at timestamps that rise and fall
-/// with the inputs.
+/// Each input has deletions of every kind of data in the others, at timestamps that ascend or descend with the inputs.
 fn scenario(only_purge_repaired: bool) -> Scenario {
     let mut scenario = Scenario::new(
         format!("repair_groups_{only_purge_repaired}"),
@@ -79,7 +78,7 @@ fn scenario(only_purge_repaired: bool) -> Scenario {
                     _ => i.cql(format!("INSERT INTO $t (k, c, v, m, s) VALUES ({k}, {other}, {n}, {{1: {n}}}, {n}) USING TIMESTAMP {ts}")),
                 };
             }
-            // Partitions that only one state has: everything in them may go.
+            // Partitions that only one state has: everything in them may be purged.
             i.cql(format!("DELETE FROM $t USING TIMESTAMP {ts} WHERE k = {}", 100 + n));
         });
     }
@@ -183,7 +182,7 @@ fn run(cassandra: &mut Cassandra, only_purge_repaired: bool) -> Result<Vec<Strin
         let compacted = group.compact(cassandra, &directory)?;
         let expected = Expected::of(cassandra, &case.table, &compacted, &[])?;
         let expected = expected.context("no output")?;
-        let found = support::hold(cassandra, &group, output, Some(&expected))?;
+        let found = support::compare_output(cassandra, &group, output, Some(&expected))?;
         failures.extend(found.into_iter().map(|line| format!("{state}: {line}")));
     }
     Ok(failures)

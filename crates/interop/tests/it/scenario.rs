@@ -45,7 +45,7 @@ pub(crate) fn run(cassandra: &mut Cassandra, scenario: &Scenario) -> Result<Vec<
     let place = tempfile::tempdir()?;
     let case = Case::prepare(cassandra, scenario, &place.path().join("inputs"))?;
     let mut failures = Vec::new();
-    // Once is enough to see that the verifier accepts what Cassandra writes.
+    // One mode per format is enough to test that the verifier accepts what Cassandra writes.
     let is_native = matches!(cassandra.mode(), Mode::Pa | Mode::Ea);
     let seen = case.inputs.iter().chain(&case.others);
     for input in seen.filter(|_| !scenario.hides_cells) {

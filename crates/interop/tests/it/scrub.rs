@@ -1,5 +1,5 @@
-//! Our scrub of damaged SSTables: Cassandra finds nothing wrong with what it leaves, reads exactly the
-//! rows that it does not report as lost, and does not salvage more itself.
+//! Our scrub of damaged SSTables: Cassandra's verifier accepts its output, which holds exactly the rows that are not
+//! reported as lost, and Cassandra's own scrub salvages no others.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -153,7 +153,7 @@ fn one(
     } else if let Ok(report) = &scrubbed {
         ensure!(
             !(is_counter_table && report.is_lossy()),
-            "counters were left out unasked"
+            "counters were dropped without skip_corrupted"
         );
     }
     let report = scrubbed?;
@@ -169,14 +169,10 @@ fn one(
     }
     let dump = cassandra.dump(&case.table, intact)?;
     let expected = not_lost(&io, intact, &dump, &report)?;
-    failures.extend(
-        expected
-            .difference(&ours)
-            .map(|r| format!("not there: {r}")),
-    );
+    failures.extend(expected.difference(&ours).map(|r| format!("missing: {r}")));
     failures.extend(
         ours.difference(&expected)
-            .map(|r| format!("not expected: {r}")),
+            .map(|r| format!("unexpected: {r}")),
     );
 
     match cassandra.scrub(&case.table, &data, &place.path().join("theirs")) {
@@ -188,14 +184,13 @@ fn one(
                 failures.extend(more.map(|r| format!("only Cassandra salvages {r}")));
             }
         }
-        // There are SSTables that it does not open.
+        // Cassandra does not open some damaged SSTables.
         Err(error) => println!("{}: Cassandra's scrub: {error:#}", damage.name),
     }
     Ok(failures)
 }
 
-/// Rows and static rows of a dump, each with its partition, and the number of its line among those
-/// that are no heads of partitions.
+/// Rows and static rows of a dump, each with its partition and its line number, not counting lines of partitions.
 fn rows(dump: &str) -> impl Iterator<Item = (String, usize)> {
     let mut partition = "";
     let mut number = 0;
@@ -210,7 +205,7 @@ fn rows(dump: &str) -> impl Iterator<Item = (String, usize)> {
     })
 }
 
-/// The rows of the intact SSTable that are in none of the losses.
+/// Rows of the intact SSTable outside all reported losses.
 fn not_lost(io: &Io, intact: &Path, dump: &str, report: &ScrubReport) -> Result<BTreeSet<String>> {
     let mut places = Vec::new();
     let mut scan = Scan::open(io, intact, ReadMode::Auto)?;
@@ -232,7 +227,7 @@ fn not_lost(io: &Io, intact: &Path, dump: &str, report: &ScrubReport) -> Result<
         }
     }
     let is_lost = |&(position, len): &(u64, u64)| {
-        // An uncompressed file does not show what followed its end.
+        // The scrub cannot know what followed the end of an uncompressed file that was cut off.
         position >= report.uncompressed_bytes
             || report
                 .losses

@@ -1,9 +1,9 @@
-//! SSTables of versions `mc`, `md` and `me` that others wrote, some by Cassandra 3, some by ScyllaDB, some damaged on
-//! purpose. They are no part of this repository: the directory is `../shared/sstables` next to it, or the one that
+//! Foreign SSTables of versions `mc`, `md` and `me`, some written by Cassandra 3, some by ScyllaDB, some damaged on
+//! purpose. They are not part of this repository: the directory is `../shared/sstables` next to it, or the one that
 //! `COMPACTOR_SHARED_SSTABLES` names.
 //!
-//! Each file is dumped and merged, alone, with its neighbours of the same table, and with what Cassandra itself made of
-//! it, and Cassandra is asked to do the same. What is to come out stands in [`shared_list`].
+//! Each file is dumped, and merged alone, with others of its table, and with Cassandra's own compaction of it;
+//! Cassandra does the same. The expected results are in [`shared_list`].
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -52,7 +52,7 @@ fn read_as_cassandra_reads_them() {
     };
     let mut failures = Failures::default();
     run.files(&root, &mut failures)
-        .expect("the files are tried");
+        .expect("the pairs are merged");
     for (first, second) in pairs() {
         let found = run.pair(&root, [first, second]);
         failures.add(format_args!("{first} and {second}"), found);
@@ -66,7 +66,7 @@ struct Run {
     tables: u32,
 }
 
-/// An SSTable's Data.db for us, and the one for Cassandra: the same but for [`rewrite`].
+/// Data.db of two copies of an SSTable, for us and for Cassandra, which differ only by [`rewrite`].
 struct Both {
     ours: PathBuf,
     theirs: PathBuf,
@@ -97,7 +97,7 @@ impl Run {
         Ok(())
     }
 
-    /// Copies that may be opened, and Cassandra's verdict on the original.
+    /// Copies an SSTable, once for us and once for Cassandra.
     fn stage(&mut self, path: &Path) -> Result<Both> {
         self.tables += 1;
         let ours = copy(path, &self.place.join(format!("{}/ours", self.tables)))?;
@@ -117,7 +117,7 @@ impl Run {
         let adopted = self.adopt(std::slice::from_ref(&both.theirs));
         let table = match (adopted, known.dump) {
             (Ok(table), outcome) if outcome != Outcome::SameRewritten => Ok(table),
-            (Ok(_), _) => bail!("Cassandra reads Statistics.db as it is"),
+            (Ok(_), _) => bail!("Cassandra reads Statistics.db without a rewrite"),
             (Err(_), Outcome::SameRewritten) => {
                 rewrite(&both.theirs)?;
                 self.tables += 1;
@@ -133,13 +133,13 @@ impl Run {
         let found = ours::dump(&both.ours, NOW_S);
         failures.extend(
             judge(known.dump, theirs, found, |expected, found| {
-                // Ours ends the last line, the tool's does not.
+                // Our last line ends in a newline, the tool's does not.
                 let is_equal = *found == format!("{}\n", expected.trim_start());
                 (!is_equal).then(|| format!("{:?}", compare::lines(expected, found)))
             })
             .map(|text| format!("dump: {text}")),
         );
-        // Nothing purged and then everything, into the oldest and into the newest version.
+        // First without purging into the oldest version, then with everything purged into the newest.
         let mut newer = None;
         for (gc_before_s, version) in [(None, Mode::Nb), (Some(NOW_S), Mode::Pa)] {
             let inputs = [&both];
@@ -230,7 +230,7 @@ impl Run {
         let our_inputs: Vec<PathBuf> = inputs.iter().map(|both| both.ours.clone()).collect();
         let their_inputs = inputs.iter().map(|both| both.theirs.clone()).collect();
         let compacted = match table {
-            None => Err(anyhow!("the table could not be made")),
+            None => Err(anyhow!("the table could not be created")),
             Some(table) => {
                 case(table, their_inputs).compact(&mut self.cassandra, &place.join("theirs"))
             }
@@ -238,7 +238,7 @@ impl Run {
         let (table, compacted) = match (table, compacted) {
             (Some(table), Ok(compacted)) => (table, compacted),
             (_, refused) => {
-                // Without rows of Cassandra's there is only the question whether ours refuses too.
+                // Without Cassandra's rows, only whether our merge refuses too can be checked.
                 let request = ours::MergeRequest {
                     version: version.version().to_owned(),
                     now_s: NOW_S,
@@ -283,14 +283,14 @@ struct Merged {
 }
 
 impl Merged {
-    /// Where the two differ, if both are to succeed.
+    /// Differences of a merge that must succeed on both sides.
     fn differences(self) -> Result<impl Iterator<Item = String>> {
         self.theirs.context("Cassandra's compaction")?;
         Ok(self.ours?.into_iter())
     }
 }
 
-/// Returns what is not as expected.
+/// Returns how the outcome differs from the expected one, if it does.
 fn judge<T, O>(
     outcome: Outcome,
     theirs: Result<T>,
@@ -313,9 +313,9 @@ fn judge<T, O>(
     }
 }
 
-/// Writes anew, with the same content, what Cassandra 6 refuses: Statistics.db in another order or with wider numbers than
-/// it takes, an empty estimate of the number of keys, options that it does not know in CompressionInfo.db, a Filter.db that is not there and that it fails to
-/// build in the old form.
+/// Rewrites, with the same content, components that Cassandra 6 refuses: a Statistics.db with components in another
+/// order or wider numbers than it accepts, an empty estimate of the number of keys, and options in CompressionInfo.db
+/// that it does not know. Also creates a missing Filter.db, which Cassandra fails to build in the old form.
 fn rewrite(data: &Path) -> Result<()> {
     let path = |name: &str| component(data, name);
     let version = version(data)?;
@@ -343,8 +343,8 @@ fn rewrite(data: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Expectations of a file.
+/// Expected results of a file.
 fn known(name: &str) -> Result<Known> {
     let found = files().into_iter().find(|known| known.file == name);
-    found.context("not in the list of what is expected")
+    found.context("not in the list of expected results")
 }

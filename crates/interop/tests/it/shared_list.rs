@@ -5,14 +5,14 @@ use std::fmt;
 /// Expected result of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// Cassandra and we read the same.
+    /// Cassandra and our readers read the same.
     Same,
-    /// Cassandra 6 refuses a component that Cassandra 3 takes; with that written anew, the content being the same, it
-    /// reads the same as we do from the original.
+    /// Cassandra 6 refuses a component that Cassandra 3 accepts; after a rewrite of the component with the same
+    /// content, it reads the same as we do from the original.
     SameRewritten,
     /// Both refuse; our error contains this.
     Refused(&'static str),
-    /// Cassandra does not notice; ours refuses, and the error contains this.
+    /// Cassandra reads it; ours refuses, and the error contains this.
     OnlyCassandra(&'static str),
 }
 
@@ -26,7 +26,7 @@ impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Outcome::Same => f.write_str("equal"),
-            Outcome::SameRewritten => f.write_str("equal once Cassandra 6 takes it"),
+            Outcome::SameRewritten => f.write_str("equal once rewritten for Cassandra 6"),
             Outcome::Refused(text) => write!(f, "both refuse: {text}"),
             Outcome::OnlyCassandra(text) => write!(f, "only ours refuses: {text}"),
         }
@@ -35,15 +35,15 @@ impl fmt::Display for Outcome {
 
 /// A file and its expected result.
 pub(crate) struct Known {
-    /// Data.db, below the directory of all.
+    /// Data.db, relative to the shared directory.
     pub(crate) file: &'static str,
     /// `dump` compared with `sstabledump -l`.
     pub(crate) dump: Outcome,
     /// `merge` compared with Cassandra's compaction, alone and with Cassandra's output of it in a newer version.
     pub(crate) merge: Outcome,
-    /// Structures that `verify` calls damaged.
+    /// Structures that `verify` reports as damaged.
     pub(crate) damage: &'static [&'static str],
-    /// Why, where something differs.
+    /// Reason for each difference.
     pub(crate) remark: &'static str,
 }
 
@@ -62,7 +62,7 @@ impl fmt::Display for Known {
 }
 
 impl Known {
-    /// Read and merged as Cassandra does it, and sound.
+    /// A file that is sound, and read and merged as by Cassandra.
     const fn same(file: &'static str) -> Known {
         Known {
             file,
@@ -73,7 +73,7 @@ impl Known {
         }
     }
 
-    /// The same once it is written anew.
+    /// A file with the same result after a rewrite.
     const fn rewritten(file: &'static str, remark: &'static str) -> Known {
         Known {
             dump: Outcome::SameRewritten,
@@ -92,7 +92,7 @@ pub(crate) fn files() -> Vec<Known> {
     files
 }
 
-/// Any two SSTables of one table, which are those of a directory.
+/// All pairs of SSTables of one table, which has a directory of its own.
 pub(crate) fn pairs() -> Vec<(&'static str, &'static str)> {
     let directory = |file: &'static str| file.rsplit_once('/').map(|(directory, _)| directory);
     let files = files();
@@ -150,51 +150,51 @@ const SAME: [&str; 39] = [
 const OTHERS: [Known; 17] = [
     Known::rewritten(
         "3.x/uncompressed/complex_column_zero_subcolumns/mc-1-big-Data.db",
-        "Statistics.db lists its components out of order (an early ScyllaDB), which Cassandra 3 looks up and 6 reads one after the other; cells are counted twice there (a note, since the sizes of partitions are right)",
+        "Statistics.db lists its components out of order (an early ScyllaDB), which Cassandra 3 looks up and Cassandra 6 reads in sequence; cells are counted twice there (a note, since the sizes of partitions are right)",
     ),
     Known {
         dump: Outcome::Refused("corrupt chunk.crc at offset 65536"),
         merge: Outcome::OnlyCassandra("corrupt chunk.crc at offset 65536"),
         damage: &["Data.db chunk.crc", "Digest.crc32 digest"],
-        remark: "Cassandra does not look at CRC.db: its dump stumbles over what it takes for text, its compaction writes it on",
+        remark: "Cassandra does not read CRC.db: its dump fails on the damaged bytes of a text, its compaction copies them",
         ..Known::same("3.x/uncompressed/integrity_check/invalid_checksums/me-1-big-Data.db")
     },
     Known {
-        remark: "no TOC.txt, which Cassandra makes anew",
+        remark: "no TOC.txt, which Cassandra recreates",
         ..Known::same("3.x/uncompressed/write_counter_table/mc-1-big-Data.db")
     },
     Known::rewritten(
         "3.x/uncompressed/write_empty_counter/mc-1-big-Data.db",
-        "the header has minima of 64 bits (ScyllaDB), which Cassandra 3 cuts and 6 refuses",
+        "the header has 64-bit minima (ScyllaDB), which Cassandra 3 truncates and 6 refuses",
     ),
     Known::rewritten(
         "3.x/uncompressed/write_empty_static_row/mc-1-big-Data.db",
-        "Statistics.db lists its components out of order (an early ScyllaDB), which Cassandra 3 looks up and 6 reads one after the other; cells are counted twice there (a note, since the sizes of partitions are right); no TOC.txt",
+        "Statistics.db lists its components out of order (an early ScyllaDB), which Cassandra 3 looks up and Cassandra 6 reads in sequence; cells are counted twice there (a note, since the sizes of partitions are right); no TOC.txt",
     ),
     Known {
-        remark: "no TOC.txt, which Cassandra makes anew",
+        remark: "no TOC.txt, which Cassandra recreates",
         ..Known::same("3.x/uncompressed/write_many_deleted_partitions/mc-1-big-Data.db")
     },
     Known {
-        remark: "no TOC.txt, which Cassandra makes anew",
+        remark: "no TOC.txt, which Cassandra recreates",
         ..Known::same("3.x/uncompressed/write_overlapped_start_range_tombstones/mc-1-big-Data.db")
     },
     Known {
         dump: Outcome::Refused("corrupt row.body at position 59"),
         merge: Outcome::Refused("corrupt row.body at position 59"),
         damage: &["Data.db row.body"],
-        remark: "a shadowable deletion in a form of ScyllaDB's own (extended flag 80), after which Cassandra reads at a wrong position; Cassandra 6 refuses Statistics.db already",
+        remark: "a shadowable deletion in ScyllaDB's own encoding (extended flag 80), after which Cassandra reads at a wrong position; Cassandra 6 already refuses Statistics.db",
         ..Known::same("3.x/uncompressed/write_shadowable_deletion/mc-1-big-Data.db")
     },
     Known::rewritten(
         "3.x/uncompressed/write_static_interleaved_atomic_and_collection_columns/mc-1-big-Data.db",
-        "Statistics.db lists its components out of order (an early ScyllaDB), which Cassandra 3 looks up and 6 reads one after the other, and its columns too; cells are counted twice there (a note, since the sizes of partitions are right); no TOC.txt",
+        "Statistics.db lists its components out of order (an early ScyllaDB), which Cassandra 3 looks up and Cassandra 6 reads in sequence, and its columns too; cells are counted twice there (a note, since the sizes of partitions are right); no TOC.txt",
     ),
     Known {
         dump: Outcome::OnlyCassandra("corrupt chunk.crc at offset 0"),
         merge: Outcome::OnlyCassandra("corrupt chunk.crc at offset 0"),
         damage: &["Data.db chunk.crc", "Digest.crc32 digest"],
-        remark: "Cassandra does not look at CRC.db when it dumps or compacts",
+        remark: "Cassandra does not read CRC.db when it dumps or compacts",
         ..Known::same("broken_close_tombstone/mc-122-big-Data.db")
     },
     Known {
@@ -214,27 +214,27 @@ const OTHERS: [Known; 17] = [
             "Index.db: corrupt component at offset 0: expected index.entry",
         ),
         damage: &["Index.db index.entry"],
-        remark: "Index.db is one byte; Cassandra dumps and compacts without a look at it",
+        remark: "Index.db is one byte; Cassandra dumps and compacts without reading it",
         ..Known::same("empty_index/mc-36-big-Data.db")
     },
     Known::rewritten(
         "mixed_generation_type/me-3-big-Data.db",
-        "the header has minima of 64 bits (ScyllaDB), which Cassandra 3 cuts and 6 refuses, as it does the compression option crc_check_chance",
+        "the header has 64-bit minima (ScyllaDB), which Cassandra 3 truncates and 6 refuses, as it does the compression option crc_check_chance",
     ),
     Known::rewritten(
         "mixed_generation_type/me-3gsm_0lob_1zdg02we44my8dy25w-big-Data.db",
-        "the header has minima of 64 bits (ScyllaDB), which Cassandra 3 cuts and 6 refuses, as it does the compression option crc_check_chance",
+        "the header has 64-bit minima (ScyllaDB), which Cassandra 3 truncates and 6 refuses, as it does the compression option crc_check_chance",
     ),
     Known::rewritten(
         "mixed_generation_type/me-5-big-Data.db",
-        "the header has minima of 64 bits (ScyllaDB), which Cassandra 3 cuts and 6 refuses, as it does the compression option crc_check_chance",
+        "the header has 64-bit minima (ScyllaDB), which Cassandra 3 truncates and 6 refuses, as it does the compression option crc_check_chance",
     ),
     Known {
         damage: &[
             "Statistics.db stats.covered_clustering.start",
             "Statistics.db stats.covered_clustering.end",
         ],
-        remark: "an mc file renamed md: md vouches for the least and greatest clustering, which leave a range tombstone out",
+        remark: "an mc file renamed md: in md the least and greatest clustering must be exact, and here they leave out a range tombstone",
         ..Known::same(
             "promoted_index_read/ks/promoted_index_read-1c6ace40fad111e7b9cf000000000002/md-1-big-Data.db",
         )
@@ -244,7 +244,7 @@ const OTHERS: [Known; 17] = [
             "Statistics.db stats.covered_clustering.start",
             "Statistics.db stats.covered_clustering.end",
         ],
-        remark: "an mc file renamed md: md vouches for the least and greatest clustering, which leave a range tombstone out",
+        remark: "an mc file renamed md: in md the least and greatest clustering must be exact, and here they leave out a range tombstone",
         ..Known::same(
             "wrong_range_tombstone_order/ks/wrong_range_tombstone_order-1c6ace40fad111e7b9cf000000000002/md-1-big-Data.db",
         )

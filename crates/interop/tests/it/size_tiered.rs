@@ -1,4 +1,4 @@
-//! Our size-tiered strategy by Cassandra's own: buckets, and the bucket that is compacted next.
+//! Our size-tiered strategy compared with Cassandra's: buckets, and the bucket that is compacted next.
 
 use compactor_strategy::context::Node;
 use compactor_strategy::options::Thresholds;
@@ -23,7 +23,7 @@ fn bucket_options(list: &strategy::SizeList) -> BucketOptions {
 }
 
 #[test]
-fn buckets_are_cassandras() {
+fn buckets_match_cassandra() {
     let Some(mut cassandra) = server(Mode::Pa) else {
         return;
     };
@@ -36,11 +36,14 @@ fn buckets_are_cassandras() {
         several += usize::from(ours.len() > 12);
     }
     println!("{LISTS} lists, {several} of them with more than 12 buckets");
-    assert!(several > LISTS / 20, "{several} lists make a map grow");
+    assert!(
+        several > LISTS / 20,
+        "only {several} lists have more than 12 buckets"
+    );
 }
 
 #[test]
-fn the_next_compaction_is_cassandras() {
+fn next_compaction_matches_cassandra() {
     let Some(mut cassandra) = server(Mode::Pa) else {
         return;
     };
@@ -51,7 +54,7 @@ fn the_next_compaction_is_cassandras() {
     ];
     for (n, len) in lens.iter().enumerate() {
         scenario = scenario.input(|i| {
-            // What compresses badly, so that the file is about as long.
+            // Text that compresses badly, so that the file is about as long as the text.
             let text: String = (0..*len)
                 .map(|b: usize| char::from(b'0' + ((b * b * 7 + b / 3 + n) % 43) as u8))
                 .filter(|c| *c != '\'')
@@ -109,5 +112,5 @@ fn the_next_compaction_is_cassandras() {
             found += usize::from(!theirs.next.is_empty());
         }
     }
-    assert!(found > 10, "{found} choices were not empty");
+    assert!(found > 10, "only {found} choices were not empty");
 }

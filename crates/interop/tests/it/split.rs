@@ -1,4 +1,4 @@
-//! Merges into outputs of a greatest size: each output is what Cassandra's own writer of such outputs makes of the same
+//! Merges into outputs of a maximum size: each output equals that of Cassandra's `MaxSSTableSizeWriter` for the same
 //! partitions, and together they hold the rows of the inputs.
 
 use anyhow::{Result, ensure};
@@ -9,16 +9,16 @@ use interop::{Cassandra, Mode};
 
 use crate::support::{self, Expected, Output, servers};
 
-/// A seventh of what the data take uncompressed, and a quarter of what LZ4 makes of them.
+/// Maximum sizes: a seventh of the uncompressed data, and a quarter of the data compressed with LZ4.
 const SIZE: u64 = 30_000;
 const COMPRESSED_SIZE: u64 = 5_000;
 
-/// Of a filter that was made for fewer keys than came: of all keys each output is expected to have its
-/// share (`MaxSSTableSizeWriter.sstableKeyCount`), but these partitions are of very different lengths. Its
-/// bytes differ too: an output is made for as many keys as the one before had at least.
+/// Finding on a filter with too few bits for its keys: Cassandra sizes each output's filter for an equal share of all
+/// keys (`MaxSSTableSizeWriter.sstableKeyCount`), but these partitions are of very different lengths. The bytes of the
+/// filter differ too: ours is sized for at least as many keys as the output before had.
 const FEW_KEYS: &str = "filter: too few bits";
 
-/// Partitions of every kind, some larger than the size; `inputs` SSTables that overlap.
+/// Partitions of every kind, some larger than the maximum size; `inputs` SSTables that overlap.
 fn scenario(name: &str, compression: &str, inputs: i32) -> Scenario {
     let mut scenario = Scenario::new(format!("split_{name}_{inputs}"), "outputs of a greatest size").schema(format!(
         "CREATE TABLE $t (k int, c int, v text, m map<int, text>, s text static, PRIMARY KEY (k, c)) \
@@ -57,7 +57,7 @@ fn scenario(name: &str, compression: &str, inputs: i32) -> Scenario {
 }
 
 #[test]
-fn outputs_are_those_of_cassandra() {
+fn outputs_match_cassandra() {
     for mut cassandra in servers(Mode::ALL) {
         let mode = cassandra.mode();
         for (name, compression, inputs) in [
@@ -85,12 +85,13 @@ fn outputs_are_those_of_cassandra() {
     }
 }
 
-/// `same_sizes`: compressed bytes are as long as Cassandra's, so that outputs begin where Cassandra's do.
+/// Compares our outputs with Cassandra's. With `same_sizes`, our compressed chunks are as long as Cassandra's, so that
+/// outputs begin at the same partitions.
 fn run(cassandra: &mut Cassandra, scenario: &Scenario, same_sizes: bool) -> Result<Vec<String>> {
     let size = if same_sizes { SIZE } else { COMPRESSED_SIZE };
     let place = tempfile::tempdir()?;
     let mut case = Case::prepare(cassandra, scenario, &place.path().join("inputs"))?;
-    // As the splitter: nothing goes, and what has expired becomes a tombstone.
+    // As in Cassandra's splitter: nothing is purged, and expired cells become tombstones.
     case.gc_before_s = None;
     let directory = place.path().join("cassandra");
     let compacted = case.compact_to_size(cassandra, &directory, Some(size))?;
@@ -116,7 +117,8 @@ fn run(cassandra: &mut Cassandra, scenario: &Scenario, same_sizes: bool) -> Resu
         );
         for (number, (theirs, ours)) in compacted.outputs.iter().zip(&ours).enumerate() {
             let expected = Expected::of_output(cassandra, &case.table, theirs, &[])?;
-            let mut found = support::hold(cassandra, &case, Some(ours.clone()), Some(&expected))?;
+            let mut found =
+                support::compare_output(cassandra, &case, Some(ours.clone()), Some(&expected))?;
             found.retain(|f| !f.contains(FEW_KEYS) && !f.contains("Filter.db"));
             failures.extend(
                 found

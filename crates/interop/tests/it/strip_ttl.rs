@@ -1,5 +1,5 @@
-//! TTLs removed by our merge: the output is that of Cassandra's compaction of the same data written without any TTL, to the
-//! byte. Tombstones that Cassandra has made of expired cells stay, and so do rows that a view has expired.
+//! Merges with TTLs removed: the output equals, byte for byte, Cassandra's compaction of the same data written without
+//! TTLs. Tombstones that Cassandra has made of expired cells stay, and so does the expired liveness of view rows.
 
 use std::path::{Path, PathBuf};
 
@@ -20,12 +20,12 @@ const TABLE: &str = "CREATE TABLE $t (k int, c int, a int, b text, m map<int, in
 #[derive(Debug, Clone, Copy)]
 struct Plan {
     seed: u64,
-    /// Data that an SSTable outside the merge removes from it; `None` if there is none.
+    /// Option by which an SSTable outside the merge removes data from it; `None` if there is no such SSTable.
     provided: Option<&'static str>,
 }
 
-/// Random mutations. Timestamps are distinct within an input, whose memtable would let an expiring cell win over a live
-/// one, and equal across inputs.
+/// Random mutations. Timestamps are distinct within an input, since in its memtable an expiring cell would win over a
+/// live one with the same timestamp, and equal across inputs.
 fn scenario(plan: Plan, with_ttl: bool) -> Scenario {
     let mut rng = Random::new(9000 + plan.seed);
     let side = if with_ttl { "with" } else { "without" };
@@ -44,11 +44,11 @@ fn scenario(plan: Plan, with_ttl: bool) -> Scenario {
     if plan.provided.is_some() {
         scenario.others = 1;
     }
-    // The same base of local deletion times on both sides: expirations are later.
     scenario.merge_at(T0 + 1000, [500, 5000][plan.seed as usize % 2])
 }
 
 fn mutations(rng: &mut Random, input: &mut Input, with_ttl: bool) {
+    // Both sides have the same least local deletion time: expirations are later.
     input.cql("DELETE FROM $t USING TIMESTAMP 1 WHERE k = 100");
     input.cql("INSERT INTO $t (k, c, a, m, st, sm) VALUES (0, 0, 0, {1: 1}, 's', {1: 1}) USING TIMESTAMP 3");
     for number in 0..60 {
@@ -108,7 +108,7 @@ fn mutation(rng: &mut Random, timestamp: i64, ttl: &str) -> String {
     }
 }
 
-/// Merges a case, without TTLs.
+/// Merges a case with TTLs removed.
 fn strip(
     cassandra: &Cassandra,
     case: &Case,
@@ -126,7 +126,7 @@ fn strip(
     Ok((outputs.next(), removed))
 }
 
-/// Where our merge of data with TTLs is not Cassandra's compaction of the same data without.
+/// Returns the differences between our merge of data with TTLs and Cassandra's compaction of the same data without.
 fn differences(
     cassandra: &mut Cassandra,
     with_ttl: &Case,
@@ -138,19 +138,22 @@ fn differences(
     let expected = Expected::of(cassandra, &without.table, &compacted, granted)?;
     let expected = expected.context("no output")?;
     let rows = &expected.rows;
-    // Liveness that a view has expired.
+    // Expired liveness of view rows.
     let expired = rows.matches("\"ttl\":2147483647").count();
     ensure!(rows.matches("\"ttl\"").count() == expired, "TTLs: {rows}");
     let (output, removed) = strip(cassandra, with_ttl, &place.join("ours"), |_| ())?;
     ensure!(removed.cells > 0 && removed.rows > 0, "{removed:?}");
-    let mut failures = support::hold(cassandra, with_ttl, output.clone(), Some(&expected))?;
+    let mut failures =
+        support::compare_output(cassandra, with_ttl, output.clone(), Some(&expected))?;
     let content = |data: &Option<PathBuf>| -> Result<Vec<u8>> {
         Ok(std::fs::read(data.as_ref().context("no output")?)?)
     };
     let mut again = |name: &str, change: &dyn Fn(&mut compactor::MergeRequest)| -> Result<()> {
-        let (again, of_it) = strip(cassandra, with_ttl, &place.join(name), change)?;
-        if content(&again)? != content(&output)? || of_it != removed {
-            failures.push(format!("{name}: another output, {of_it:?} of {removed:?}"));
+        let (again, removed_again) = strip(cassandra, with_ttl, &place.join(name), change)?;
+        if content(&again)? != content(&output)? || removed_again != removed {
+            failures.push(format!(
+                "{name}: the output differs: removed {removed_again:?}, expected {removed:?}"
+            ));
         }
         Ok(())
     };
@@ -167,16 +170,16 @@ fn differences(
 }
 
 #[test]
-fn as_if_there_had_never_been_a_ttl() {
+fn equals_compaction_of_data_without_ttls() {
     for mut cassandra in servers(Mode::ALL) {
-        campaign_of(&mut cassandra);
+        compare_random_data(&mut cassandra);
     }
     if has_five() {
-        campaign_of(&mut five(Mode::Da));
+        compare_random_data(&mut five(Mode::Da));
     }
 }
 
-fn campaign_of(cassandra: &mut Cassandra) {
+fn compare_random_data(cassandra: &mut Cassandra) {
     let mode = cassandra.mode();
     for seed in 1..=campaign::cases(4) as u64 {
         let provided = [None, None, Some("cell"), Some("row")][seed as usize % 4];

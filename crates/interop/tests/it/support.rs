@@ -1,4 +1,4 @@
-//! Shared by the modules.
+//! Helpers of the test modules.
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
@@ -36,7 +36,7 @@ pub(crate) fn servers<const N: usize>(all: [Mode; N]) -> impl Iterator<Item = Sh
         .map(|mode| Shared::take(mode, mode.release()).expect("Cassandra starts"))
 }
 
-/// A server for a test that may harm it, which no other has after it, or `None` if there is no Cassandra.
+/// A server for a test that may damage it and after which no other test gets it, or `None` if there is no Cassandra.
 #[track_caller]
 pub(crate) fn last_use_of_server(mode: Mode) -> Option<Shared> {
     server(mode).map(Shared::for_the_last_time)
@@ -82,7 +82,7 @@ pub(crate) fn scenarios_named(names: &[&str]) -> Vec<Scenario> {
 pub(crate) struct Failures(Vec<String>);
 
 impl Failures {
-    /// Adds those of a case, of which an error is one too.
+    /// Adds the failures of a case; an error counts as one.
     pub(crate) fn add(&mut self, name: impl Display, found: Result<Vec<String>>) {
         let found = found.unwrap_or_else(|error| vec![format!("{error:#}")]);
         let lines = found.into_iter().map(|line| format!("{name}: {line}"));
@@ -93,7 +93,7 @@ impl Failures {
         self.0.len()
     }
 
-    /// Fails with all of them.
+    /// Panics with all failures, if there are any.
     #[track_caller]
     pub(crate) fn check(self) {
         let lines = self.0.join("\n");
@@ -101,7 +101,7 @@ impl Failures {
     }
 }
 
-/// Fails with the failures of a case.
+/// Panics with the failures of a case, if there are any.
 #[track_caller]
 pub(crate) fn check(name: impl Display, found: Result<Vec<String>>) {
     let mut failures = Failures::default();
@@ -109,7 +109,7 @@ pub(crate) fn check(name: impl Display, found: Result<Vec<String>>) {
     failures.check();
 }
 
-/// Runs each scenario of the mode, and fails at the end with everything that went wrong, by name.
+/// Runs each scenario of the mode, and panics at the end with all failures, by name.
 #[track_caller]
 pub(crate) fn each(mode: Mode, run: impl FnMut(&mut Cassandra, &Scenario) -> Result<Vec<String>>) {
     let Some(mut cassandra) = server(mode) else {
@@ -123,7 +123,7 @@ pub(crate) fn each(mode: Mode, run: impl FnMut(&mut Cassandra, &Scenario) -> Res
     each_of(&mut cassandra, &selected, run);
 }
 
-/// Runs scenarios, and fails at the end with everything that went wrong, by name.
+/// Runs scenarios, and panics at the end with all failures, by name.
 pub(crate) fn each_of(
     cassandra: &mut Cassandra,
     scenarios: &[Scenario],
@@ -144,13 +144,13 @@ pub(crate) fn each_of(
     failures.check();
 }
 
-/// Cassandra's own compaction, against which an output of ours is held.
+/// Cassandra's own compaction, with which an output of ours is compared.
 pub(crate) struct Expected {
-    /// Its Data.db.
+    /// Data.db of its output.
     pub(crate) data: PathBuf,
-    /// Canonical rows of it.
+    /// Canonical rows of its output.
     pub(crate) rows: String,
-    /// Parts that may differ, where ours has the version that the server writes.
+    /// Permitted differences, where our output has the version that the server writes.
     granted: &'static [Exception],
 }
 
@@ -187,12 +187,12 @@ impl Expected {
 pub(crate) struct Output {
     /// Version.
     pub(crate) version: Mode,
-    /// The inputs' choice when absent.
+    /// Compression; that of the inputs if absent.
     pub(crate) compression: Option<Compression>,
 }
 
 impl Output {
-    /// Compressed as the inputs.
+    /// A version, with the compression of the inputs.
     pub(crate) fn of(version: Mode) -> Output {
         Output {
             version,
@@ -201,7 +201,7 @@ impl Output {
     }
 }
 
-/// The merge of a case.
+/// Request of our merge of a case.
 pub(crate) fn request(case: &Case, output: Output) -> MergeRequest {
     MergeRequest {
         version: output.version.version().to_owned(),
@@ -228,11 +228,11 @@ pub(crate) fn ours(
         Ok(output) => output,
         Err(error) => return Ok(vec![format!("ours: merge failed: {error:#}")]),
     };
-    hold(cassandra, case, output, expected)
+    compare_output(cassandra, case, output, expected)
 }
 
 /// Lists everything that Cassandra finds wrong with an output of ours.
-pub(crate) fn hold(
+pub(crate) fn compare_output(
     cassandra: &mut Cassandra,
     case: &Case,
     output: Option<PathBuf>,

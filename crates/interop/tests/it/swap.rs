@@ -1,5 +1,5 @@
-//! Swaps that are killed after each step, in the directory of a table of a real node: what it takes for
-//! live, and what is left when it has done what it does when it starts.
+//! Swaps killed after each step, in the table directory of a real node: which SSTables the node considers live, and
+//! which files are left after its startup cleanup.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -18,7 +18,8 @@ use interop::{Cassandra, Mode, Table};
 
 use crate::support::servers;
 
-/// Name the directory of the output, the table's, and the step after which the child kills itself.
+/// Environment variables that name the directory of the output, the table's, and the step after which the child kills
+/// itself.
 const CHILD: &str = "COMPACTOR_TEST_SWAP_IN";
 const CHILD_TABLE: &str = "COMPACTOR_TEST_SWAP_TABLE";
 const KILLED_AFTER: &str = "COMPACTOR_TEST_SWAP_KILLED_AFTER";
@@ -31,7 +32,7 @@ fn request(place: &Path, directory: &Path) -> SwapRequest {
     }
 }
 
-/// Not a test by itself: what the other starts in a process of its own.
+/// Not a test by itself: the process that the other test starts and that kills itself.
 #[test]
 fn child() {
     let Some(place) = std::env::var_os(CHILD) else {
@@ -141,7 +142,7 @@ fn run(cassandra: &mut Cassandra) -> Result<()> {
     let committed = committed.context("a COMMIT")?;
 
     for after in 0..steps.len() {
-        // Of files that are removed the first and the last.
+        // Of the steps that remove files, only the first and the last are tried.
         if after > committed + 1 && steps.get(after + 1) == Some(&Step::FileRemoved) {
             continue;
         }

@@ -1,4 +1,4 @@
-//! The transaction logs that make several outputs appear all or none: a node takes them for its own.
+//! Transaction logs, which make several outputs visible atomically: a node reads them as its own.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use interop::{Cassandra, Mode, Table, files};
 use crate::support::servers;
 
 #[test]
-fn what_is_not_committed_goes_when_a_node_starts() {
+fn uncommitted_outputs_are_removed_when_a_node_starts() {
     for cassandra in servers([Mode::Oa, Mode::Ea]) {
         run(&mut cassandra.for_the_last_time()).expect("the case runs");
     }
@@ -51,11 +51,11 @@ fn run(cassandra: &mut Cassandra) -> Result<()> {
     let added = add(first)? + &add(second)?;
     let commit = Record::commit().line();
 
-    // Truncated before, within, and after the end.
+    // Logs truncated before and within the COMMIT record, and complete.
     for (what, lines, left) in [
-        ("no end", added.clone(), 1),
+        ("no commit", added.clone(), 1),
         (
-            "half an end",
+            "half a commit",
             added.clone() + &commit[..commit.len() - 5],
             1,
         ),

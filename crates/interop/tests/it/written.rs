@@ -1,5 +1,5 @@
-//! Rows that `SstableWriter` writes: Cassandra's verifier finds nothing in them, and a scan by Cassandra returns
-//! what its own SSTable returns of the same rows by `INSERT`.
+//! Rows that `SstableWriter` writes: Cassandra's verifier accepts them, and a scan by Cassandra returns the same as for
+//! its own SSTable of the same rows inserted with `INSERT`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::support::{five, has_five, server};
 const NOW_S: i64 = 1_700_000_000;
 const ROWS: i32 = 400;
 
-/// Lists that are not frozen are missing: the paths of their elements are made up.
+/// Non-frozen lists are missing: the paths of their elements are generated.
 const COLUMNS: &str = "a int, b text, c timestamp, d int, st text static, ss set<int> static,
     v int, t text, bl blob, bo boolean, ti tinyint, si smallint, bi bigint, fl float, dou double,
     va varint, de decimal, da date, tm time, du duration, uu uuid, tu timeuuid, ine inet,
@@ -23,14 +23,14 @@ const COLUMNS: &str = "a int, b text, c timestamp, d int, st text static, ss set
     fs frozen<set<text>>, tup tuple<int, text>, PRIMARY KEY ((a, b), c, d)";
 
 #[test]
-fn rows_are_those_of_inserts() {
+fn rows_match_inserts() {
     if let Some(mut cassandra) = server(Mode::Pa) {
         same_as_inserts(&mut cassandra).expect("the rows are compared");
     }
 }
 
 #[test]
-fn rows_are_those_of_inserts_in_cassandra_5() {
+fn rows_match_inserts_in_cassandra_5() {
     if !has_five() {
         return;
     }
@@ -100,7 +100,7 @@ fn same_as_inserts(cassandra: &mut Cassandra) -> Result<()> {
     Ok(())
 }
 
-/// Cassandra's SSTable has the values that were inserted.
+/// Checks that Cassandra's SSTable has the inserted values.
 fn read_as_inserted(data: &Path) -> Result<()> {
     let mut expected: BTreeMap<String, BTreeMap<String, Value>> = BTreeMap::new();
     let mut expected_static = expected.clone();
@@ -141,7 +141,7 @@ fn read_as_inserted(data: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Sets and maps ascend when they are read.
+/// Sorts sets and maps, whose elements ascend when they are read.
 fn sorted(value: Value) -> Value {
     let order = |value: &Value| match value {
         Value::Int(number) => (*number, String::new()),
@@ -162,7 +162,7 @@ fn sorted(value: Value) -> Value {
     }
 }
 
-/// A row, with every third column or so left out; some rows come twice.
+/// A row with about every third column left out; some rows occur twice.
 fn row(number: i32) -> Vec<(&'static str, Value)> {
     let n = number % (ROWS - 40);
     let byte = n as u8;
@@ -259,7 +259,7 @@ fn cql(value: &Value) -> String {
             format!("{}.{:03}", unscaled / 1000, unscaled % 1000)
         }
         Value::Timestamp(millis) => millis.to_string(),
-        // Days are counted from -2^31 there.
+        // An integer literal of a date counts days from -2^31.
         Value::Date(days) => (i64::from(*days) + (1 << 31)).to_string(),
         Value::Time(nanos) => nanos.to_string(),
         Value::Duration {
