@@ -1,4 +1,5 @@
-//! All of it on one daemon: tables, flushes, the node's compaction, our commands, and the ways back.
+//! A whole campaign on one daemon: tables, flushes, the node's compaction, our commands, and every way of bringing
+//! outputs back into the node.
 
 use std::fmt;
 use std::fs;
@@ -17,46 +18,46 @@ use super::workflows::{By, Workflows, live};
 use super::{parity, snapshot, tools, written};
 use crate::files::data_files;
 
-/// Steps that can be left out.
+/// Steps of a campaign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// All of them.
+    /// All steps.
     Whole,
-    /// Without the node's own maintenance of what it was given, one command after the other.
+    /// All steps but the node's maintenance commands, one after the other, on SSTables that it was given.
     Short,
 }
 
-/// Parts to run.
+/// Options of a campaign.
 #[derive(Debug, Clone)]
 pub struct Campaign {
     /// The daemon.
     pub kind: Kind,
     /// Tables by name, with a trailing `*` for any rest; empty for all.
     pub tables: Vec<String>,
-    /// How much.
+    /// Steps to run.
     pub part: Part,
 }
 
 /// Result of a campaign.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// Tables that were made.
+    /// Number of tables.
     pub tables: usize,
-    /// Rows that a client saw each time.
+    /// Number of rows in a client's view of all tables.
     pub rows: usize,
-    /// Times that it looked.
+    /// Number of times that the client's view was read.
     pub views: usize,
-    /// SSTables of the node that our commands were run on.
+    /// Number of SSTables of the node on which our commands were run.
     pub sstables: usize,
-    /// SSTables among these that end in an empty chunk, as a node's own compaction leaves them.
+    /// Number of these SSTables that end in an empty chunk, as a node's own compaction leaves them.
     pub empty_ends: usize,
-    /// SSTables among those whose content ends where a chunk does.
+    /// Number of these SSTables whose content ends where a chunk does.
     pub chunk_ends: usize,
-    /// SSTables among these that are compressed with a dictionary.
+    /// Number of these SSTables that are compressed with a dictionary.
     pub dictionaries: usize,
-    /// Tables whose merge is the node's compaction to the byte.
+    /// Number of tables whose merge equals the node's compaction byte for byte.
     pub equal: usize,
-    /// Resident memory of the daemon at its greatest, in bytes.
+    /// Peak resident memory of the daemon, in bytes.
     pub peak_memory: u64,
     /// Failures, a line each.
     pub failures: Vec<String>,
@@ -82,7 +83,7 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// A campaign under way.
+/// State of a running campaign.
 struct Run<'a> {
     node: Node,
     workflows: Workflows<'a>,
@@ -94,7 +95,7 @@ struct Run<'a> {
 }
 
 impl Campaign {
-    /// Runs it. Only what keeps it from going on is an error; all else is in the outcome.
+    /// Runs the campaign. Only what prevents it from continuing is an error; other failures are in the outcome.
     ///
     /// # Errors
     /// A daemon that does not start, for example.
@@ -104,7 +105,7 @@ impl Campaign {
         let scratch = tempfile::Builder::new()
             .prefix("compactor-rig-")
             .tempdir()?;
-        // The node runs as somebody else.
+        // The node runs as another user.
         fs::set_permissions(scratch.path(), fs::Permissions::from_mode(0o755))?;
         let tables: Vec<Table> = tables::of(self.kind);
         let wanted = |table: &&Table| {
@@ -140,10 +141,10 @@ impl Run<'_> {
         let seen = self.node.journal()?.len();
         self.write()?;
         snapshot::take(&mut self.node, "flushed")?;
-        self.look("after flushes")?;
+        self.check_view("after flushes")?;
         self.node.nodetool(&["compact", KEYSPACE])?;
         snapshot::take(&mut self.node, "compacted")?;
-        self.look("after the node's compaction")?;
+        self.check_view("after the node's compaction")?;
 
         for table in self.tables.clone() {
             for stored in table.stored() {
@@ -157,13 +158,13 @@ impl Run<'_> {
             self.offline_writer()?;
         }
         if self.node.kind().opens_ours() {
-            self.ways_back()?;
+            self.bring_back()?;
         } else {
             self.maintain()?;
             self.stop()?;
             self.tools();
             self.node.start_again()?;
-            self.look("after a restart")?;
+            self.check_view("after a restart")?;
         }
         let peak = self.node.peak_memory()?;
         self.outcome.peak_memory = self.outcome.peak_memory.max(peak);
@@ -175,30 +176,30 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Our outputs go back into the node in every way.
-    fn ways_back(&mut self) -> Result<()> {
+    /// Brings our outputs back into the node in every way.
+    fn bring_back(&mut self) -> Result<()> {
         let workflows = self.workflows;
         if let Err(error) = written::round_trip(&mut self.node, workflows.scratch) {
             self.fail(format!("SstableWriter: {error:#}"));
         }
         self.log("import of SstableWriter's rows");
-        self.each("import beside", |node, table| {
-            workflows.import_beside(node, table, "flushed", "beside")
+        self.each("import alongside", |node, table| {
+            workflows.import_alongside(node, table, "flushed", "beside")
         });
-        self.look("after an import beside")?;
+        self.check_view("after an import alongside the inputs")?;
         self.each("replace by strategy", |node, table| {
             workflows.replace_by_strategy(node, table, "flushed")
         });
-        self.look("after truncation and import of a strategy's outputs")?;
+        self.check_view("after truncation and import of a strategy's outputs")?;
         self.each("replace by major", |node, table| {
             workflows.replace_by_major(node, table, "compacted")
         });
-        self.look("after truncation and import of a major compaction's")?;
+        self.check_view("after truncation and import of a major compaction's")?;
         self.maintain()?;
 
-        // What is swapped is several SSTables, some of which are marked as repaired by a tool.
-        self.each("import beside again", |node, table| {
-            workflows.import_beside(node, table, "flushed", "again")
+        // Several SSTables are swapped, some of which a tool marks as repaired.
+        self.each("second import alongside", |node, table| {
+            workflows.import_alongside(node, table, "flushed", "again")
         });
         self.each("describe", |node, table| workflows.describe(node, table));
         self.stop()?;
@@ -209,9 +210,9 @@ impl Run<'_> {
                 .try_for_each(|stored| workflows.swap(node, stored, By::Strategy))
         });
         self.node.start_again()?;
-        self.look("after a swap in place of a strategy's outputs")?;
-        self.each("import beside once more", |node, table| {
-            workflows.import_beside(node, table, "flushed", "once-more")
+        self.check_view("after a swap in place of a strategy's outputs")?;
+        self.each("third import alongside", |node, table| {
+            workflows.import_alongside(node, table, "flushed", "once-more")
         });
         self.stop()?;
         self.each("swap", |node, table| {
@@ -221,7 +222,7 @@ impl Run<'_> {
         });
         self.verify_offline();
         self.node.start_again()?;
-        self.look("after a swap in place")?;
+        self.check_view("after a swap in place")?;
         for table in self.tables.clone() {
             for index in &table.indexes {
                 self.node
@@ -229,7 +230,7 @@ impl Run<'_> {
             }
         }
         self.node.nodetool(&["compact", KEYSPACE])?;
-        self.look("after the node's compaction of what was swapped in")
+        self.check_view("after the node's compaction of the swapped SSTables")
     }
 
     /// Stops the daemon.
@@ -246,22 +247,22 @@ impl Run<'_> {
         for round in 0..tables::ROUNDS as usize {
             write_round(&mut self.node, &self.tables, round)?;
             if round == 1 {
-                let told = self
+                let with_command = self
                     .tables
                     .iter()
                     .filter(|table| !table.nodetool.is_empty());
-                for table in told {
+                for table in with_command {
                     self.node.nodetool(&table.nodetool)?;
                 }
             }
         }
-        // What is to be over in a second is over.
+        // Data with TTLs of a second has expired after this.
         std::thread::sleep(Duration::from_secs(3));
         self.log("written");
         Ok(())
     }
 
-    /// Runs our commands on both snapshots of a table or view, and compares our merge with the node's.
+    /// Runs our commands on both snapshots of a table or view, and compares our merge with the node's compaction.
     fn commands(&mut self, stored: Stored<'_>) -> Result<()> {
         let Workflows { compactor, scratch } = self.workflows;
         let mut merged = Vec::new();
@@ -295,7 +296,7 @@ impl Run<'_> {
         if self.node.kind().has_cursors() {
             return Ok(());
         }
-        // What is left of the node's compaction, and our merge of that.
+        // SSTables that the node's compaction left, and our merge of them.
         let (theirs, again) = match merged.get(1) {
             Some((sstables, again)) => (&sstables[..], &again[..]),
             None => (&[][..], &[][..]),
@@ -305,7 +306,7 @@ impl Run<'_> {
             ([ours], [theirs], _) if self.node.kind().opens_ours() => {
                 parity::differences(self.node.kind(), theirs, ours)?
             }
-            // By ranges, windows or shards, or in a version that we do not write; rows are the same all the same.
+            // Several outputs, by ranges, windows or shards, or a version that we do not write: the rows must be equal.
             ([ours], _, [again]) if self.has_same_rows(ours, again)? => {
                 self.log(&format!(
                     "{}: {} SSTables of the node's",
@@ -315,7 +316,7 @@ impl Run<'_> {
                 return Ok(());
             }
             _ => vec![format!(
-                "other rows in {} SSTables of ours and {} of the node's",
+                "rows differ between {} SSTables of ours and {} of the node's",
                 ours.len(),
                 theirs.len()
             )],
@@ -332,8 +333,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// To the byte; of a node whose versions we do not write, both are ours with other least times, and so rows are
-    /// compared as `dump` prints them.
+    /// Compares the content byte for byte. If we do not write the node's version, both SSTables are ours and differ in
+    /// the minima of timestamps, so that rows are compared as `dump` prints them.
     fn has_same_rows(&self, one: &Path, other: &Path) -> Result<bool> {
         if self.node.kind().opens_ours() {
             parity::is_same_content(one, other)
@@ -342,7 +343,7 @@ impl Run<'_> {
         }
     }
 
-    /// Files without what only real nodes leave in them would prove nothing.
+    /// Fails if no SSTable has the special cases that only real nodes write: without them the test proves nothing.
     fn check_marks(&mut self) {
         if self.outcome.empty_ends == 0 {
             self.fail("no SSTable ends in an empty chunk".to_owned());
@@ -364,7 +365,7 @@ impl Run<'_> {
             self.fail(format!("CQLSSTableWriter: {failure}"));
         }
         self.log("CQLSSTableWriter");
-        // It is not among the jars of later releases.
+        // Later releases lack it in their jars.
         if self.node.kind().major() < 6 {
             self.node.client()?.run(&[tools::loaded_table()])?;
             for data in &written {
@@ -373,7 +374,7 @@ impl Run<'_> {
             let directory = self.node.table_directory(KEYSPACE, tools::LOADED)?;
             snapshot::take(&mut self.node, "loaded")?;
             let loaded = data_files(&directory.join("snapshots/loaded"))?;
-            anyhow::ensure!(!loaded.is_empty(), "sstableloader brought nothing");
+            anyhow::ensure!(!loaded.is_empty(), "sstableloader loaded nothing");
             for failure in self.workflows.examine(&loaded) {
                 self.fail(format!("sstableloader: {failure}"));
             }
@@ -407,7 +408,7 @@ impl Run<'_> {
         }
     }
 
-    /// Operations that operators start in a node, and our commands on the SSTables that these leave.
+    /// Runs the node's maintenance commands, and our commands on the SSTables that they leave.
     fn maintain(&mut self) -> Result<()> {
         let mut commands: Vec<&[&str]> = vec![
             if self.node.kind().major() < 4 {
@@ -428,7 +429,7 @@ impl Run<'_> {
             .into_iter()
             .chain(scrubbed)
             .collect();
-        // With no table named it would scrub all.
+        // Without table names, nodetool would scrub all tables.
         if scrub.len() > 3 {
             commands.push(&scrub);
         }
@@ -437,7 +438,7 @@ impl Run<'_> {
                 self.fail(format!("{error:#}"));
             }
             if self.part == Part::Whole {
-                self.look(&format!("after nodetool {}", command[0]))?;
+                self.check_view(&format!("after nodetool {}", command[0]))?;
                 let examined =
                     self.workflows
                         .examine_snapshot(&mut self.node, &self.tables, command[0]);
@@ -448,10 +449,10 @@ impl Run<'_> {
                 }
             }
         }
-        self.look("after the node's maintenance")
+        self.check_view("after the node's maintenance")
     }
 
-    /// Runs sstableverify on tables that were swapped in; on some of them, since each takes a JVM.
+    /// Runs sstableverify on some of the swapped tables; each takes a JVM.
     fn verify_offline(&mut self) {
         let count = if self.part == Part::Whole { 4 } else { 1 };
         for table in self.tables.clone().into_iter().take(count) {
@@ -463,7 +464,7 @@ impl Run<'_> {
         self.log("sstableverify");
     }
 
-    /// Does the same to every table.
+    /// Runs an action on every table.
     fn each(&mut self, what: &str, mut act: impl FnMut(&mut Node, &Table) -> Result<()>) {
         for table in self.tables.clone() {
             if let Err(error) = act(&mut self.node, table) {
@@ -472,8 +473,8 @@ impl Run<'_> {
         }
     }
 
-    /// A client looks at everything, and it must be what it was the first time.
-    fn look(&mut self, when: &str) -> Result<()> {
+    /// Compares a client's view of all tables with its first view.
+    fn check_view(&mut self, when: &str) -> Result<()> {
         let view = View::of(&mut self.node, &self.tables)?;
         self.outcome.views += 1;
         self.log(when);
@@ -483,7 +484,7 @@ impl Run<'_> {
                 if name != "gone" {
                     self.outcome
                         .failures
-                        .push(format!("{name}: no rows, which proves nothing"));
+                        .push(format!("{name}: no rows: the test proves nothing"));
                 }
             }
             self.first = Some(view);

@@ -73,13 +73,13 @@ impl Client {
             .map(drop)
     }
 
-    /// All rows of a query.
+    /// Returns all rows of a query.
     pub(crate) fn rows(&mut self, cql: &str) -> Result<Rows> {
         let found = self.call(&json!({"op": "rows", "cql": cql}))?;
         Ok(serde_json::from_value(found)?)
     }
 
-    /// All columns of all rows of a table, with times of writing and of expiry.
+    /// Returns all columns of all rows of a table, with the times of writing and expiration.
     pub(crate) fn view(
         &mut self,
         keyspace: &str,
@@ -112,7 +112,7 @@ impl Client {
     }
 }
 
-/// The directory that the driver is installed in, once, under a lock.
+/// Returns the directory in which the driver is installed, once, under a lock.
 pub(crate) fn driver() -> Result<PathBuf> {
     let place = toolchain::target_directory().join("interop-client");
     fs::create_dir_all(&place)?;

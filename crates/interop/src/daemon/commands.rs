@@ -1,4 +1,4 @@
-//! The command `compactor`, run on what a node wrote.
+//! Runs the command `compactor` on SSTables that a node wrote.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::files::data_files;
 use crate::program;
 
-/// The command.
+/// The command `compactor`.
 #[derive(Debug, Clone)]
 pub(crate) struct Compactor {
     binary: PathBuf,
@@ -24,7 +24,7 @@ pub(crate) struct Rewritten {
 }
 
 impl Compactor {
-    /// The one that `COMPACTOR_BIN` names, or that was built with this program.
+    /// Finds the command that `COMPACTOR_BIN` names, or that was built with this program.
     pub(crate) fn find() -> Result<Self> {
         if let Some(binary) = std::env::var_os("COMPACTOR_BIN") {
             return Ok(Self {
@@ -39,7 +39,7 @@ impl Compactor {
         });
         let binary = found.with_context(|| {
             format!(
-                "there is no compactor next to {}: cargo build -p compactor-cli, or name one by COMPACTOR_BIN",
+                "there is no compactor next to {}: run cargo build -p compactor-cli, or set COMPACTOR_BIN",
                 own.display()
             )
         })?;
@@ -52,13 +52,13 @@ impl Compactor {
             .with_context(|| arguments.join(" "))
     }
 
-    /// Merges SSTables, some or all of a table; the output must be sound.
+    /// Merges some or all SSTables of a table; the output must be sound.
     pub(crate) fn merge(&self, inputs: &[&str], output: &Path) -> Result<()> {
         let purging = ["--complete", "--gc-grace-seconds", "0", "--verify"];
         self.rewrite("merge", inputs, output, &purging).map(drop)
     }
 
-    /// Rewrites SSTables, or what a directory holds. Outputs must be sound.
+    /// Rewrites SSTables, or those in a directory; the outputs must be sound.
     pub(crate) fn rewrite(
         &self,
         command: &str,
@@ -92,8 +92,8 @@ impl Compactor {
         Ok(rows(one)? == rows(other)?)
     }
 
-    /// Everything that is to work on a directory of a node's SSTables; returns what did not. `schema` is that of a view
-    /// with its base table.
+    /// Runs every command that must accept a directory of a node's SSTables; returns the failures. `schema` is the
+    /// schema of a view with its base table.
     pub(crate) fn try_everything(
         &self,
         directory: &Path,
@@ -135,7 +135,7 @@ impl Compactor {
     }
 }
 
-/// Where things lie depends on the sizes of what is written as a difference to the least time.
+/// Removes positions: they depend on the lengths of times, which are written as differences to the least one.
 fn remove_positions(dumped: &mut Value) {
     match dumped {
         Value::Object(fields) => {

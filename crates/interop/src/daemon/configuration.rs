@@ -17,7 +17,7 @@ pub(crate) struct Ports {
 }
 
 impl Ports {
-    /// Ports that nobody listens at now.
+    /// Finds ports on which nothing listens now.
     pub(crate) fn free() -> Result<Self> {
         let listeners = [0; 3].map(|_| TcpListener::bind("127.0.0.1:0"));
         let [storage, native, jmx] = listeners.map(|bound| bound?.local_addr());
@@ -72,7 +72,7 @@ key_cache_size: 8MiB
 counter_cache_size: 8MiB
 materialized_views_enabled: true
 sasi_indexes_enabled: true
-# The node compacts what it is told to, when it is told to.
+# The node compacts only on request.
 autocompaction_on_startup_enabled: false
 read_request_timeout: 120s
 range_request_timeout: 120s
@@ -82,7 +82,7 @@ truncate_request_timeout: 120s
 request_timeout: 120s
 ";
 
-/// The same before 4.0, where units are part of the names.
+/// The same for releases before 4.0, where units are part of the names.
 const SIZES_3: &str = "commitlog_sync_period_in_ms: 10000
 commitlog_segment_size_in_mb: 8
 commitlog_total_space_in_mb: 128
@@ -105,7 +105,7 @@ fn yaml(home: &Path, kind: Kind, ports: Ports, seed: u16) -> String {
     let home = home.display();
     let more = kind.settings().join("\n");
     let (sizes, seed) = if kind.major() < 4 {
-        // All nodes of a cluster have one port.
+        // All nodes of such a cluster have the same storage port.
         (SIZES_3, "127.0.0.1".to_owned())
     } else {
         (SIZES, format!("127.0.0.1:{seed}"))

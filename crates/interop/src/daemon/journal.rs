@@ -5,10 +5,10 @@ use std::path::Path;
 
 use anyhow::Result;
 
-/// Complaints that have nothing to do with what is in our files, by the texts that all have to be in them.
+/// Complaints unrelated to the content of our files; an entry must contain all texts of one of these.
 ///
 /// SSTableImporter verifies an SSTable where it is and then moves it; the reader that verified it is closed later, and
-/// SSTableReader.GlobalTidy looks for its files under their old names. 3.11 says what is experimental, and that Java 8
+/// SSTableReader.GlobalTidy looks for its files under their old names. 3.11 warns of experimental features, and that Java 8
 /// has a class that later ones do not.
 const EXPECTED: [&[&str]; 4] = [
     &["Could not skip cache", "NoSuchFileException", "/import-"],
@@ -47,7 +47,7 @@ impl Journal {
         self.entries.len()
     }
 
-    /// Errors, and warnings that name something of the table's, after the first `seen` entries.
+    /// Errors, and warnings that name the keyspace or an SSTable, after the first `seen` entries.
     pub(crate) fn complaints(&self, seen: usize, keyspace: &str) -> Vec<&str> {
         let is_complaint = |entry: &&String| {
             let is_ours = has_word(entry, keyspace) || entry.contains("-Data.db");
@@ -74,7 +74,7 @@ mod tests {
     use super::has_word;
 
     #[test]
-    fn a_keyspace_is_a_word() {
+    fn keyspace_matches_whole_words_only() {
         assert!(has_word("compacting rig.kv", "rig"));
         assert!(has_word("/data/rig/kv-1", "rig"));
         assert!(!has_word("Origin of 2 sstables is unknown", "rig"));

@@ -1,4 +1,4 @@
-//! The daemons that there are: a release, a storage compatibility mode and a format.
+//! Kinds of daemons: a release, a storage compatibility mode and a format.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,12 +8,12 @@ use anyhow::{Context, Result};
 /// The table of wide partitions.
 pub(crate) const WIDE: &str = "wide";
 
-/// A release and what it writes.
+/// A release and its configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Kind {
     /// Name on the command line.
     pub name: &'static str,
-    /// `cassandra-all` of this version.
+    /// Version of `cassandra-all`.
     pub release: &'static str,
     /// SSTable version that it writes.
     pub version: &'static str,
@@ -26,9 +26,9 @@ const MASKING: &str = "dynamic_data_masking_enabled: true";
 /// A flush may otherwise use another compressor than the table's.
 const FLUSH: &str = "flush_compression: table";
 
-/// The pipeline whose compaction ours is to the byte.
+/// Selects the pipeline whose compaction equals ours byte for byte.
 const ITERATORS: &str = "cursor_compaction_enabled: false";
-/// The daemon whose compactions of BIG are those of the other pipeline, as they are by default.
+/// Name of the daemon that compacts BIG with the cursor pipeline, as by default.
 const CURSORS: &str = "6.0-alpha2-cursors";
 
 impl Kind {
@@ -68,7 +68,7 @@ impl Kind {
         self.settings
     }
 
-    /// The logback of the release's distribution: older ones have bindings that newer slf4j does not see.
+    /// Version of logback in the release's distribution: newer slf4j does not see the bindings of older versions.
     pub(crate) fn logback(&self) -> &'static str {
         match self.release {
             "3.11.19" | "4.1.10" | "5.0.5" => "1.2.12",
@@ -76,7 +76,7 @@ impl Kind {
         }
     }
 
-    /// Whether the node compacts by cursors, which decide ties otherwise and write some fields otherwise.
+    /// Whether the node compacts with cursors, which resolve ties differently and write some fields differently.
     pub(crate) fn has_cursors(&self) -> bool {
         self.name == CURSORS
     }
@@ -86,12 +86,12 @@ impl Kind {
         self.major() > 3
     }
 
-    /// Whether the node can do with content that ends where a chunk does, which flushes of equal timestamps make.
+    /// Whether the node supports content that ends where a chunk does, which flushes of equal timestamps make.
     ///
-    /// The extended verifier of 4.1 seeks to the end of the content, in memory that it has mapped without the empty
-    /// chunk there (MmappedRegions.updateState): it refuses all such SSTables, its own too. Cursors of 6.0-alpha2 keep
-    /// another of the values with the same timestamp than reads show.
-    pub(crate) fn takes_exact_chunks(&self) -> bool {
+    /// The extended verifier of 4.1 seeks to the end of the content, in a mapping that lacks the empty chunk there
+    /// (MmappedRegions.updateState): it refuses all such SSTables, its own too. Of several values with the same
+    /// timestamp, cursors of 6.0-alpha2 keep another one than reads show.
+    pub(crate) fn supports_exact_chunks(&self) -> bool {
         self.major() > 4 && !self.has_cursors()
     }
 
@@ -130,7 +130,10 @@ impl FromStr for Kind {
         let found = Self::ALL.into_iter().find(|kind| kind.name == name);
         found.with_context(|| {
             let names = Self::ALL.map(|kind| kind.name);
-            format!("there is no daemon {name}, but {}", names.join(", "))
+            format!(
+                "there is no daemon {name}; the daemons are {}",
+                names.join(", ")
+            )
         })
     }
 }

@@ -1,8 +1,8 @@
-//! Real Cassandra daemons, and a client that someone else wrote.
+//! Real Cassandra daemons, and a third-party client.
 //!
-//! A `Node` is one `CassandraDaemon` from Maven's jars with directories and ports of its own. `tables` makes tables of
-//! every kind in it; `commands` lets the command `compactor` read and rewrite what the node wrote; `workflows` brings
-//! what it wrote back into the node, as the guide describes, and compares what a client sees (`view`).
+//! A `Node` is one `CassandraDaemon` from Maven's jars with its own directories and ports. `tables` creates tables of
+//! every kind in it; `commands` runs the command `compactor` on what the node wrote; `workflows` brings the outputs
+//! back into the node, as the guide describes; `view` compares what a client sees.
 
 mod campaign;
 mod client;

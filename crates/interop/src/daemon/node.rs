@@ -1,4 +1,4 @@
-//! One `CassandraDaemon`: started, asked, stopped, killed.
+//! One `CassandraDaemon`: starting, requests, stopping, killing.
 
 use std::fs::{self, OpenOptions};
 use std::net::TcpStream;
@@ -20,7 +20,7 @@ use super::process::{Jvm, Killed, give_to_daemon};
 use crate::server::last_lines;
 use crate::{program, toolchain, usage};
 
-/// Starting takes 20 seconds of two free cores; they seldom are.
+/// Longest time to start: it takes 20 seconds with two free cores, which are seldom free.
 const START: Duration = Duration::from_secs(400);
 const STOP: Duration = Duration::from_secs(180);
 
@@ -77,16 +77,16 @@ impl Node {
         self.kind
     }
 
-    /// The storage port, which is what others join by.
+    /// The storage port, by which other nodes join.
     pub(crate) fn storage_port(&self) -> u16 {
         self.ports.storage
     }
 
-    /// Starts the daemon, which is down.
+    /// Starts the stopped daemon.
     pub(crate) fn start_again(&mut self) -> Result<()> {
         ensure!(self.daemon.is_none(), "the daemon runs");
         let jmx = format!("-Dcassandra.jmx.local.port={}", self.ports.jmx);
-        // One that joins has to have heard of the others' schema before it asks for their data.
+        // A joining node must know the others' schema before it requests their data.
         let (ring_delay, settle) = if self.is_alone {
             (
                 "-Dcassandra.ring_delay_ms=1000",
@@ -104,7 +104,7 @@ impl Node {
             "-XX:MaxDirectMemorySize=256M",
             "-XX:ReservedCodeCacheSize=96M",
             "-ea",
-            // An index of vectors is built by no more threads than there are processors, and one, or writes fail.
+            // Writes to a vector index fail if more threads build it than there are processors, plus one.
             "-XX:ActiveProcessorCount=32",
             ring_delay,
             settle,
@@ -151,8 +151,7 @@ impl Node {
         bail!("the daemon does not listen after {START:?}")
     }
 
-    /// Starts the daemon, which is down, without the others of its cluster: it is a seed then, which need not hear of
-    /// anybody.
+    /// Starts the stopped daemon without the others of its cluster: as a seed, which need not contact other nodes.
     pub(crate) fn start_alone(&mut self) -> Result<()> {
         self.is_alone = true;
         configuration::write(&self.home, self.kind, self.ports, self.ports.storage)?;
@@ -219,7 +218,7 @@ impl Node {
             .with_context(|| format!("{class} {}", arguments.join(" ")))
     }
 
-    /// Brings SSTables into the node by sstableloader, which streams them.
+    /// Loads SSTables into the node with sstableloader, which streams them.
     pub(crate) fn load(&self, directory: &Path) -> Result<()> {
         let [storage, native] =
             [self.ports.storage, self.ports.native].map(|port| port.to_string());
@@ -237,7 +236,7 @@ impl Node {
         self.tool("BulkLoader", &arguments).map(drop)
     }
 
-    /// The directory that holds the table's SSTables.
+    /// Returns the directory that holds the table's SSTables.
     pub(crate) fn table_directory(&self, keyspace: &str, table: &str) -> Result<PathBuf> {
         let keyspace = self.home.join("data").join(keyspace);
         let is_table = |path: &PathBuf| {
@@ -249,7 +248,7 @@ impl Node {
         let found = entries
             .filter_map(|entry| Some(entry.ok()?.path()))
             .filter(is_table);
-        // A view that was dropped and created again has two.
+        // A view that was dropped and created again has two directories.
         let created = found.map(|path| Ok((fs::metadata(&path)?.created()?, path)));
         let created = created.collect::<Result<Vec<_>>>()?;
         let newest = created.into_iter().max().map(|(_, path)| path);
@@ -268,7 +267,7 @@ impl Node {
         Journal::read(&self.home.join(configuration::LOG))
     }
 
-    /// The greatest resident memory that the running daemon has had, in bytes.
+    /// Peak resident memory of the running daemon, in bytes.
     pub(crate) fn peak_memory(&self) -> Result<u64> {
         let Killed(child) = self.daemon.as_ref().context("the daemon is down")?;
         usage::peak_memory(child.id())

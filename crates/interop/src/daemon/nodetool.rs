@@ -1,4 +1,4 @@
-//! nodetool over JMX, in a JVM that stays: starting one takes longer than most commands.
+//! nodetool over JMX, in one JVM for all commands: starting a JVM takes longer than most commands.
 
 use std::fs::File;
 use std::io::Write;
@@ -24,7 +24,7 @@ pub(crate) struct Nodetool {
 }
 
 impl Nodetool {
-    /// From the command of a JVM that runs `NodetoolLoop`.
+    /// Starts the JVM of `command`, which runs `NodetoolLoop`.
     pub(crate) fn start(mut command: Command, port: u16, log: &Path) -> Result<Self> {
         let mut child = command
             .stdin(Stdio::piped())

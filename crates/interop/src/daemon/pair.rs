@@ -1,4 +1,4 @@
-//! Two daemons: what streaming, repair and anticompaction leave in files.
+//! Two daemons: SSTables that streaming, repair and anticompaction leave.
 
 use std::time::{Duration, Instant};
 
@@ -26,19 +26,19 @@ const TABLES: [&str; 9] = [
     "zstd",
 ];
 
-/// Longest time until the node has compacted what was pending: it looks once a minute.
+/// Longest time until the node has compacted pending SSTables: it checks once a minute.
 const FINISH: Duration = Duration::from_secs(150);
 
 /// Two daemons of a kind.
 #[derive(Debug, Clone, Copy)]
 pub struct Pair {
-    /// Both are of it.
+    /// Kind of both.
     pub kind: Kind,
 }
 
 impl Pair {
-    /// Lets a second daemon join a first one, repairs both, and examines the SSTables of each after every step. Returns what
-    /// is not as it should be.
+    /// Lets a second daemon join a first one, repairs both, and examines the SSTables of each after every step. Returns
+    /// the failures.
     ///
     /// # Errors
     /// A daemon that does not start, for example.
@@ -81,7 +81,7 @@ impl Run<'_> {
         create_tables(&mut first, &self.tables)?;
         self.write(&mut first, 0)?;
         self.write(&mut first, 1)?;
-        // The tables of a node that has been here for a while are compacted.
+        // Tables are compacted, as on a node that has run for a while.
         first.nodetool(&["compact", KEYSPACE])?;
         self.write(&mut first, 2)?;
 
@@ -104,10 +104,10 @@ impl Run<'_> {
         for node in [&mut first, &mut second] {
             self.examine(node, "incremental repair")?;
             self.finish_repair(node)?;
-            self.examine(node, "what the repair finished")?;
+            self.examine(node, "the repair has finished")?;
         }
 
-        // What one node has is what the other one has, also after all of it is merged.
+        // Both nodes must have the same data, also after all of it is merged.
         let expected = View::of(&mut first, &self.tables)?;
         self.compare(&expected, &mut second, "on the second node")?;
         let workflows = self.workflows;
@@ -123,7 +123,7 @@ impl Run<'_> {
                 }
             }
         }
-        // Alone it answers for itself.
+        // With the first node down, the second answers from its own data.
         first.stop()?;
         second.start_alone()?;
         self.compare(
@@ -135,12 +135,12 @@ impl Run<'_> {
 
     fn write(&mut self, node: &mut Node, round: usize) -> Result<()> {
         write_round(node, &self.tables, round)?;
-        // What is to be over in a second is over.
+        // Data with TTLs of a second has expired after this.
         std::thread::sleep(Duration::from_secs(3));
         Ok(())
     }
 
-    /// Our commands on everything that a node has.
+    /// Runs our commands on all SSTables of a node.
     fn examine(&mut self, node: &mut Node, what: &str) -> Result<()> {
         let tag = what.replace([' ', '-'], "_");
         let examined = self.workflows.examine_snapshot(node, &self.tables, &tag);
@@ -151,12 +151,12 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Pending SSTables become repaired by a compaction of the node's own (PendingRepairManager).
+    /// Lets a compaction of the node's own mark pending SSTables as repaired (PendingRepairManager).
     fn finish_repair(&mut self, node: &mut Node) -> Result<()> {
         node.nodetool(&["enableautocompaction", KEYSPACE])?;
         let begin = Instant::now();
         let repaired = loop {
-            // Files may go while they are looked at.
+            // Files may be deleted while they are read.
             let repaired = self.count_repaired(node).unwrap_or(0);
             if repaired > 0 || begin.elapsed() > FINISH {
                 break repaired;

@@ -1,4 +1,4 @@
-//! Our merge of what a node flushed against the node's own compaction of the same.
+//! Comparison of our merge of a node's flushed SSTables with the node's own compaction of them.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use super::kind::Kind;
 use crate::files::{self, version};
 use crate::parity::{Exception, Reader, differences_by};
 
-/// Fields about the files and not about their content; a level is the node's own.
+/// Fields about the files and not their content, and the level, which the node decides.
 const OF_THE_FILE: [&str; 9] = [
     "components",
     "compression",
@@ -26,7 +26,7 @@ const OF_THE_FILE: [&str; 9] = [
     "total_bytes",
 ];
 
-/// Reads with our own library: the node may be down, and it has moved on.
+/// Reads with our own library: the node may be down, or may no longer have the files.
 struct Library(Version);
 
 impl Reader for Library {
@@ -58,7 +58,7 @@ pub(crate) fn differences(kind: Kind, theirs: &Path, ours: &Path) -> Result<Vec<
     differences_by(&mut Library(version), version, theirs, ours, &granted)
 }
 
-/// Fields that not every file has.
+/// Special cases of an SSTable's compression.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Marks {
     /// Chunks are compressed with a dictionary.
@@ -69,7 +69,7 @@ pub(crate) struct Marks {
     pub(crate) chunk_end: bool,
 }
 
-/// Special cases of an SSTable's compression.
+/// Returns the special cases of an SSTable's compression.
 pub(crate) fn marks(data: &Path) -> Result<Marks> {
     let info = files::compression(data, version(data)?)?;
     Ok(info.map_or_else(Marks::default, |info| Marks {

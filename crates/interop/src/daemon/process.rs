@@ -1,4 +1,4 @@
-//! How the JVMs of a daemon are started: flags, user, and that none outlives the one who started it.
+//! Start of a daemon's JVMs: flags, user, and a signal that kills them when the starting thread ends.
 
 use std::fs;
 use std::os::unix::fs::chown;
@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use crate::server::jvm_flags;
 use crate::toolchain::Toolchain;
 
-/// A user that exists nowhere: a node that runs as root would hide what ownership of files does.
+/// An unused user id: a node that runs as root would hide errors in the ownership of files.
 const USER: u32 = 9042;
 
 /// Settings that JVMs of one release have in common.
@@ -21,7 +21,7 @@ pub(crate) struct Jvm {
 }
 
 impl Jvm {
-    /// With links to the jars in the home: the local repository may be where another user cannot read.
+    /// Links the jars into the home: another user may not be able to read the local repository.
     pub(crate) fn new(mut toolchain: Toolchain, home: &Path) -> Result<Self> {
         let library = home.join("lib");
         let mut linked = Vec::new();
@@ -46,8 +46,8 @@ impl Jvm {
         })
     }
 
-    /// A JVM that runs a class, with everything that Cassandra wants to be told. It is killed when the thread that starts
-    /// it ends, however that happens.
+    /// Command of a JVM that runs a class, with all settings that Cassandra needs. The JVM is killed when the thread
+    /// that starts it ends, however that happens.
     pub(crate) fn command(&self, flags: &[&str], logback: &str, class: &str) -> Command {
         let mut command = Command::new("setpriv");
         command.args(["--pdeathsig", "KILL"]);
@@ -98,12 +98,12 @@ fn link(from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Whether processes are started as a user of their own.
+/// Whether processes run as a user of their own.
 pub(crate) fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Gives a directory and what is in it to the user that daemons run as.
+/// Makes the user of the daemons the owner of a directory and its content.
 pub(crate) fn give_to_daemon(path: &Path) -> Result<()> {
     if !is_root() {
         return Ok(());

@@ -5,7 +5,7 @@ use compactor_testkit::Need;
 use super::client;
 use crate::{program, toolchain};
 
-/// Whether the test cannot run, which is then reported.
+/// Reports and returns whether the test cannot run.
 ///
 /// # Panics
 /// If daemons are required.

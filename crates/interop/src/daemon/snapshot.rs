@@ -1,4 +1,4 @@
-//! Files of a table: those of a node's snapshot, and those that are to go into a node.
+//! Files of a table: those of a node's snapshot, and those to import into a node.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ pub(crate) fn directory(node: &Node, name: &str, tag: &str) -> Result<PathBuf> {
     Ok(directory.join("snapshots").join(tag))
 }
 
-/// The schema of a view and of its base table, as a file: that of the view's snapshot has no base table.
+/// Writes the schema of a view and of its base table to a file: the one in the view's snapshot lacks the base table.
 pub(crate) fn schema_with_base(
     node: &Node,
     view: &str,
@@ -40,7 +40,7 @@ pub(crate) fn schema_with_base(
     Ok(file)
 }
 
-/// Lets the node import SSTables, from a directory as it wants it. The node must take all of them.
+/// Imports SSTables into the node, from a directory with the layout that it requires. The node must take all of them.
 pub(crate) fn import(
     node: &mut Node,
     table: &Table,

@@ -12,10 +12,10 @@ use super::tables::{KEYSPACE, Table};
 use super::workflows::{Workflows, live};
 use crate::files::data_files;
 
-/// The table that CQLSSTableWriter writes, and sstableloader brings.
+/// The table that CQLSSTableWriter writes, and sstableloader loads.
 pub(crate) const LOADED: &str = "loaded";
 
-/// The statement that makes it in a node.
+/// The statement that creates it in a node.
 pub(crate) fn loaded_table() -> String {
     format!(
         "CREATE TABLE {KEYSPACE}.{LOADED} (k int, c int, v text, m map<int, text>, s set<int>, PRIMARY KEY (k, c))"
@@ -52,7 +52,7 @@ const fn tool(
     }
 }
 
-/// Those that leave data as it is, in an order in which each finds something to do. sstablescrub comes apart: that of
+/// Tools that leave data as it is, in an order in which each finds something to do. sstablescrub is separate: that of
 /// 5.0 loses rows, as `nodetool scrub` does.
 pub(crate) const TOOLS: [Tool; 5] = [
     tool(
@@ -103,7 +103,7 @@ impl Tool {
     }
 }
 
-/// SSTables that CQLSSTableWriter writes, by its two ways; the node lends its jars.
+/// Writes SSTables with CQLSSTableWriter, unsorted and sorted, with the node's jars.
 pub(crate) fn write_offline(node: &Node) -> Result<Vec<PathBuf>> {
     let mut written = Vec::new();
     for way in ["unsorted", "sorted"] {

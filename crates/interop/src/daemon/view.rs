@@ -9,10 +9,10 @@ use super::client::Rows;
 use super::node::Node;
 use super::tables::{KEYSPACE, Table};
 
-/// Moments of expiry are worked out from what is left and the client's clock: so far may they be apart.
+/// Tolerance for expiration times, which are computed from the remaining TTL and the client's clock.
 const TOLERANCE_S: i64 = 120;
 
-/// Answers by what was asked.
+/// Answers by table, view or query.
 #[derive(Debug, Clone)]
 pub(crate) struct View(BTreeMap<String, Rows>);
 
@@ -33,7 +33,7 @@ impl View {
             for query in &table.queries {
                 let query = table.fill(query);
                 let mut found = client.rows(&query).with_context(|| query.clone())?;
-                // An index may come upon its rows in any order.
+                // An index may return its rows in any order.
                 found
                     .rows
                     .sort_by_cached_key(|row| Value::from(row.clone()).to_string());
@@ -43,12 +43,12 @@ impl View {
         Ok(Self(answers))
     }
 
-    /// Rows in all answers.
+    /// Number of rows in all answers.
     pub(crate) fn rows(&self) -> usize {
         self.0.values().map(|answer| answer.rows.len()).sum()
     }
 
-    /// Answers without a row, which prove nothing.
+    /// Names of answers without rows, which prove nothing.
     pub(crate) fn empty(&self) -> Vec<&str> {
         let empty = self.0.iter().filter(|(_, answer)| answer.rows.is_empty());
         empty.map(|(name, _)| name.as_str()).collect()
@@ -59,7 +59,7 @@ impl View {
         let mut found = Vec::new();
         for (name, before) in &self.0 {
             let Some(after) = later.0.get(name) else {
-                found.push(format!("{name}: nobody asked again"));
+                found.push(format!("{name}: missing in the later view"));
                 continue;
             };
             if before.columns != after.columns {
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn expiry_may_move_a_little_and_nothing_else() {
+    fn only_expiration_may_differ_slightly() {
         assert!(same(
             &json!([1, {"expires": 500}]),
             &json!([1, {"expires": 501}])

@@ -21,7 +21,7 @@ const BUILD: Duration = Duration::from_secs(120);
 /// Longest time to delete files.
 const DELETION: Duration = Duration::from_secs(60);
 
-/// Strategies by which there are several outputs, whatever the table's own strategy is.
+/// Strategies that produce several outputs, whatever the table's own strategy is.
 const STRATEGIES: [&[&str]; 5] = [
     &[
         "size-tiered",
@@ -42,7 +42,8 @@ const STRATEGIES: [&[&str]; 5] = [
     &["level-count", "--strategy-option", "level_count=2"],
 ];
 
-/// Options of a compaction of a table. Its name decides on the strategy, so that each of them has its tables.
+/// Options to compact a table by a strategy. The table's name decides on the strategy, so that each strategy gets some
+/// tables.
 fn by_strategy(name: &str) -> Vec<&'static str> {
     let sum: usize = name.bytes().map(usize::from).sum();
     let strategy = STRATEGIES[sum % STRATEGIES.len()];
@@ -64,7 +65,7 @@ pub(crate) enum By {
     Strategy,
 }
 
-/// A run of ours, as its JSON report has it.
+/// Outputs of one of our commands, from its JSON report.
 struct Outputs {
     report: Value,
     data_files: Vec<PathBuf>,
@@ -72,7 +73,7 @@ struct Outputs {
 
 impl Workflows<'_> {
     /// Merges a snapshot and imports the output; its inputs stay in the table.
-    pub(crate) fn import_beside(
+    pub(crate) fn import_alongside(
         &self,
         node: &mut Node,
         table: &Table,
@@ -96,10 +97,11 @@ impl Workflows<'_> {
         let outputs = self.rewrite("compact", &input, &output, &["--complete", "--major"])?;
         truncate(node, table)?;
         import_as_printed(node, &outputs)?;
-        make_views_again(node, table)
+        recreate_views(node, table)
     }
 
-    /// Truncates the table and imports what a strategy leaves of a snapshot: its outputs, and the SSTables that stay.
+    /// Truncates the table and imports the result of a strategy for a snapshot: its outputs, and the SSTables that
+    /// stay.
     pub(crate) fn replace_by_strategy(
         &self,
         node: &mut Node,
@@ -113,7 +115,7 @@ impl Workflows<'_> {
         truncate(node, table)?;
         import_as_printed(node, &outputs)?;
         snapshot::import(node, table, &kept, "kept")?;
-        make_views_again(node, table)
+        recreate_views(node, table)
     }
 
     /// Records the node's DESCRIBE TABLE, which has the table's views too: no file of an SSTable contains it.
@@ -185,7 +187,7 @@ impl Workflows<'_> {
             index_files(&directory)? == indexes,
             "SSTables of indexes have changed"
         );
-        // The node must own what it is to compact away.
+        // The node must own the files that it will later compact and delete.
         let owner = fs::metadata(&directory)?.uid();
         for data in &after {
             for name in files::components(data)? {
@@ -220,7 +222,7 @@ impl Workflows<'_> {
     }
 }
 
-/// Runs the command that the run printed for it, nothing else: the node must take every output.
+/// Runs exactly the command that our run printed for the import; the node must take every output.
 fn import_as_printed(node: &mut Node, outputs: &Outputs) -> Result<()> {
     if outputs.data_files.is_empty() {
         return Ok(());
@@ -278,7 +280,7 @@ pub(crate) fn live(directory: &Path) -> Result<Vec<PathBuf>> {
 ///
 /// ColumnFamilyStore.truncateBlocking truncates the views too, and SSTableImporter writes nothing to them. The build that
 /// truncation starts (ViewManager.build) returns at once, since system.built_views still has the view.
-fn make_views_again(node: &mut Node, table: &Table) -> Result<()> {
+fn recreate_views(node: &mut Node, table: &Table) -> Result<()> {
     for (view, create) in &table.views {
         let query = format!("SELECT * FROM {KEYSPACE}.{view}");
         let count = node.client()?.rows(&query)?.rows.len();
@@ -311,7 +313,7 @@ fn truncate(node: &mut Node, table: &Table) -> Result<()> {
     let statement = format!("TRUNCATE {}", table.cql_name());
     node.client()?.run(&[statement])?;
     let directory = node.table_directory(KEYSPACE, table.name)?;
-    // Files go a little later than their rows.
+    // Files are deleted a little later than their rows.
     let begin = Instant::now();
     while !live(&directory)?.is_empty() {
         ensure!(

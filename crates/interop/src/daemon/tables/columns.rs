@@ -1,4 +1,4 @@
-//! Types of columns, and columns that come and go.
+//! Types of columns, and columns that are added and dropped.
 
 use super::{Table, time};
 

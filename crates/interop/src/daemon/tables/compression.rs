@@ -40,27 +40,27 @@ pub(super) fn tables(kind: Kind) -> Vec<Table> {
         KEYSPACE,
         DICTIONARY,
     ];
-    if kind.takes_exact_chunks() {
+    if kind.supports_exact_chunks() {
         tables.push(chunk_end(kind));
     }
     tables.push(table(DICTIONARY, dictionary).nodetool(&train).since(6));
     tables
 }
 
-/// A partition of one row, whose content is two chunks to the byte.
+/// Table with a partition of one row, whose content fills two chunks exactly.
 fn chunk_end(kind: Kind) -> Table {
     const CHUNK: usize = 4096;
     let create = "CREATE TABLE $t (k int PRIMARY KEY, v blob) WITH compression =
         {'class': 'LZ4Compressor', 'chunk_length_in_kb': 4}";
-    // A key with its length and its time of deletion; of the row flags, two sizes and the time; flags and length of the
-    // cell; the end of the partition.
+    // The key with its length, and the deletion time; flags, two sizes and timestamp of the row; flags and length of
+    // the cell; end of the partition.
     let deletion = if kind.version == "nb" { 12 } else { 1 };
     let rest = 2 + 4 + deletion + (1 + 2 + 1 + 1) + (1 + 2) + 1;
     Table::new(CHUNK_END, create, |round, writes| {
         writes.push(format!(
             "INSERT INTO $t (k, v) VALUES (1, {}) USING TIMESTAMP {}",
             noise(round, 2 * CHUNK - rest),
-            // Times are written as differences to the least one of all inputs: the same one takes a byte.
+            // Timestamps are written as differences to the least one of all inputs: an equal one takes a byte.
             time(0, 0)
         ));
     })
@@ -73,7 +73,7 @@ fn table(name: &'static str, compression: &str) -> Table {
     Table::rows(name, create, 160, |round, n| {
         let seed = round * 1000 + n;
         let value = words(seed, 250);
-        // Some of it does not compress.
+        // Some values do not compress.
         let blob = noise(seed, if n % 4 == 0 { 300 } else { 8 });
         format!(
             "INSERT INTO $t (k, c, v, b) VALUES ({}, {}, '{value}', {blob}) USING TIMESTAMP {}",

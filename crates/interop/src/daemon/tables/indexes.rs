@@ -1,4 +1,4 @@
-//! Indexes and materialized views, which a node makes anew from what it is given.
+//! Indexes and materialized views, which a node rebuilds.
 
 use super::Table;
 

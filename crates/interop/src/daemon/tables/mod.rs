@@ -1,7 +1,7 @@
-//! Tables of every kind: what is made in a daemon, written in four rounds with a flush after each, and asked for.
+//! Tables of every kind, which are created in a daemon, written in four rounds with a flush after each, and queried.
 //!
 //! Every write has a timestamp of its own, so that the order in which a client sends the writes of a round does not
-//! matter. Nothing expires while a test runs: TTLs are seconds, which are over before anybody looks, or months.
+//! matter. Nothing expires between two reads: TTLs are either seconds, over before the first read, or months.
 
 mod columns;
 mod compression;
@@ -25,33 +25,33 @@ pub(crate) const CHUNK_END: &str = "chunk_end";
 /// Flushes that each table gets.
 pub(crate) const ROUNDS: u32 = 4;
 
-/// A table, what is written to it, and what is asked of it.
+/// A table, its writes, and its queries.
 #[derive(Debug, Clone, Default)]
 pub struct Table {
-    /// Its name as the schema has it.
+    /// Name in the schema.
     pub name: &'static str,
-    /// Statements that make it; `$t` stands for its name and `$ks` for the keyspace.
+    /// Statements that create it; `$t` stands for its name and `$ks` for the keyspace.
     pub(crate) schema: Vec<String>,
     /// Writes before each flush.
     pub(crate) rounds: Vec<Round>,
     /// Queries whose answers must stay the same.
     pub(crate) queries: Vec<String>,
-    /// Materialized views of it: names, and the statements that make them.
+    /// Its materialized views: names, and the statements that create them.
     pub(crate) views: Vec<(&'static str, &'static str)>,
-    /// Old secondary indexes of it, which have SSTables of their own.
+    /// Its old secondary indexes, which have SSTables of their own.
     pub(crate) indexes: Vec<&'static str>,
     /// nodetool commands after the second flush.
     pub(crate) nodetool: Vec<&'static str>,
-    /// The first major release that has it.
+    /// First major release that supports it.
     since: u32,
 }
 
 /// SSTables of a table or of one of its materialized views.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stored<'a> {
-    /// Its name as the schema has it.
+    /// Name in the schema.
     pub(crate) name: &'a str,
-    /// The base table, of a view.
+    /// Base table of a view.
     pub(crate) base: Option<&'a str>,
 }
 
@@ -106,12 +106,12 @@ impl Table {
         self
     }
 
-    /// The name as CQL wants it.
+    /// The quoted name with the keyspace.
     pub(crate) fn cql_name(&self) -> String {
         format!("{KEYSPACE}.\"{}\"", self.name)
     }
 
-    /// Itself and its views.
+    /// The table and its views.
     pub(crate) fn stored(&self) -> impl Iterator<Item = Stored<'_>> {
         let views = self.views.iter().map(|(name, _)| Stored {
             name,
@@ -144,7 +144,7 @@ pub fn of(kind: Kind) -> Vec<Table> {
     ];
     let mut tables: Vec<Table> = all.into_iter().flatten().collect();
     tables.retain(|table| table.since <= kind.major());
-    // Its cursors take static rows for damage once the table has no static column any more.
+    // Cursors report static rows as damage once the table has no static column any more.
     tables.retain(|table| !(kind.has_cursors() && table.name == "dropped"));
     tables
 }
@@ -154,7 +154,7 @@ pub fn of(kind: Kind) -> Vec<Table> {
 ///
 /// | Line | Meaning |
 /// |---|---|
-/// | `since N` | the first major release that has it |
+/// | `since N` | the first major release that supports it |
 /// | `index NAME TARGET` | an old secondary index |
 /// | `view NAME STATEMENT` | a materialized view |
 /// | `query STATEMENT` | a query |
@@ -171,7 +171,7 @@ fn table(text: &'static str) -> Table {
         .filter(|line| !line.trim_start().starts_with('#'));
     let lines: Vec<&'static str> = lines.collect();
     let rounds = lines.iter().position(|line| line.starts_with("rounds "));
-    let (head, writes) = lines.split_at(rounds.expect("what is written"));
+    let (head, writes) = lines.split_at(rounds.expect("rounds of writes"));
     let (name, head) = head.split_first().expect("a name");
     let mut table = Table {
         name,

@@ -4,7 +4,7 @@ use super::{Table, time};
 
 pub(super) fn tables() -> Vec<Table> {
     let mut tables = super::from_text(SHAPES);
-    // Among the first tables, which sstableverify gets.
+    // Among the first tables, on which sstableverify runs.
     tables.insert(2, key_only());
     tables
 }
