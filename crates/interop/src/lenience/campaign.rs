@@ -1,4 +1,4 @@
-//! Many changed SSTables, on one or more servers at once.
+//! A campaign over many changed SSTables, on one or more servers at once.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -22,7 +22,7 @@ use crate::random::{self, Plan};
 use crate::scratch::scratch;
 use compactor_testkit::Random;
 
-/// Releases that write and judge: each takes every nth seed.
+/// Servers that write and judge: each takes every nth seed.
 const SERVERS: [(Mode, Release); 7] = [
     (Mode::Pa, Release::Six),
     (Mode::Da, Release::Five),
@@ -32,15 +32,15 @@ const SERVERS: [(Mode, Release); 7] = [
     (Mode::Nb, Release::Five),
     (Mode::Oa, Release::Six),
 ];
-/// Changes of each SSTable.
+/// Number of changes to each SSTable.
 const CHANGES: usize = 12;
-/// Reading what is damaged may never end.
+/// Longest time of a request: reading a damaged SSTable may never end.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Options for judging changed SSTables.
 #[derive(Debug, Clone)]
 pub struct Campaign {
-    /// Servers at once.
+    /// Number of concurrent servers.
     pub jobs: usize,
     /// Directory for the files of contradictions.
     pub keep: Option<PathBuf>,
@@ -55,13 +55,13 @@ pub struct Report {
     pub sound: usize,
     /// SSTables that neither its reader nor its verifier accepts.
     pub refused: usize,
-    /// Cases with contradictory results, or without an end.
+    /// SSTables that Cassandra's reader and verifier judge differently, or on which Cassandra fails.
     pub undecided: usize,
-    /// Sound ones that ours refuse on purpose, and those that only our verification calls damaged, by kind.
+    /// Sound SSTables that ours refuse on purpose, and those that only our verification reports as damaged, by kind.
     pub stricter: BTreeMap<String, usize>,
-    /// Sound ones that ours merge with a warning.
+    /// Sound SSTables that ours merge with a warning.
     pub warned: usize,
-    /// Whose merge was compared with the rows that Cassandra reads.
+    /// SSTables whose merge was compared with the rows that Cassandra reads.
     pub compared: usize,
     /// Contradictions.
     pub failures: Vec<String>,
@@ -182,7 +182,7 @@ impl Job<'_> {
             self.changes(seed, &plan, &table, first, others, &place)?;
         }
         if let Some(server) = &mut self.cassandra {
-            // One that a damaged file has stopped is not needed any more.
+            // A server that a damaged file has stopped is discarded.
             if random::drop_table(server, &table).is_err() {
                 self.cassandra = None;
             }
@@ -226,7 +226,7 @@ impl Job<'_> {
         Ok(())
     }
 
-    /// One file before both; whether Cassandra calls it sound.
+    /// Judges one changed SSTable with Cassandra and with ours; returns whether Cassandra calls it sound.
     fn judge(
         &mut self,
         seed: u64,
@@ -242,7 +242,7 @@ impl Job<'_> {
         let theirs = match Theirs::of(server, table, &data) {
             Ok(theirs) => theirs,
             Err(error) => {
-                // It hangs, or has ended.
+                // The server hangs, or has ended.
                 eprintln!("seed {seed}, {change}: Cassandra fails: {error:#}");
                 self.cassandra = None;
                 let mut report = lock(self.report);
@@ -260,14 +260,14 @@ impl Job<'_> {
                 server, table, &data, &theirs, merged, &rewritten,
             )?);
         }
-        let told = format!(
+        let label = format!(
             "seed {seed} ({} by {}, {} inputs), {change}",
             files.descriptor().version,
             self.release.version(),
             plan.inputs.len()
         );
         for line in &found {
-            eprintln!("{told}: {line}");
+            eprintln!("{label}: {line}");
         }
         if let (Some(keep), false) = (&self.campaign.keep, found.is_empty()) {
             let number = lock(self.report).failures.len();
@@ -292,7 +292,7 @@ impl Job<'_> {
         }
         report
             .failures
-            .extend(found.into_iter().map(|line| format!("{told}: {line}")));
+            .extend(found.into_iter().map(|line| format!("{label}: {line}")));
         Ok(theirs.is_good())
     }
 }

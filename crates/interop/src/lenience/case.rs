@@ -1,4 +1,4 @@
-//! One changed SSTable before Cassandra and before ours.
+//! Verdicts of Cassandra and of ours on one changed SSTable.
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -36,12 +36,12 @@ impl Theirs {
         })
     }
 
-    /// Everything is well.
+    /// Whether nothing is wrong.
     pub(super) fn is_good(&self) -> bool {
         self.open.is_none() && self.read.is_none() && self.verify.is_none()
     }
 
-    /// Neither reader nor verifier takes it.
+    /// Whether both reader and verifier refuse it.
     pub(super) fn is_refused(&self) -> bool {
         self.open.is_some() || self.read.is_some() && self.verify.is_some()
     }
@@ -64,16 +64,16 @@ pub(super) struct Refusal {
 /// Our verdict.
 #[derive(Debug, Default)]
 pub(super) struct Ours {
-    /// Of merge, dump and metadata.
+    /// Refusals by merge, dump and metadata.
     pub(super) refusals: Vec<Refusal>,
     /// Damage that verification finds.
     pub(super) damage: Vec<Refusal>,
-    /// Bugs: panics, and errors that are of no SSTable.
+    /// Bugs: panics, and errors that are not about the SSTable.
     pub(super) bugs: Vec<String>,
-    /// The merge has warnings.
+    /// Whether the merge has warnings.
     pub(super) has_warnings: bool,
     has_notes: bool,
-    /// Data.db of the merge.
+    /// Data.db of the merge's output.
     pub(super) merged: Option<std::path::PathBuf>,
 }
 
@@ -84,7 +84,7 @@ impl Ours {
         let mut ours = Ours::default();
         let request = MergeRequest {
             version: files::version(data)?.to_string(),
-            // No moment has come: what expires is left as it is.
+            // At time 0 nothing has expired yet.
             now_s: 0,
             ..MergeRequest::default()
         };
@@ -154,7 +154,7 @@ impl Ours {
         }
     }
 
-    /// Whether nothing is reported about it.
+    /// Whether nothing is reported about the SSTable.
     pub(super) fn is_silent(&self) -> bool {
         self.refusals.is_empty() && self.damage.is_empty() && !self.has_warnings && !self.has_notes
     }
@@ -166,7 +166,7 @@ fn kind_of(error: &Error) -> String {
         return format!("? {:?}", error.kind());
     };
     let component = corruption.component.map_or("?", |c| c.file_suffix());
-    // The check of components that a merge makes names the structure first.
+    // A merge's check of components puts the structure first in the text.
     let inner = corruption.expected.split_once(": ").map(|(first, _)| first);
     let structure = match (corruption.structure, inner) {
         ("component", Some(inner)) => inner.to_owned(),
@@ -176,7 +176,7 @@ fn kind_of(error: &Error) -> String {
     format!("{component} {structure}")
 }
 
-/// Where the rows that Cassandra reads are not those of our merge.
+/// Returns the differences between the rows that Cassandra reads and those of our merge.
 pub(super) fn rows_differ(
     cassandra: &mut Cassandra,
     table: &Table,
@@ -192,7 +192,7 @@ pub(super) fn rows_differ(
     if found == theirs.rows {
         return Ok(Vec::new());
     }
-    // What a row or its partition shadows itself goes when it is rewritten.
+    // A rewrite drops data that its own row or partition shadows: compare with Cassandra's.
     let _ = fs::remove_dir_all(place);
     let inputs = [data.to_owned()];
     let request = CompactRequest::new(&inputs, place, 0);
@@ -201,7 +201,7 @@ pub(super) fn rows_differ(
             Some(output) => cassandra.dump(table, output)?,
             None => String::new(),
         },
-        // It cannot be said what it should be.
+        // Without Cassandra's rewrite there is no expected result.
         Err(_) => return Ok(Vec::new()),
     };
     let lines = compare::lines(&expected, &found);
@@ -211,7 +211,7 @@ pub(super) fn rows_differ(
         .collect())
 }
 
-/// Contradictions to the rule in the verdicts on an SSTable of which a component was changed.
+/// Verdicts that contradict the rule, on an SSTable in which a component was changed.
 pub(super) fn contradictions(changed: Component, theirs: &Theirs, ours: &Ours) -> Vec<String> {
     let mut found = ours.bugs.clone();
     if theirs.is_good() {
@@ -227,13 +227,13 @@ pub(super) fn contradictions(changed: Component, theirs: &Theirs, ours: &Ours) -
             if !super::is_stricter_in_verify(changed, &damage.kind) {
                 let Refusal { kind, text, .. } = damage;
                 found.push(format!(
-                    "sound to Cassandra; damaged to verify [{kind}]: {text}"
+                    "sound to Cassandra; damaged according to verify [{kind}]: {text}"
                 ));
             }
         }
     }
     if theirs.is_refused() && ours.is_silent() {
-        found.push(format!("taken without a word; Cassandra: {}", theirs.why()));
+        found.push(format!("accepted silently; Cassandra: {}", theirs.why()));
     }
     found
 }

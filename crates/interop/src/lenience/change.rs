@@ -18,7 +18,7 @@ use compactor_testkit::Random;
 pub enum Kind {
     /// Nothing.
     Nothing,
-    /// Removed; listed still.
+    /// Removed, but still listed in `TOC.txt`.
     Missing,
     /// Removed with its line in `TOC.txt`.
     MissingAndUnlisted,
@@ -30,13 +30,13 @@ pub enum Kind {
     Flipped,
     /// Some bytes were overwritten.
     Overwritten,
-    /// As either, and its checksums are right.
+    /// Flipped or overwritten, with checksums recomputed.
     Mended,
-    /// Of another SSTable of the table.
+    /// Replaced by that of another SSTable of the table.
     Exchanged,
     /// A field of `Statistics.db` was changed.
     Field,
-    /// Its text was changed as people and other tools do.
+    /// Text edited as people and other tools do.
     Text,
 }
 
@@ -45,7 +45,7 @@ pub enum Kind {
 pub struct Change {
     /// Description of the change.
     pub kind: Kind,
-    /// Where.
+    /// The changed component.
     pub component: Component,
     /// Details.
     pub detail: String,
@@ -62,7 +62,7 @@ impl Change {
     pub(super) fn make(rng: &mut Random, files: &SstableFiles, others: &[&Path]) -> Result<Change> {
         let mut component = *rng.pick(&files.components());
         if component == Component::Data && rng.one_in(2) {
-            // Most changes of it are found by a checksum.
+            // Most changes of Data.db are found by a checksum.
             component = Component::Statistics;
         }
         let kind = *rng.pick(&[
@@ -144,7 +144,7 @@ impl Change {
         })
     }
 
-    /// Some bits or bytes, at any place.
+    /// Flips or overwrites some bits or bytes, at any position.
     fn in_place(
         rng: &mut Random,
         files: &SstableFiles,

@@ -1,13 +1,14 @@
-//! Where ours is stricter than Cassandra's readers and verifier on purpose; LENIENCE.md of the facade has the reasons.
+//! Cases in which ours is intentionally stricter than Cassandra's readers and verifier; LENIENCE.md of the facade has
+//! the reasons.
 
 use compactor_sstable::Component;
 
-/// A change, and a refusal of it: component and structure. A structure that ends in a dot, or is empty, stands for
-/// all that begin so.
+/// A changed component, and a refusal: component and structure. A structure that ends in a dot, or is empty, is a
+/// prefix.
 type Listed = (Component, &'static str, &'static str);
 
-/// Refusals that a merge, a dump or `metadata` keeps although Cassandra opens the SSTable, reads it to its end and calls it
-/// sound.
+/// Refusals by a merge, a dump or `metadata` that are intended although Cassandra opens the SSTable, reads it to its
+/// end and calls it sound.
 const REFUSED: &[Listed] = &[
     // Statistics of another SSTable shift every timestamp.
     (Component::Statistics, "Statistics.db", "stats."),
@@ -27,23 +28,23 @@ const REFUSED: &[Listed] = &[
         "stats.partition_sizes",
     ),
     (Component::CompressionInfo, "Data.db", "chunk."),
-    // Offsets whose difference is a chunk's length only in its last 32 bits, which are those that Cassandra computes with.
+    // Offsets whose difference is a chunk's length only in the lower 32 bits, the ones that Cassandra computes with.
     (
         Component::CompressionInfo,
         "CompressionInfo.db",
         "compression_info.chunk_offset",
     ),
-    // A trie that leads nowhere somewhere, or to a row index that is not there: it cannot be read to its end.
+    // A trie with a pointer that leads nowhere, or to a missing row index: it cannot be read to its end.
     (Component::Partitions, "Partitions.db", "trie."),
     (Component::Partitions, "Rows.db", "row_index.entry"),
     // Before `oa` these decide where the SSTable is sorted among others.
     (Component::Summary, "Summary.db", "summary.first_key"),
     (Component::Summary, "Summary.db", "summary.last_key"),
-    // A merge reads once, and cannot tell whether CRC.db or Data.db is damaged before it has read all.
+    // A merge reads once, and cannot decide whether CRC.db or Data.db is damaged before it has read all.
     (Component::Crc, "Data.db", "chunk.crc"),
 ];
 
-/// Damage that only verification calls so: a node would not find rows, or not stream them.
+/// Damage that only verification reports: a node would not find rows, or not stream them.
 const DAMAGE: &[Listed] = &[
     (Component::Filter, "Filter.db", ""),
     (Component::Summary, "Summary.db", ""),
@@ -80,13 +81,13 @@ const DAMAGE: &[Listed] = &[
     (Component::Data, "Data.db", "partition.key"),
 ];
 
-/// Whether a refusal of this kind, of an SSTable in which `changed` was changed, is meant to be.
+/// Whether a refusal of this kind is intended for an SSTable in which `changed` was changed.
 #[must_use]
 pub fn is_stricter_on_purpose(changed: Component, kind: &str) -> bool {
     is_listed(REFUSED, changed, kind)
 }
 
-/// Whether verification is meant to call this damage.
+/// Whether verification reports this as damage intentionally.
 #[must_use]
 pub fn is_stricter_in_verify(changed: Component, kind: &str) -> bool {
     is_listed(DAMAGE, changed, kind) || is_listed(REFUSED, changed, kind)

@@ -1,9 +1,9 @@
 //! Our readers accept what Cassandra's accept: both read SSTables of random plans, changed in random ways.
 //!
-//! Cassandra opens each, reads it to its end and runs its extended verifier; ours verifies, merges, dumps and reports what it
-//! says of itself. What all three of Cassandra's find nothing in, none of ours may refuse, and the merge must hold the rows
-//! that Cassandra reads; what both its reader and its verifier refuse, ours must not take without a word. The exceptions,
-//! by kind, are in `exceptions`.
+//! Cassandra opens each SSTable, reads it to its end and runs its extended verifier; ours verifies, merges and dumps
+//! it, and reports its metadata. If Cassandra finds nothing wrong, none of ours may refuse it, and the merge must hold
+//! the rows that Cassandra reads. If both Cassandra's reader and its verifier refuse it, ours must not accept it
+//! silently. The exceptions, by kind, are in `exceptions`.
 
 mod campaign;
 mod case;

@@ -19,7 +19,7 @@ pub(super) struct SstableFiles {
 }
 
 impl SstableFiles {
-    /// Copies the SSTable of `data` into `directory`, which is made anew.
+    /// Copies the SSTable of `data` into a new `directory`.
     pub(super) fn copy(data: &Path, directory: &Path) -> Result<SstableFiles> {
         let _ = fs::remove_dir_all(directory);
         let copied = files::copy(data, directory)?;
@@ -76,7 +76,7 @@ impl SstableFiles {
         self.write(Component::Toc, text.as_bytes())
     }
 
-    /// Makes the checksums of `Statistics.db` those of its bytes, as far as its table of contents can be followed.
+    /// Recomputes the checksums of `Statistics.db`, as far as its table of contents can be followed.
     pub(super) fn mend_statistics(&self) -> Result<()> {
         self.edit(Component::Statistics, |bytes| {
             mend_statistics(bytes);
