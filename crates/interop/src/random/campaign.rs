@@ -1,4 +1,4 @@
-//! Many plans, on one or more servers at once.
+//! A campaign of many plans, on one or more servers at once.
 
 use std::fs;
 use std::ops::Range;
@@ -21,11 +21,11 @@ use crate::scratch::scratch;
 /// Options for running plans.
 #[derive(Debug, Clone)]
 pub struct Campaign {
-    /// Servers at once.
+    /// Number of concurrent servers.
     pub jobs: usize,
     /// Directory for the plans and files of failures.
     pub keep: Option<PathBuf>,
-    /// Failing plans are made smaller first.
+    /// Whether failing plans are minimised first.
     pub minimise: bool,
 }
 
@@ -38,18 +38,18 @@ pub struct Report {
     pub outputs: usize,
     /// Plans with a maximum size whose merge left several outputs.
     pub divided: usize,
-    /// Inputs of all of them.
+    /// Number of inputs of all plans.
     pub inputs: usize,
     /// Seeds that differ.
     pub failed: Vec<u64>,
-    /// Time for all of them.
+    /// Time for all plans.
     pub elapsed: Duration,
 }
 
 #[derive(Debug)]
 struct Work {
     waiting: Vec<Plan>,
-    /// Modes that the jobs are at.
+    /// Modes of the running jobs.
     running: Vec<Mode>,
     total: usize,
     started: Instant,
@@ -57,7 +57,7 @@ struct Work {
 }
 
 impl Campaign {
-    /// One with this number of jobs that only reports.
+    /// A campaign with this number of jobs that neither keeps nor minimises failing plans.
     #[must_use]
     pub fn of(jobs: usize) -> Campaign {
         Campaign {
@@ -91,7 +91,7 @@ impl Campaign {
         Ok(report)
     }
 
-    /// A server can only write one version.
+    /// Runs plans until none is left; a server can only write one version.
     fn job(&self, work: &Mutex<Work>) -> Result<()> {
         let place = tempfile::Builder::new()
             .prefix("interop-random-")
@@ -108,9 +108,9 @@ impl Campaign {
             };
             let outcome = attempt(running, &plan, &place.path().join("case"));
             if !outcome.differences.is_empty() {
-                // What failed may have damaged it.
+                // The failed plan may have damaged the server.
                 let server = server.take().map(Shared::for_the_last_time);
-                let mut server = server.context("the server that runs")?;
+                let mut server = server.context("the running server")?;
                 self.explain(&mut server, &plan, &outcome.differences, place.path())?;
             }
             record(work, &plan, &outcome);
@@ -157,8 +157,9 @@ fn attempt(server: &mut Cassandra, plan: &Plan, place: &Path) -> Outcome {
     })
 }
 
-/// A server that starts takes as long as some plans: the next one is of the mode of the job's last one, then of a mode that
-/// no other job is at, and a few of another job's are left to it.
+/// Returns the next plan for a job. Starting a server takes as long as some plans, so a plan of the job's last mode
+/// comes first, then one of a mode that no other job has; the last few plans of another job's mode are left to that
+/// job.
 fn next(work: &Mutex<Work>, mode: Option<Mode>) -> Result<Option<Plan>> {
     const FEW: usize = 12;
     let mut work = lock(work);
@@ -170,9 +171,9 @@ fn next(work: &Mutex<Work>, mode: Option<Mode>) -> Result<Option<Plan>> {
         work.running.remove(at);
     }
     let is_free = |of: &Mode| !work.running.contains(of);
-    let is_much = |of: &Mode| modes.iter().filter(|&other| other == of).count() > FEW;
+    let is_many = |of: &Mode| modes.iter().filter(|&other| other == of).count() > FEW;
     let free = modes.iter().position(is_free);
-    let Some(at) = free.or_else(|| modes.iter().position(is_much)) else {
+    let Some(at) = free.or_else(|| modes.iter().position(is_many)) else {
         return Ok(None);
     };
     work.running.push(modes[at]);

@@ -1,4 +1,4 @@
-//! Counter contexts, as `CounterContext` lays them out: a header that marks global and local shards, then the shards.
+//! Counter contexts in the layout of `CounterContext`: a header that marks global and local shards, then the shards.
 
 use compactor_testkit::Random;
 
@@ -34,10 +34,11 @@ pub(super) fn context(rng: &mut Random) -> Vec<u8> {
         shard[0] = 0x10;
         shard[15] = id;
         shards.extend(shard);
-        // Of a clock of zero and another one Cassandra's choice depends on which comes first.
+        // Never zero: between a clock of zero and another one, Cassandra's choice depends on their order.
         let clock = *rng.pick(&[1, 2, 3, i64::MAX / 4]);
         shards.extend(clock.to_be_bytes());
-        // Of two contexts that differ in the mark alone Cassandra's choice depends on it, too.
+        // Disjoint values: between two contexts that differ only in the mark, Cassandra's choice depends on their
+        // order, too.
         let count = if to_be_cleared {
             *rng.pick(&[-4, 2, 8])
         } else {

@@ -1,4 +1,4 @@
-//! From a seed to a plan: mutations of few rows at few timestamps, most of them edges.
+//! Generation of a plan from a seed: mutations of few rows at few timestamps, most of them edge cases.
 
 use compactor::TombstoneOption;
 
@@ -115,7 +115,7 @@ pub fn plan_for(seed: u64, mode: Option<Mode>) -> Plan {
             partitions,
         });
     }
-    // A multi-cell user type is kept as a tuple when it is dropped, and cannot come back as what it was.
+    // A dropped column of a multi-cell user type is kept as a tuple, and cannot be added again with its type.
     let mut schema = table.schema.clone();
     if has_cql && grown_from == 0 && rng.one_in(5) {
         schema = table.after_drops(&mut rng, &times.timestamps);
@@ -142,19 +142,19 @@ pub fn plan_for(seed: u64, mode: Option<Mode>) -> Plan {
         inputs,
         others,
         provided: provided.name().to_owned(),
-        // Last: plans of earlier seeds stay as they were, but for this.
+        // Drawn last, so that plans of existing seeds change only in this.
         strict_liveness: can_be_view && rng.one_in(if table.shape == Shape::View { 2 } else { 6 }),
     };
     plan.compress_as_newest();
     plan
 }
 
-/// The few moments of one plan.
+/// The few timestamps and times of one plan.
 #[derive(Debug)]
 struct Times {
     timestamps: Vec<i64>,
-    /// Of shadowable deletions: never those of row deletions, since of equal ones the first read stays, and Cassandra's
-    /// order of inputs is that of a hash set.
+    /// Timestamps of shadowable deletions: never those of row deletions, since of two equal ones the first read is
+    /// kept, and Cassandra reads inputs in the order of a hash set.
     shadowable: Vec<i64>,
     seconds: Vec<i64>,
     latest: i64,
@@ -170,7 +170,7 @@ impl Times {
             &[-4, -2, 0, 2],
             &[i64::MIN + 1, -1, 0, 1, micros, i64::MAX - 1, i64::MAX],
         ];
-        // An open deletion in a promoted index can no more be negative than a partition deletion.
+        // Like a partition deletion, an open deletion in a promoted index cannot be negative.
         let styles_for = if table.has_large_partitions() {
             2
         } else if table.shape == Shape::View {
@@ -216,12 +216,12 @@ enum Mood {
     Mixed,
     Deleting,
     Dying,
-    /// Rows as INSERT leaves them, many of them side by side: cells have the times of their row.
+    /// Adjacent rows as INSERT writes them: cells have the times of their row.
     Inserting,
 }
 
 impl Mood {
-    /// Nothing is mostly deleted or expired.
+    /// Whether the content is neither mostly deleted nor mostly expired.
     fn is_mixed(self) -> bool {
         matches!(self, Mood::Mixed | Mood::Inserting)
     }
@@ -230,9 +230,9 @@ impl Mood {
 /// How rows are inserted.
 #[derive(Debug, Clone, Copy)]
 struct Style {
-    /// Some columns of a row are left out.
+    /// Whether some columns of a row are left out.
     has_gaps: bool,
-    /// Multi-cell values are added to; otherwise what was there before them goes.
+    /// Whether multi-cell values are added to rather than replaced.
     adds: bool,
 }
 
@@ -271,7 +271,7 @@ impl Writer<'_> {
 
     fn inserted_partitions(&mut self) -> Vec<Partition> {
         let keys = self.table.keys.clone();
-        // One that is never left out: an SSTable has a partition.
+        // This key is never left out: an SSTable has at least one partition.
         let always = self.rng.pick(&keys).clone();
         let times = self.insertion();
         let mut partitions = Vec::new();
@@ -285,8 +285,8 @@ impl Writer<'_> {
         partitions
     }
 
-    /// Rows of a partition, most of them at these times. Whether one is there depends on its first
-    /// clustering, so that those that one input has and others do not lie side by side.
+    /// Rows of a partition, most of them at these times. A row's first clustering decides whether it is inserted, so
+    /// that rows that only one input has are adjacent.
     fn insertions(&mut self, times: (i64, i32, i64)) -> Vec<Mutation> {
         let style = Style {
             has_gaps: self.rng.one_in(2),
@@ -299,7 +299,7 @@ impl Writer<'_> {
                 mutations.push(row);
             }
         }
-        for clustering in self.clusterings_side_by_side() {
+        for clustering in self.adjacent_clusterings() {
             let times = if self.rng.one_in(25) {
                 self.insertion()
             } else {
@@ -313,8 +313,8 @@ impl Writer<'_> {
         mutations
     }
 
-    /// At least one.
-    fn clusterings_side_by_side(&mut self) -> Vec<Vec<Option<Hex>>> {
+    /// Adjacent clusterings, at least one.
+    fn adjacent_clusterings(&mut self) -> Vec<Vec<Option<Hex>>> {
         let mut pools = self.table.clusterings.iter();
         let Some(first) = pools.next() else {
             return vec![Vec::new()];
@@ -363,7 +363,7 @@ impl Writer<'_> {
                 }
                 Kind::MultiCell(items) => {
                     if !style.adds {
-                        // The least timestamp is that of no deletion.
+                        // The least timestamp stands for no deletion.
                         let before = timestamp.max(i64::MIN + 2) - 1;
                         let second = *self.rng.pick(&self.times.seconds);
                         complex.push((column.name.clone(), before, second.min(self.latest)));
@@ -527,7 +527,7 @@ impl Writer<'_> {
         (timestamp, 0, 0)
     }
 
-    /// A TTL and when it ends: at an edge, or begun at one.
+    /// A TTL and its expiration: at an edge, or counted from one.
     fn expiry(&mut self) -> (i32, i64) {
         let ttl = *self.rng.pick(&self.times.ttls);
         let second = self.second();

@@ -21,26 +21,26 @@ fn comparable(text: &str) -> String {
             section = label;
         }
         match section {
-            // Its path; a sum that overflows there and not here.
+            // The path of the SSTable, and sums that overflow only in Cassandra.
             "SSTable" | "Table" | "Duration" => continue,
-            // Beyond 2038 it is negative there.
+            // Cassandra prints a negative number beyond 2038.
             "EncodingStats minLocalDeletionTime" => continue,
-            // The viewer adds exact times to buckets again, and prints the buckets.
+            // `sstablemetadata` adds exact times to buckets again, and prints the buckets.
             "Estimated tombstone drop times" if line.starts_with(' ') && !line.contains('|') => {
                 continue;
             }
-            // In the order of a hash map.
+            // Cassandra prints columns in the order of a hash map.
             "StaticColumns" | "RegularColumns" => {
                 let (label, columns) = line.split_once(':').unwrap_or((line, ""));
                 let mut columns: Vec<&str> = columns.trim().split(", ").collect();
                 columns.sort_unstable();
                 lines.push(format!("{label}: {}", columns.join(", ")));
             }
-            // Without a bound that has values.
+            // Neither bound has values.
             "Covered clusterings" if line.ends_with(": [, ]") => {
                 lines.push("Covered clusterings: ALL".to_owned());
             }
-            // What was deleted in the second that counts begin with.
+            // Something was deleted at second 0 of the epoch.
             "SSTable min local deletion time" if line.ends_with("no tombstones (0)") => {
                 lines.push(words(&line.replace("no tombstones", "--")));
             }
@@ -60,7 +60,7 @@ fn words(line: &str) -> String {
     let mut found = Vec::new();
     while let Some(word) = words.next() {
         if word == "gc_grace_seconds" {
-            // Ours prints the grace that it used.
+            // Our output has the grace that was used.
             found.pop();
             break;
         }
@@ -70,7 +70,7 @@ fn words(line: &str) -> String {
             // The time of day.
             let _ = words.next();
         } else if word.starts_with("1970-01-01T00:00:00Z") {
-            // It has no words for that one.
+            // Cassandra prints no date for second 0.
             found.push("--".to_owned());
         } else if word.ends_with('Z') && word.contains('T') && word.split(':').count() == 3 {
             found.push("MOMENT".to_owned());
@@ -78,7 +78,7 @@ fn words(line: &str) -> String {
             found.push(spelt(word));
         }
     }
-    // What is less than a KiB needs no words, and it has none for the moment 0.
+    // Sizes below a KiB and second 0 have no readable form.
     for (word, before) in [("B", 2), ("--", 1)] {
         if let Some(at) = found.iter().position(|found| found == word)
             && found.get(at + 1).is_some_and(|next| next == ")")

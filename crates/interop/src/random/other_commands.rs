@@ -17,7 +17,7 @@ use crate::compare;
 use crate::ours::{self, MergeRequest};
 use crate::passes::{self, Compared};
 
-/// Where our verification, dump, metadata or scrub of an SSTable that Cassandra wrote is not as it should be.
+/// Returns what is wrong with our verification, dump, metadata or scrub of an SSTable that Cassandra wrote.
 pub(super) fn of_sstable(
     cassandra: &mut Cassandra,
     table: &Table,
@@ -33,13 +33,13 @@ pub(super) fn of_sstable(
         *difference = format!("our verify of {}: {difference}", data.display());
     }
     match ours::dump(data, now_s) {
-        // That of 5.0 fails on values that have no JSON.
+        // The `sstabledump` of 5.0 fails on values that have no JSON form.
         Ok(found) if !cassandra.release().starts_with("5.") => {
             cassandra.set_now(now_s)?;
             let expected = cassandra.sstabledump(table, data)?;
             let found = compare::json_lines(&expected, &found)?.into_iter().take(3);
-            let told = |difference| format!("our dump of {}: {difference}", data.display());
-            differences.extend(found.map(told));
+            let labelled = |difference| format!("our dump of {}: {difference}", data.display());
+            differences.extend(found.map(labelled));
         }
         Ok(_) => {}
         Err(error) => differences.push(format!("our dump of {}: {error:#}", data.display())),
@@ -49,15 +49,15 @@ pub(super) fn of_sstable(
             cassandra.set_now(now_s)?;
             let expected = cassandra.sstablemetadata(table, data)?;
             let found = metadata_text::difference(&expected, &found);
-            let told = |difference| format!("our metadata of {}: {difference}", data.display());
-            differences.extend(found.map(told));
+            let labelled = |difference| format!("our metadata of {}: {difference}", data.display());
+            differences.extend(found.map(labelled));
         }
         Err(error) => differences.push(format!("our metadata of {}: {error:#}", data.display())),
     }
     if differences.is_empty() {
         let found = of_scrub(cassandra, table, data, scrubbed)?.into_iter();
-        let told = |difference| format!("our scrub of {}: {difference}", data.display());
-        differences.extend(found.map(told));
+        let labelled = |difference| format!("our scrub of {}: {difference}", data.display());
+        differences.extend(found.map(labelled));
     }
     Ok(differences)
 }
@@ -86,7 +86,7 @@ fn of_scrub(
         return Ok(differences);
     }
     if cassandra.dump(table, data)? != found {
-        // What a deletion of its own partition shadows goes when it is rewritten.
+        // A rewrite drops data that a deletion of its own partition shadows.
         let expected = rewritten(cassandra, table, data, &directory.join("rewritten"))?;
         differences.extend(compare::lines(&expected, &found));
     }
@@ -110,14 +110,14 @@ fn rewritten(
     directory: &Path,
 ) -> Result<String> {
     let inputs = [data.to_owned()];
-    // No moment has come: what expires is left as it is.
+    // At time 0 nothing has expired yet.
     let request = CompactRequest::new(&inputs, directory, 0);
     let compacted = cassandra.compact(table, &request)?;
     let output = compacted.outputs.first().context("no output")?;
     cassandra.dump(table, output)
 }
 
-/// Where a merge in passes of two at a time leaves something else than one in a single pass.
+/// Returns the differences between a merge in passes of two inputs at a time and one in a single pass.
 pub(super) fn of_passes(
     plan: &Plan,
     inputs: &[PathBuf],
@@ -133,7 +133,7 @@ pub(super) fn of_passes(
         let is_warned = |text: &String| text.starts_with("counters are merged in passes");
         let needs_warning = plan.has_counters() && !differences.is_empty();
         if needs_warning && !warnings.iter().any(is_warned) {
-            lines.push("in passes: differs, and was not warned of".to_owned());
+            lines.push("in passes: differs without a warning".to_owned());
         }
     } else {
         lines.extend(differences);

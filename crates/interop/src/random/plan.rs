@@ -1,4 +1,4 @@
-//! A test case as data: what the seed decided, and what the server is sent.
+//! A test case as data: the plan of a seed, and what is sent to the server.
 
 use std::fmt;
 
@@ -60,7 +60,7 @@ pub struct Plan {
     pub schema: Schema,
     /// When the inputs were repaired, in milliseconds, or 0.
     pub repaired_at: i64,
-    /// Our merge is given the schema.cql.
+    /// Whether our merge gets the schema.cql.
     pub told_schema: bool,
     /// Oldest first.
     pub inputs: Vec<Input>,
@@ -94,20 +94,20 @@ impl Plan {
             .with_context(|| format!("no provide_overlapping_tombstones {:?}", self.provided))
     }
 
-    /// Has Cassandra compress its output as ours will be: like the newest SSTable that is merged.
+    /// Makes Cassandra compress its output as ours will be: like the newest SSTable that is merged.
     pub fn compress_as_newest(&mut self) {
         if let Some(newest) = self.inputs.iter().rev().nth(self.others) {
             self.schema.compression = newest.schema.compression.clone();
         }
     }
 
-    /// A table of counters.
+    /// Whether it is a table of counters.
     #[must_use]
     pub fn has_counters(&self) -> bool {
         self.schema.flags.iter().any(|flag| flag == "COUNTER")
     }
 
-    /// The order of merges decides the result, in Cassandra too: there are counters and deletions, or row
+    /// Whether the order of merges decides the result, in Cassandra too: there are counters and deletions, or row
     /// deletions that newer liveness lifts.
     #[must_use]
     pub fn depends_on_order(&self) -> bool {
@@ -241,7 +241,7 @@ pub enum Mutation {
         liveness: Option<(i64, i32, i64)>,
         /// Row deletion.
         deletion: Option<Deletion>,
-        /// The deletion is one that newer liveness lifts.
+        /// Whether newer liveness lifts the deletion.
         shadowable: bool,
         /// Deletions of whole multi-cell columns.
         complex: Vec<(String, i64, i64)>,
@@ -251,7 +251,7 @@ pub enum Mutation {
 }
 
 impl Mutation {
-    /// A row without content.
+    /// Whether the row has no content.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         matches!(

@@ -1,4 +1,4 @@
-//! A plan carried out, and what is wrong with the result.
+//! Execution of a plan, and comparison of the results.
 
 use std::path::{Path, PathBuf};
 
@@ -16,13 +16,13 @@ use crate::parity::{self, Exception};
 
 const KEYSPACE: &str = "interop_random";
 
-/// Number of keys that the filter of an output is made for.
+/// Number of keys that the filter of an output is sized for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Filter {
     /// All expected keys.
     ForAllKeys,
-    /// In Cassandra the share of each output that is expected, however many come
-    /// (`MaxSSTableSizeWriter.sstableKeyCount`); in ours what is left of them.
+    /// In Cassandra an equal share for each expected output, whatever their number
+    /// (`MaxSSTableSizeWriter.sstableKeyCount`); in ours what is left of the keys.
     ForAShare,
 }
 
@@ -35,11 +35,11 @@ pub(super) struct Outcome {
     pub(super) inputs: usize,
     /// Whether the merge left something.
     pub(super) output: bool,
-    /// Whether outputs of a greatest size were several.
+    /// Whether the merge with a maximum size left several outputs.
     pub(super) divided: bool,
 }
 
-/// Runs a plan with its files in `place`, which is made.
+/// Runs a plan with its files in `place`, which is created.
 ///
 /// # Errors
 /// A request that fails, other than those that judge our output.
@@ -99,7 +99,8 @@ fn with_table(
     }
     let mut divided = false;
     if let (true, true, Some(one)) = (differences.is_empty(), has_newest, theirs) {
-        // How well which encoder compresses does not matter where an output ends once anything of it is on disk.
+        // Compressed outputs end at the first bytes on disk: their end must not depend on how well an encoder
+        // compresses.
         let is_compressed = files::component(one, "CompressionInfo.db").exists();
         let size = if is_compressed {
             1
@@ -116,7 +117,7 @@ fn with_table(
     })
 }
 
-/// Makes the table of a plan, in no schema.
+/// Creates the table of a plan, in no schema.
 pub(crate) fn make_table(cassandra: &mut Cassandra, plan: &Plan) -> Result<Table> {
     cassandra.offline_tables += 1;
     let table = Table::new(KEYSPACE, &format!("t{}", cassandra.offline_tables));
@@ -149,8 +150,8 @@ pub(crate) fn write_input(
     field(&cassandra.ask("offline_write", table, fields)?, "data")
 }
 
-/// SSTables that have not the data of one of these. A copy of an input shadows nothing in our merge, since what it has
-/// may be nowhere else; to Cassandra it is one more SSTable.
+/// Removes SSTables that have the data of an input. In our merge a copy of an input shadows nothing, since its data may
+/// be nowhere else; to Cassandra it is one more SSTable.
 fn without_copies(mut sstables: Vec<PathBuf>, inputs: &[PathBuf]) -> Result<Vec<PathBuf>> {
     for input in inputs {
         let input = std::fs::read(input)?;
@@ -170,7 +171,7 @@ struct Merge<'a> {
     table: &'a Table,
     inputs: Vec<PathBuf>,
     others: Vec<PathBuf>,
-    /// The last of the inputs that were to be merged is among them.
+    /// Whether the last of the inputs to merge is among them: its mutations may have left nothing.
     has_newest: bool,
 }
 
@@ -236,20 +237,26 @@ impl Merge<'_> {
         let theirs = compacted.outputs;
         let request = self.request(place.join("schema.cql"))?;
         let divided = theirs.len() > 1;
-        let told = |difference: String| format!("outputs of at most {size} bytes: {difference}");
+        let labelled =
+            |difference: String| format!("outputs of at most {size} bytes: {difference}");
         let directory = place.join("sizes");
         let ours = match ours::merge_to_size(&self.inputs, &directory, &request, Some(size)) {
             Ok(ours) => ours,
-            Err(error) => return Ok((vec![told(format!("our merge failed: {error:#}"))], divided)),
+            Err(error) => {
+                return Ok((
+                    vec![labelled(format!("our merge failed: {error:#}"))],
+                    divided,
+                ));
+            }
         };
         if theirs.len() != ours.len() {
             let line = format!("{}, and Cassandra makes {}", ours.len(), theirs.len());
-            return Ok((vec![told(line)], divided));
+            return Ok((vec![labelled(line)], divided));
         }
         let mut differences = Vec::new();
         for (theirs, ours) in theirs.iter().zip(&ours) {
-            let found = self.hold(cassandra, theirs, ours, Filter::ForAShare)?;
-            differences.extend(found.into_iter().map(told));
+            let found = self.compare_output(cassandra, theirs, ours, Filter::ForAShare)?;
+            differences.extend(found.into_iter().map(labelled));
         }
         Ok((differences, divided))
     }
@@ -278,11 +285,11 @@ impl Merge<'_> {
                 return Ok(vec![format!("an output of {with} but not of {without}")]);
             }
         };
-        self.hold(cassandra, theirs, &ours, Filter::ForAllKeys)
+        self.compare_output(cassandra, theirs, &ours, Filter::ForAllKeys)
     }
 
     /// Compares our output with Cassandra's.
-    fn hold(
+    fn compare_output(
         &self,
         cassandra: &mut Cassandra,
         theirs: &Path,
@@ -314,7 +321,7 @@ impl Merge<'_> {
             Err(error) => differences.push(format!("our output cannot be read: {error:#}")),
         }
         if differences.is_empty() {
-            // What remains when the newest input came to nothing is compressed as another one.
+            // If the newest input is empty, our output is compressed like another one.
             let granted: &[Exception] = if self.has_newest {
                 &[]
             } else {

@@ -10,7 +10,7 @@ pub(super) struct Table {
     pub(super) schema: Schema,
     /// Serialized partition keys.
     pub(super) keys: Vec<Hex>,
-    /// Of each clustering column.
+    /// Values of each clustering column.
     pub(super) clusterings: Vec<Vec<Hex>>,
     pub(super) statics: Vec<Values>,
     pub(super) regulars: Vec<Values>,
@@ -31,14 +31,14 @@ pub(super) enum Shape {
     Wide,
 }
 
-/// A column's name and what its cells can hold.
+/// A column's name and the possible values of its cells.
 #[derive(Debug, Clone)]
 pub(super) struct Values {
     pub(super) name: String,
     pub(super) kind: Kind,
     /// Class name of the type.
     class: String,
-    /// Class name, and what its cells can hold, before the type got its last field.
+    /// Class name and possible values before the type got its last field.
     older: Option<(String, Kind)>,
 }
 
@@ -78,7 +78,7 @@ impl Table {
             });
             let count = match shape {
                 Shape::Wide => 12,
-                // Some for rows side by side, that are found several at a time.
+                // Enough for adjacent rows, several of which are found at a time.
                 _ if clustering_columns == 1 && rng.one_in(3) => 80,
                 _ if clustering_columns == 1 => 8,
                 _ if clustering_columns > 5 => 1,
@@ -125,7 +125,7 @@ impl Table {
         }
     }
 
-    /// Whether its rows can make a partition that is worth an index.
+    /// Whether partitions can be large enough for an index.
     pub(super) fn has_large_partitions(&self) -> bool {
         let longest = |values: &[Hex]| values.iter().map(|value| value.0.len()).max().unwrap_or(0);
         // Flags, times and lengths of a cell.
@@ -145,8 +145,8 @@ impl Table {
         self.regulars.len() > 20 || rows.saturating_mul(row) >= 4000
     }
 
-    /// Whether a schema.cql can describe the table: not if it is compact, and of two types called timestamp it means
-    /// the later one.
+    /// Whether a schema.cql can describe the table: not if it is compact or has a `DateType`, since timestamp in CQL
+    /// means `TimestampType`.
     pub(super) fn has_cql(&self) -> bool {
         let schema = &self.schema;
         let columns = schema.statics.iter().chain(&schema.regular);
@@ -251,7 +251,7 @@ pub(super) fn compression(rng: &mut Random) -> Compression {
     options
 }
 
-/// Different values of a type, zero bytes among them where it takes them.
+/// Distinct values of a type, the empty one among them if the type allows it.
 fn pool(rng: &mut Random, ty: &Type, count: u64) -> Vec<Hex> {
     let mut values: Vec<Hex> = (0..1 + rng.below(count))
         .map(|_| Hex(ty.value(rng)))
@@ -293,7 +293,7 @@ fn partition_keys(rng: &mut Random, shape: Shape) -> (Vec<String>, Vec<Hex>) {
     keys.sort();
     keys.dedup();
     if keys.is_empty() {
-        // Only the type's one value is empty, which a key cannot be.
+        // The type's only value is empty, which a key cannot be.
         return partition_keys(rng, shape);
     }
     (parts.iter().map(Type::frozen).collect(), keys)
@@ -342,7 +342,7 @@ fn columns(rng: &mut Random, prefix: &str, count: u64, shape: Shape) -> Vec<Valu
 fn simple(rng: &mut Random, ty: &Type) -> (String, Kind) {
     let mut values = pool(rng, ty, 4);
     if *ty == Type::Native("BytesType") && rng.one_in(8) {
-        // Beyond what a short length and a chunk can hold.
+        // Longer than a short length and a chunk can hold.
         values.push(Hex(vec![0xab; 70_000]));
     }
     (ty.frozen(), Kind::Simple(values))

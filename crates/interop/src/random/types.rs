@@ -1,4 +1,4 @@
-//! Types by Cassandra's class names, and values of them that lie at the edges.
+//! Types by Cassandra's class names, and edge-case values of them.
 
 use compactor_sstable::vint;
 
@@ -7,7 +7,7 @@ use compactor_testkit::Random;
 
 const PACKAGE: &str = "org.apache.cassandra.db.marshal.";
 
-/// A type without its freezing.
+/// A type, without regard to freezing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Type {
     Native(&'static str),
@@ -58,7 +58,7 @@ const FIXED: [&str; 10] = [
     "UUIDType",
 ];
 
-/// Types that zero bytes are no value of.
+/// Types without an empty value.
 const NEVER_EMPTY: [&str; 6] = [
     "ByteType",
     "DateType",
@@ -119,11 +119,11 @@ impl Type {
         let fields = named
             .map(|(name, field)| ((*name).to_owned(), field))
             .collect();
-        // One keyspace has one type of a name.
+        // A keyspace has only one type of a name.
         Type::Udt(format!("u{:x}", rng.number()), fields)
     }
 
-    /// Its class name, multi-cell if it can be.
+    /// The class name, multi-cell if the type can be.
     pub(super) fn class(&self) -> String {
         match self {
             Type::Native(name) => format!("{PACKAGE}{name}"),
@@ -153,7 +153,7 @@ impl Type {
         }
     }
 
-    /// Its class name, frozen if it can be.
+    /// The class name, frozen if the type can be.
     pub(super) fn frozen(&self) -> String {
         match self {
             Type::List(_) | Type::Set(_) | Type::Map(..) | Type::Udt(..) => {
@@ -179,7 +179,7 @@ impl Type {
         format!("{PACKAGE}ReversedType({})", self.frozen())
     }
 
-    /// Whether zero bytes are a value of it.
+    /// Whether the type has an empty value.
     pub(super) fn takes_empty(&self) -> bool {
         match self {
             Type::Native(name) => !NEVER_EMPTY.contains(name),
@@ -188,8 +188,8 @@ impl Type {
         }
     }
 
-    /// A serialized value. No two of them compare equal and have different bytes: which of the two Cassandra keeps
-    /// depends on the ids that its inputs have there, which are other ones.
+    /// A serialized value. No two of them compare equal and have different bytes: which of such values Cassandra keeps
+    /// depends on the ids of its inputs, which differ from those of ours.
     pub(super) fn value(&self, rng: &mut Random) -> Vec<u8> {
         match self {
             Type::Native(name) => native(name, rng),
