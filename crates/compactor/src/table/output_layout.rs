@@ -127,7 +127,8 @@ impl OutputLayout {
         }
         let output = std::path::absolute(&self.directory).ok()?;
         Some(format!(
-            "the outputs will belong to user {}, and {} belongs to user {owner}: a node of that user does not import them              (`Insufficient permissions`). As root, `chown -R {owner} {}` first",
+            "the outputs will belong to user {}, and {} belongs to user {owner}: a node of that user does not import them \
+             (`Insufficient permissions`). As root, `chown -R {owner} {}` first",
             us.as_raw(),
             directory.display(),
             quoted(&output.to_string_lossy())
