@@ -14,7 +14,7 @@ use compactor_sstable::data::layout::{
 };
 use compactor_sstable::data::stated_extremes::StatedExtremes;
 use compactor_sstable::descriptor::Descriptor;
-use compactor_sstable::schema::agreement::has_more_fields;
+use compactor_sstable::schema::agreement::{has_more_fields, has_order_of};
 use compactor_sstable::schema::{Column, ColumnKind, Table};
 use compactor_sstable::statistics::HeaderType;
 use compactor_sstable::statistics::header::{EncodingStats, HeaderColumn, SerializationHeader};
@@ -125,11 +125,12 @@ pub fn check_schema(table: &Table, source: &HeaderSource<'_>) -> Result<()> {
 
 /// Sets the types of a header's columns to those in the current schema, or to those they had when they were
 /// dropped, as a compacting node does. A dropped column keeps its type if its values would otherwise be
-/// decoded differently.
+/// decoded differently, and what is ordered by its type keeps one that has another order.
 pub fn types_of_schema(table: &Table, header: &mut SerializationHeader) {
-    let set = |header_type: &mut HeaderType, cql_type: &Option<CqlType>| {
+    let set = |header_type: &mut HeaderType, cql_type: &Option<CqlType>, is_ordered: bool| {
         if let Some(cql_type) = cql_type
             && header_type.cql_type != *cql_type
+            && (!is_ordered || has_order_of(cql_type, &header_type.cql_type))
             // The schema may be older than the SSTable.
             && !has_more_fields(&header_type.cql_type, cql_type)
         {
@@ -139,10 +140,10 @@ pub fn types_of_schema(table: &Table, header: &mut SerializationHeader) {
     if table.view_of.is_some() || table.compact_storage {
         return;
     }
-    set(&mut header.key_type, &table.partition_key_type());
+    set(&mut header.key_type, &table.partition_key_type(), false);
     let clustering = table.columns_of(ColumnKind::Clustering);
     for (header_type, column) in header.clustering_types.iter_mut().zip(clustering) {
-        set(header_type, &column.cql_type);
+        set(header_type, &column.cql_type, true);
     }
     let dropped: HashMap<&[u8], &CqlType> = table
         .dropped_columns
@@ -160,13 +161,15 @@ pub fn types_of_schema(table: &Table, header: &mut SerializationHeader) {
             .map(|column| (column.name.as_bytes(), column))
             .collect();
         for column in columns {
+            let is_complex = column.column_type.cql_type.is_multi_cell();
             if let Some(declared) = declared.get(&column.name[..]) {
-                set(&mut column.column_type, &declared.cql_type);
+                set(&mut column.column_type, &declared.cql_type, is_complex);
             } else if let Some(dropped) = dropped.get(&column.name[..])
-                && dropped.is_multi_cell() == column.column_type.cql_type.is_multi_cell()
+                && dropped.is_multi_cell() == is_complex
                 && dropped.fixed_len() == column.column_type.cql_type.fixed_len()
             {
-                set(&mut column.column_type, &Some((*dropped).clone()));
+                let dropped = Some((*dropped).clone());
+                set(&mut column.column_type, &dropped, is_complex);
             }
         }
     }
@@ -232,6 +235,13 @@ fn same_table(newest: &HeaderSource<'_>, source: &HeaderSource<'_>) -> Result<()
                 &format!("the type of clustering column {}", index + 1),
                 x.cql_name(),
                 y.cql_name(),
+            );
+        }
+        if !has_order_of(x, y) && !has_order_of(y, x) {
+            return differ(
+                &format!("the order of clustering column {}", index + 1),
+                x.class_string(),
+                y.class_string(),
             );
         }
     }

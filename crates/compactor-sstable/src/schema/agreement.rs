@@ -68,7 +68,7 @@ impl Table {
         for (column, found) in clustering.iter().zip(&header.clustering_types) {
             if let Some(declared) = &column.cql_type {
                 let subject = format!("clustering column {:?}", column.name);
-                check(subject, declared, &found.cql_type, Same::Order)?;
+                check(subject, declared, &found.cql_type, Same::OrderOrDates)?;
             }
         }
         let dropped: HashMap<&[u8], &DroppedColumn> = self
@@ -147,11 +147,19 @@ pub fn has_more_fields(a: &CqlType, b: &CqlType) -> bool {
     a.count() > b.count()
 }
 
+/// Whether clusterings, or cells of a complex column, that were written as `sstable` are in the order of `schema`.
+pub fn has_order_of(schema: &CqlType, sstable: &CqlType) -> bool {
+    agree(schema, sstable, Same::Order)
+}
+
 /// Required agreement.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Same {
     /// Values are read the same.
     Values,
+    /// The same, and ordered the same, except for times before 1970: a schema in CQL names `TimestampType` and
+    /// `DateType` alike, which order them differently.
+    OrderOrDates,
     /// Values are read and ordered the same.
     Order,
 }
@@ -164,8 +172,21 @@ fn agree(schema: &CqlType, sstable: &CqlType, same: Same) -> bool {
         Vector,
     };
     let parts_agree = || {
-        let mut pairs = schema.parts().into_iter().zip(sstable.parts());
-        pairs.all(|(a, b)| agree(a, b, same))
+        let pairs = schema.parts().into_iter().zip(sstable.parts());
+        // A complex column's cells are ordered by their paths: the elements of a set, the keys of a map.
+        let is_path = |part| {
+            let has_paths = matches!(schema, Set { .. } | Map { .. });
+            part == 0 && has_paths && schema.is_multi_cell()
+        };
+        let mut pairs = pairs.zip(0..);
+        pairs.all(|((a, b), part)| {
+            let same = match same {
+                Same::Values if is_path(part) => Same::OrderOrDates,
+                _ if schema.is_multi_cell() && !is_path(part) => Same::Values,
+                same => same,
+            };
+            agree(a, b, same)
+        })
     };
     match (schema, sstable) {
         // One tuple may have fields that the other does not have yet: a schema may be as old as its snapshot.
@@ -180,8 +201,8 @@ fn agree(schema: &CqlType, sstable: &CqlType, same: Same) -> bool {
         (a, b) if a == b => true,
         (a, b) if a.fixed_len() != b.fixed_len() || a.is_multi_cell() || b.is_multi_cell() => false,
         (Utf8, Ascii) | (Bytes, Utf8 | Ascii) => true,
-        (Timestamp, LegacyDate) | (LegacyDate, Timestamp) => true,
-        _ if same == Same::Order => false,
+        (Timestamp, LegacyDate) | (LegacyDate, Timestamp) => same != Same::Order,
+        _ if same != Same::Values => false,
         (Uuid, TimeUuid | LegacyTimeUuid | LexicalUuid)
         | (Long, Timestamp | LegacyDate)
         | (Timestamp | LegacyDate, Long)
@@ -366,5 +387,47 @@ mod tests {
             "CREATE MATERIALIZED VIEW v AS SELECT * FROM t WHERE k IS NOT NULL PRIMARY KEY (k)",
         );
         assert!(view.check_header(&other).is_ok());
+    }
+
+    /// CQL has one name for both, and only one of them has times before 1970 first.
+    #[test]
+    fn dates_are_timestamps_in_another_order() {
+        let parse = |text: &str| CqlType::parse(text).unwrap();
+        let table =
+            table("CREATE TABLE ks.t (k int, c timestamp, s set<timestamp>, PRIMARY KEY (k, c));");
+        let old = header(
+            "Int32Type",
+            &["DateType"],
+            &[],
+            &[("s", "SetType(DateType)")],
+        );
+        assert_eq!(table.check_header(&old), Ok(()));
+        for (schema, sstable, is_same) in [
+            ("TimestampType", "DateType", false),
+            (
+                "ReversedType(DateType)",
+                "ReversedType(TimestampType)",
+                false,
+            ),
+            ("SetType(TimestampType)", "SetType(DateType)", false),
+            ("ListType(TimestampType)", "ListType(DateType)", true),
+            (
+                "MapType(TimestampType,Int32Type)",
+                "MapType(DateType,Int32Type)",
+                false,
+            ),
+            (
+                "MapType(Int32Type,TimestampType)",
+                "MapType(Int32Type,DateType)",
+                true,
+            ),
+            ("UTF8Type", "AsciiType", true),
+        ] {
+            assert_eq!(
+                has_order_of(&parse(schema), &parse(sstable)),
+                is_same,
+                "{schema}"
+            );
+        }
     }
 }

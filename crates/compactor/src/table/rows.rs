@@ -22,6 +22,9 @@ use crate::Result;
 
 /// Reads the rows of a [`Table`] as a query of its SSTables would return them: merged, without what is
 /// deleted or has expired.
+///
+/// A value that is not of its type is an error in place of its row, and the next rows follow: Cassandra stores some
+/// that it cannot read, such as text with surrogates. Any other error is the last item.
 #[derive(Debug)]
 pub struct Rows {
     rows: MergedRows,
@@ -32,6 +35,8 @@ pub struct Rows {
     /// The static row is next.
     static_is_next: bool,
     spans: Vec<ValueSpan>,
+    /// The error is of a row that was read, and the next ones can be.
+    is_past_row: bool,
     has_ended: bool,
 }
 
@@ -110,6 +115,7 @@ impl Table {
             key: None,
             static_is_next: false,
             spans: Vec::new(),
+            is_past_row: false,
             has_ended: false,
         })
     }
@@ -148,7 +154,10 @@ impl Iterator for Rows {
             return None;
         }
         let row = self.read();
-        self.has_ended = !matches!(row, Ok(Some(_)));
+        self.has_ended = match &row {
+            Ok(row) => row.is_none(),
+            Err(_) => !std::mem::take(&mut self.is_past_row),
+        };
         row.transpose()
     }
 }
@@ -197,6 +206,7 @@ impl Rows {
             let Some(row) = row else { continue };
             let read = self.columns.row(&row, self.now_s, &mut self.spans);
             let located = |e: FormatError| e.with_partition(|| hex(cursor.key()));
+            self.is_past_row = read.is_err();
             if let Some((clustering, cells)) = read.map_err(located)? {
                 return Ok(Some(Row {
                     columns: Arc::clone(&self.columns),
@@ -463,6 +473,12 @@ fn write_json(name: &str, value: &Value, cql_type: &CqlType, out: &mut String) -
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
+    use compactor_sstable::Component;
+    use compactor_sstable::descriptor::Descriptor;
+    use compactor_sstable::statistics::{HeaderType, Statistics};
+
     use super::*;
     use crate::writer::RowTimes;
     use crate::{ErrorKind, SstableWriter};
@@ -624,6 +640,38 @@ mod tests {
             r#"{"key2": 1, "column2": 2, "\"Big\"": 4, "column1": 3, "key": "x"}"#
         );
         assert_eq!(row.get("key"), Some(&Value::from("x")));
+    }
+
+    #[test]
+    fn values_that_are_not_of_their_types_end_nothing() {
+        let temp = tempfile::tempdir().unwrap();
+        let schema = "CREATE TABLE ks.t (k int, c int, v blob, PRIMARY KEY (k, c));";
+        let options = SstableWriter::new(schema).unwrap().flat(true);
+        let mut writer = options.open(temp.path()).unwrap();
+        for (c, v) in [(1, b"a"), (2, b"\xff"), (3, b"b")] {
+            let row = [
+                ("k", 1.into()),
+                ("c", c.into()),
+                ("v", Value::Blob(v.to_vec())),
+            ];
+            writer.add_row(row).unwrap();
+        }
+        let written = writer.finish().unwrap();
+        let file = Descriptor::parse(&written.sstables[0].data_path)
+            .unwrap()
+            .descriptor;
+        let path = file.path(Component::Statistics);
+        let mut statistics = Statistics::parse(&fs::read(&path).unwrap(), file.version).unwrap();
+        statistics.header.regular_columns[0].column_type = HeaderType::new(CqlType::Utf8);
+        let mut bytes = Vec::new();
+        statistics.write(&mut bytes, file.version).unwrap();
+        fs::write(&path, bytes).unwrap();
+        let table = Table::open(temp.path()).unwrap();
+        let rows = table.rows(&Resources::default()).unwrap();
+        let read: Vec<_> = rows
+            .map(|row| row.ok().and_then(|row| row.get("v").cloned()))
+            .collect();
+        assert_eq!(read, [Some("a".into()), None, Some("b".into())]);
     }
 
     /// The consumer may be dropped at any time.

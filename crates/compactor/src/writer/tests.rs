@@ -350,6 +350,33 @@ fn rows_of(directories: &[PathBuf]) -> Vec<String> {
     rows.map(|row| row.unwrap().to_json().unwrap()).collect()
 }
 
+/// CQL has one name for `DateType` and `TimestampType`, and only the latter has times before 1970 first.
+#[test]
+fn a_merge_keeps_the_order_of_dates() {
+    let temp = tempfile::tempdir().unwrap();
+    let schema = "CREATE TABLE ks.t (k int, c 'org.apache.cassandra.db.marshal.DateType', v int, PRIMARY KEY (k, c));";
+    let inputs = [[0, -5, 5], [-5, 7, -7]].map(|times| {
+        let directory = temp.path().join(format!("{times:?}"));
+        let mut writer = open(&directory, schema);
+        for time in times {
+            let row = [
+                ("k", 1.into()),
+                ("c", Value::Timestamp(time)),
+                ("v", 1.into()),
+            ];
+            writer.add_row(row).unwrap();
+        }
+        writer.finish().unwrap();
+        directory
+    });
+    let of_node = "CREATE TABLE ks.t (k int, c timestamp, v int, PRIMARY KEY (k, c));";
+    std::fs::write(inputs[0].join("schema.cql"), of_node).unwrap();
+    let output = temp.path().join("merged");
+    let table = Table::open_all(&inputs, None).unwrap();
+    table.merge().flat(true).into(&output).unwrap();
+    assert_eq!(dumps(&output)[0][0]["rows"].as_array().unwrap().len(), 5);
+}
+
 /// Rows that were added to one writer are those of a writer each, merged.
 #[test]
 fn rows_added_twice_are_reconciled_as_a_merge_does() {
