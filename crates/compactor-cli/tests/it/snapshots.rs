@@ -96,6 +96,48 @@ fn a_snapshot_of_which_sstables_are_missing_is_not_purged() {
     assert_ends(&refused, 4, "and 2 more");
 }
 
+/// Nodes give equal names to their SSTables.
+#[test]
+fn the_sstables_of_one_snapshot_are_not_taken_for_those_of_another() {
+    let snapshot = Snapshot::new();
+    let [first, second] = snapshot.directories.each_ref().map(PathBuf::as_path);
+    let others = [first, second].map(|directory| {
+        let below = directory.strip_prefix(snapshot.temp.path()).unwrap();
+        let other = snapshot.temp.path().join("other-node").join(below);
+        copy_files(directory, &other);
+        other
+    });
+    let all = [first, second, &others[0], &others[1]];
+    let run = |inputs: &[&Path]| snapshot.run("merge --complete --dry-run", inputs);
+    assert_done(&run(&all));
+    // Each node has an SSTable 1 in its second data directory.
+    let missing = "1 of the snapshot's 5 SSTables";
+    assert_ends(&run(&all[..3]), 4, missing);
+    for name in names_in(&others[0])
+        .iter()
+        .filter(|name| name.contains("-3-"))
+    {
+        fs::remove_file(others[0].join(name)).unwrap();
+    }
+    let refused = run(&all);
+    assert_ends(&refused, 4, missing);
+    assert_ends(&refused, 4, "oa-3-big-Data.db");
+    // Snapshots of one node have hard links to the same files.
+    let later = first.with_file_name("later");
+    fs::create_dir(&later).unwrap();
+    for name in names_in(first) {
+        fs::hard_link(first.join(&name), later.join(&name)).unwrap();
+    }
+    let listed = data_files(&later);
+    let listed = listed
+        .iter()
+        .map(|path| path.file_name().unwrap().to_str().unwrap());
+    let manifest = serde_json::json!({ "files": listed.collect::<Vec<_>>() }).to_string();
+    fs::remove_file(later.join("manifest.json")).unwrap();
+    fs::write(later.join("manifest.json"), manifest).unwrap();
+    assert_done(&run(&[first, second, &later]));
+}
+
 #[test]
 fn a_manifest_that_cannot_be_read_is_a_note() {
     let snapshot = Snapshot::new();

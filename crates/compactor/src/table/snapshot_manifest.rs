@@ -1,6 +1,6 @@
 //! `manifest.json` of a snapshot: lists its SSTables in all data directories of the table (`SnapshotManifest`).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,6 +9,7 @@ use compactor_sstable::Component;
 use compactor_sstable::descriptor::Descriptor;
 use serde::Deserialize;
 
+use super::files::FileKey;
 use crate::{Error, Result};
 
 /// Name of the file. Cassandra writes it into one of the snapshot's directories.
@@ -29,39 +30,32 @@ struct Manifest {
 /// snapshot is only in part there, or also in other data directories. Returns a note on each manifest that cannot be
 /// read, and on a snapshot without one.
 ///
+/// SSTables of several nodes may have equal names. A snapshot has one manifest, so the files of a directory with
+/// another one are of another snapshot.
+///
 /// # Errors
 /// A refusal that names the missing files.
 pub(super) fn refuse_missing<'a>(
     directories: &[PathBuf],
     known: impl Iterator<Item = &'a PathBuf>,
 ) -> Result<Vec<String>> {
-    let known: BTreeSet<&OsStr> = known.filter_map(|path| path.file_name()).collect();
     let mut notes = Vec::new();
+    let mut manifests = Vec::new();
     let mut is_described = false;
     for path in directories.iter().map(|directory| directory.join(MANIFEST)) {
-        if fs::symlink_metadata(&path).is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound) {
+        if !exists(&path) {
             continue;
         }
         is_described = true;
-        let listed = match data_files_of(&path) {
-            Ok(listed) => listed,
-            Err(why) => {
-                notes.push(format!(
-                    "{}: {why}, so that whether SSTables of the snapshot are missing is not known",
-                    path.display()
-                ));
-                continue;
-            }
-        };
-        let missing: Vec<&str> = listed
-            .iter()
-            .map(String::as_str)
-            .filter(|name| !known.contains(OsStr::new(name)))
-            .collect();
-        if !missing.is_empty() {
-            return Err(refused(&path, listed.len(), &missing));
+        match data_files_of(&path) {
+            Ok(listed) => manifests.push((path, listed)),
+            Err(why) => notes.push(format!(
+                "{}: {why}, so that whether SSTables of the snapshot are missing is not known",
+                path.display()
+            )),
         }
     }
+    refuse_missing_of(&manifests, known)?;
     let mut snapshots = directories.iter().filter(|path| is_in_snapshots(path));
     if !is_described && let Some(snapshot) = snapshots.next() {
         notes.push(format!(
@@ -71,6 +65,55 @@ pub(super) fn refuse_missing<'a>(
         ));
     }
     Ok(notes)
+}
+
+/// Refuses the first manifest that lists an SSTable that is not known.
+fn refuse_missing_of<'a>(
+    manifests: &[(PathBuf, BTreeSet<String>)],
+    known: impl Iterator<Item = &'a PathBuf>,
+) -> Result<()> {
+    if manifests.is_empty() {
+        return Ok(());
+    }
+    let known: BTreeMap<FileKey, &PathBuf> = known
+        .filter_map(|path| Some((FileKey::of(path)?, path)))
+        .collect();
+    // Those that may be of any of the snapshots.
+    let mut others = known.clone();
+    others.retain(|_, path| !exists(&path.with_file_name(MANIFEST)));
+    let mut elsewhere = Vec::new();
+    for (manifest, listed) in manifests {
+        let is_elsewhere = |name: &&String| {
+            let file = FileKey::of(&manifest.with_file_name(name));
+            let own = file.filter(|file| known.contains_key(file));
+            own.map(|file| others.remove(&file)).is_none()
+        };
+        elsewhere.push(listed.iter().filter(is_elsewhere).collect::<Vec<_>>());
+    }
+    let mut counts: BTreeMap<&OsStr, usize> = BTreeMap::new();
+    for name in others.values().filter_map(|path| path.file_name()) {
+        *counts.entry(name).or_default() += 1;
+    }
+    for ((manifest, listed), names) in manifests.iter().zip(elsewhere) {
+        let is_missing = |name: &&str| match counts.get_mut(OsStr::new(name)) {
+            None | Some(0) => true,
+            Some(count) => {
+                *count -= 1;
+                false
+            }
+        };
+        let names = names.into_iter().map(String::as_str);
+        let missing: Vec<&str> = names.filter(is_missing).collect();
+        if !missing.is_empty() {
+            return Err(refused(manifest, listed.len(), &missing));
+        }
+    }
+    Ok(())
+}
+
+/// Whether there is an entry of this name, even one that cannot be looked up.
+fn exists(path: &Path) -> bool {
+    !fs::symlink_metadata(path).is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound)
 }
 
 /// Whether a directory is `TABLE/snapshots/NAME`.
@@ -89,8 +132,8 @@ fn refused(path: &Path, listed: usize, missing: &[&str]) -> Error {
         more => format!(" and {more} more"),
     };
     Error::refused(format!(
-        "{}: {} of the snapshot's {listed} SSTables are neither inputs nor named by --overlapping: {}{more}. They may \
-         hold rows that a purged tombstone deletes. If the table has several data directories, add the snapshot's \
+        "{}: {} of the snapshot's {listed} SSTables are neither inputs nor named by --overlapping, in this directory or \
+         in one without a {MANIFEST} of its own: {}{more}. They may hold rows that a purged tombstone deletes. If the table has several data directories, add the snapshot's \
          directory in each of them to the inputs, or name it with --overlapping; if files were not copied, copy them. \
          Otherwise say --no-purge",
         path.display(),
