@@ -16,10 +16,9 @@ pub struct Case {
     pub table: Table,
     /// Data.db of the SSTables to merge, oldest first.
     pub inputs: Vec<PathBuf>,
-    /// Data.db of the SSTables that stay outside.
+    /// Data.db of overlapping SSTables, which are not merged.
     pub others: Vec<PathBuf>,
-    /// The table's `schema.cql` at the time of the merge, as Cassandra puts it into snapshots; `None`
-    /// where nobody knows it.
+    /// The table's `schema.cql` at the time of the merge, as Cassandra puts it into snapshots; `None` if it is unknown.
     pub schema: Option<PathBuf>,
     /// The merge's clock.
     pub now_s: i64,
@@ -52,7 +51,7 @@ impl Case {
         } else {
             cassandra.schema(&table, &schema)?;
         }
-        // A table that CQL cannot make has its description in a comment.
+        // A table that CQL cannot create has its description in a comment.
         let is_omitted = std::fs::read_to_string(&schema)?.contains("omitted because");
         let others = flushed.split_off(flushed.len() - scenario.others);
         Ok(Self {
@@ -65,8 +64,8 @@ impl Case {
         })
     }
 
-    /// The case with its inputs under the names that Cassandra gave them to compact them, as hard links in
-    /// `directory`: which of equal clusterings' bytes it keeps depends on their ids.
+    /// The case with its inputs under the names that Cassandra gave them to compact them, as hard links in `directory`:
+    /// whose bytes of equal clusterings it keeps depends on the ids.
     ///
     /// # Errors
     /// Files that cannot be linked.
@@ -91,7 +90,7 @@ impl Case {
         self.compact_to_size(cassandra, output, None)
     }
 
-    /// As [`compact`](Case::compact), into outputs of a greatest size.
+    /// As [`compact`](Case::compact), into outputs of a maximum size.
     pub fn compact_to_size(
         &self,
         cassandra: &mut Cassandra,
@@ -108,7 +107,7 @@ impl Case {
     }
 }
 
-/// A Cassandra that makes a scenario's inputs.
+/// A Cassandra that writes a scenario's inputs.
 pub trait Writer {
     /// Executes statements.
     fn execute(&mut self, statements: &[String]) -> Result<()>;

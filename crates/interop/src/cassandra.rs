@@ -18,7 +18,7 @@ use crate::scratch::scratch;
 use crate::server::Server;
 use crate::toolchain::{self, Toolchain};
 
-/// A release that judges.
+/// A release of the judging server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Release {
     /// Cassandra 5, which alone writes `da`.
@@ -28,7 +28,7 @@ pub enum Release {
 }
 
 impl Release {
-    /// The one that is asked of Maven.
+    /// Version that Maven resolves.
     #[must_use]
     pub fn version(self) -> String {
         match self {
@@ -38,7 +38,7 @@ impl Release {
         }
     }
 
-    /// Fetches and builds what a server of it needs.
+    /// Fetches and builds everything that a server of the release needs.
     ///
     /// # Errors
     /// Output of Maven or javac.
@@ -86,7 +86,7 @@ impl Mode {
         }
     }
 
-    /// The release that writes it unless another one is asked.
+    /// Default release of the mode.
     #[must_use]
     pub fn release(self) -> Release {
         match self {
@@ -148,7 +148,7 @@ const MOST_OFFLINE_TABLES: u64 = 500;
 pub struct Options {
     /// `column_index_size` in KiB; Cassandra's own default (64 for BIG, 16 for BTI) when absent.
     pub column_index_kib: Option<u32>,
-    /// Release that judges, if not that of the mode.
+    /// Release, if not that of the mode.
     pub release: Option<Release>,
     /// Heap, collector and the like.
     pub jvm: Vec<String>,
@@ -204,7 +204,7 @@ impl Table {
     }
 }
 
-/// State of repair.
+/// Repair state.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Repair {
     /// Milliseconds; 0 for never.
@@ -232,7 +232,7 @@ pub struct CompactRequest<'a> {
     pub inputs: &'a [PathBuf],
     /// SSTables that the table also has but that are not merged: they hold back purging.
     pub others: &'a [PathBuf],
-    /// Directory of outputs, counted from 1; `None` discards them.
+    /// Directory of outputs, which are numbered from 1; `None` discards them.
     #[serde(rename = "out")]
     pub output: Option<&'a Path>,
     /// The clock.
@@ -243,7 +243,7 @@ pub struct CompactRequest<'a> {
     pub pipeline: Pipeline,
     /// How files are read and written; Cassandra's default when absent.
     pub access: Option<Access>,
-    /// As the splitter does it: another output begins after this number of bytes on disk.
+    /// Maximum size of outputs: as in the splitter, the next one begins after this number of bytes on disk.
     pub max_sstable_size: Option<u64>,
 }
 
@@ -264,7 +264,7 @@ impl<'a> CompactRequest<'a> {
     }
 }
 
-/// How a compaction moves bytes.
+/// Access of a compaction to files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Access {
@@ -281,8 +281,8 @@ pub struct Compacted {
     pub outputs: Vec<PathBuf>,
     /// Time of the task alone.
     pub elapsed: Duration,
-    /// Beginnings of the file names that Cassandra gave the inputs, without the last `-`. In these is the
-    /// id, and with it the order in which it visited them.
+    /// Prefixes of the file names that Cassandra gave the inputs, without the last `-`. They contain the ids, which
+    /// decide the order in which it visited them.
     pub staged: Vec<String>,
 }
 
@@ -347,7 +347,7 @@ impl Cassandra {
         })
     }
 
-    /// Whether the maximum number of tables of random plans was created in it.
+    /// Whether the maximum number of tables of random plans was created in the server.
     pub(crate) fn is_worn(&self) -> bool {
         self.offline_tables >= MOST_OFFLINE_TABLES
     }
@@ -395,7 +395,7 @@ impl Cassandra {
             .map(drop)
     }
 
-    /// Makes a table for SSTables that came without a schema, of the columns and types in their headers.
+    /// Creates a table for SSTables that came without a schema, with the columns and types in their headers.
     pub fn adopt(&mut self, table: &Table, data: &[PathBuf]) -> Result<()> {
         self.ask("adopt", table, json!({"data": data})).map(drop)
     }
@@ -456,19 +456,19 @@ impl Cassandra {
         field(&self.ask("scrub", table, fields)?, "outputs")
     }
 
-    /// The table's directory, and the SSTables in it that a node would open: none that a transaction log asks to be
-    /// deleted.
+    /// The table's directory, and the SSTables in it that a node would open: those that no transaction log marks for
+    /// deletion.
     pub fn live(&mut self, table: &Table) -> Result<(PathBuf, Vec<PathBuf>)> {
         let reply = self.ask("live", table, json!({}))?;
         Ok((field(&reply, "directory")?, field(&reply, "live")?))
     }
 
-    /// Deletes what transactions that were cut off have left in the table's directory, as a node does when it starts.
+    /// Deletes files that unfinished transactions have left in the table's directory, as a node does when it starts.
     pub fn remove_leftovers(&mut self, table: &Table) -> Result<()> {
         self.ask("remove_leftovers", table, json!({})).map(drop)
     }
 
-    /// Runs the extended verifier and the checks of our own; no findings means that all is well.
+    /// Runs the extended verifier and the checks of our own; without findings the SSTable is sound.
     pub fn verify(&mut self, table: &Table, data: &Path) -> Result<Vec<Finding>> {
         let reply = self.ask("verify", table, json!({"data": data}))?;
         field(&reply, "findings")
@@ -479,8 +479,8 @@ impl Cassandra {
         self.ask("metadata", table, json!({"data": data}))
     }
 
-    /// A node's reading of an SSTable, damaged or not: rows as [`Cassandra::dump`] has them, and what is wrong by the
-    /// name of what finds it (`open`, `read`, `verify`).
+    /// Lets a node read an SSTable, damaged or not; returns the errors by the step that found them (`open`, `read`,
+    /// `verify`), and the rows in the form of [`Cassandra::dump`].
     pub(crate) fn judge(&mut self, table: &Table, data: &Path) -> Result<(Value, Vec<u8>)> {
         self.written("judge", table, data)
     }
@@ -490,7 +490,7 @@ impl Cassandra {
         Ok(self.written("content", table, data)?.1)
     }
 
-    /// Any request.
+    /// Sends any request.
     pub(crate) fn request(&mut self, request: Value) -> Result<Value> {
         self.server.call(request)
     }
@@ -508,7 +508,7 @@ impl Cassandra {
         Ok(String::from_utf8(self.written(operation, table, data)?.1)?)
     }
 
-    /// Reply to a request about one SSTable, and content of the file that was written for it.
+    /// Returns the reply to a request about one SSTable, and the content of the file that was written for it.
     fn written(&mut self, operation: &str, table: &Table, data: &Path) -> Result<(Value, Vec<u8>)> {
         let out = tempfile::NamedTempFile::new()?;
         let fields = json!({"data": data, "out": out.path()});

@@ -27,7 +27,7 @@ pub fn components(data: &Path) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Copies every component into a directory, which is made if need be; returns the copy's Data.db.
+/// Copies every component into a directory, which is created if need be; returns the copy's Data.db.
 pub fn copy(data: &Path, to: &Path) -> Result<PathBuf> {
     fs::create_dir_all(to)?;
     let copied = to.join(data.file_name().context("a file name")?);
@@ -65,7 +65,7 @@ pub fn version(data: &Path) -> Result<Version> {
     Ok(Descriptor::parse(data)?.descriptor.version)
 }
 
-/// How Data.db is compressed, if it is.
+/// Compression of Data.db, if it is compressed.
 pub(crate) fn compression(data: &Path, version: Version) -> Result<Option<CompressionInfo>> {
     let file = component(data, "CompressionInfo.db");
     if !file.exists() {

@@ -1,4 +1,4 @@
-//! The same work on several threads.
+//! Runs the same job on several threads.
 
 use anyhow::{Result, bail};
 

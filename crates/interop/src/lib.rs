@@ -1,4 +1,4 @@
-//! Real Apache Cassandra in process, as the judge of `compactor`.
+//! Tests `compactor` against real Apache Cassandra in process.
 //!
 //! [`Cassandra`] starts one JVM per storage compatibility mode (that is, per SSTable version written) and asks it to
 //! run CQL, flush, compact, dump, verify and describe SSTables. [`scenarios`] is the list of schemas and mutations

@@ -26,7 +26,7 @@ pub const RELEASES: [(&str, &str); 7] = [
     ("4.1.10", "nb"),
 ];
 
-/// The release that is tried where nothing else is asked for.
+/// Release that is tested by default.
 const USUAL: &str = "3.11.19";
 
 /// A running old release. It has no clock to set: deletions and TTLs start now.
@@ -38,7 +38,7 @@ pub struct OldCassandra {
 }
 
 /// Releases to test with: those that `COMPACTOR_INTEROP_RELEASES` names, comma separated, or `all`. Otherwise one, if
-/// Maven has it at hand or Cassandra is required.
+/// Maven has fetched it or Cassandra is required.
 #[must_use]
 pub fn selected() -> Vec<(&'static str, &'static str)> {
     let wanted = wanted();
@@ -69,7 +69,7 @@ fn wanted() -> Option<String> {
 }
 
 impl OldCassandra {
-    /// Builds the Java side if needed and starts the release; `None` if it is not at hand and nobody insists on it.
+    /// Builds the Java side if needed and starts the release; `None` if it is neither available nor required.
     #[track_caller]
     pub fn start(release: &str) -> Result<Option<Self>> {
         let is_required = wanted().is_some() || skip::is_required();

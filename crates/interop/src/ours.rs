@@ -1,5 +1,4 @@
-//! The only place that knows how our own merge and dump are called: through the facade, or as the command that
-//! `COMPACTOR_BIN` names.
+//! Calls of our own merge and dump: through the facade, or as the command that `COMPACTOR_BIN` names.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -26,17 +25,17 @@ pub struct MergeRequest {
     pub now_s: i64,
     /// Tombstones older than this are purged; `None` purges nothing.
     pub gc_before_s: Option<i64>,
-    /// The inputs are all that the table has.
+    /// Whether the inputs are all SSTables of the table.
     pub complete: bool,
     /// SSTables outside the merge that hold back purging.
     pub others: Vec<PathBuf>,
-    /// Data that these shadow and so remove from the merge; as in the schema when absent.
+    /// Data that these SSTables shadow and so remove from the merge; as in the schema when absent.
     pub provided: Option<TombstoneOption>,
     /// Whether rows without live liveness have no data; as in the schema when absent.
     pub strict_liveness: Option<bool>,
     /// The table's schema.cql.
     pub schema: Option<PathBuf>,
-    /// LZ4 chunk length in KiB, or no compression; the inputs' choice when absent.
+    /// LZ4 chunk length in KiB, or no compression; that of the inputs when absent.
     pub compression: Option<Compression>,
 }
 
@@ -68,7 +67,7 @@ pub fn merge(
     Ok(found.pop())
 }
 
-/// Merges the inputs into outputs of a greatest size; returns each output's Data.db in the order of their ids.
+/// Merges the inputs into outputs of a maximum size; returns each output's Data.db in the order of their ids.
 pub fn merge_to_size(
     inputs: &[PathBuf],
     output_dir: &Path,
@@ -163,7 +162,7 @@ pub fn options(
     Ok(options)
 }
 
-/// The same with inputs merged in passes of two at a time.
+/// Changes a merge to passes of two inputs at a time.
 #[must_use]
 pub(crate) fn in_passes(mut options: compactor::MergeRequest) -> compactor::MergeRequest {
     let others = options.scope.named().len() as u64;
@@ -175,8 +174,8 @@ pub(crate) fn in_passes(mut options: compactor::MergeRequest) -> compactor::Merg
     options
 }
 
-/// Which of the merges is cut into as many ranges as there can be, and into how many threads: by the length
-/// of its inputs, so that one that is repeated is the same.
+/// Length of the inputs. It decides the number of threads, and whether a merge is split into as many ranges as
+/// possible, so that a repeated merge has the same options.
 fn data_len(inputs: &[PathBuf]) -> Result<u64> {
     let lens = inputs
         .iter()
@@ -255,7 +254,7 @@ pub fn metadata(data: &Path, now_s: i64) -> Result<String> {
     Ok(compactor::metadata::text::render(&metadata))
 }
 
-/// Dotted names of the structures that our verification calls damaged.
+/// Dotted names of the structures that our verification reports as damaged.
 pub fn damage(data: &Path) -> Result<Vec<String>> {
     let io = Io::new(IoOptions::default())?;
     let report = compactor::verify::verify(

@@ -10,7 +10,7 @@
 //! | `CompressionInfo.db` | to the byte, but for the positions of the chunks |
 //! | `Digest.crc32`, `CRC.db` | to the byte where `Data.db` is not compressed |
 //! | `TOC.txt` | the same lines, in any order |
-//! | any other | none may be there |
+//! | any other | must not exist |
 //!
 //! Permitted differences and their reasons:
 //!
@@ -22,9 +22,9 @@
 //! - **The order of lines in `TOC.txt`**, always: Cassandra's is that of a hash set.
 //! - What a test allows by an [`Exception`], with its reason.
 //!
-//! Three more the generator of random tables steers clear of, since Cassandra itself would not answer twice alike, or
-//! could not read what it wrote: row deletions at the timestamp of a shadowable one, range tombstones with a negative
-//! timestamp in a promoted index of BIG, and files whose least deletion time is after 2038.
+//! The generator of random tables avoids three more, where Cassandra's own result varies, or where it cannot read what
+//! it wrote: row deletions at the timestamp of a shadowable one, range tombstones with a negative timestamp in a
+//! promoted index of BIG, and files whose least deletion time is after 2038.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -47,21 +47,21 @@ const STATISTICS: &str = "Statistics.db";
 /// A reason why some of the bytes are not compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exception {
-    /// Cassandra keeps commit log intervals and host id of inputs that its own node wrote and drops the others'; we do
-    /// not know whose node we are. Both fields of `Statistics.db` may differ.
+    /// Cassandra keeps commit log intervals and host id of inputs that its own node wrote and drops those of others;
+    /// compactor does not know on whose node it runs. Both fields of `Statistics.db` may differ.
     ForeignInputs,
-    /// Ours is compressed as its newest input or as it was told, Cassandra's as the table. `CompressionInfo.db` and
-    /// compressed lengths are not compared.
+    /// Our output is compressed like the newest input or as requested, Cassandra's like the table. `CompressionInfo.db`
+    /// and compressed lengths are not compared.
     OwnCompression,
-    /// Other files of a node: components of attached indexes, which it makes anew of what it is given, and the level,
-    /// which a leveled table gives to what it compacts. Neither is compared.
+    /// Data that a node adds to SSTables: components of attached indexes, which it rebuilds, and the level, which a
+    /// leveled table assigns to its outputs. Neither is compared.
     NodesOwn,
-    /// Cassandra before 5.0 counts cells of partitions in five buckets less; ours are those of 5.0 and 6.0 in `nb` too.
-    /// `Statistics.db` is compared in words.
+    /// Cassandra before 5.0 counts cells of partitions with five buckets fewer; ours are those of 5.0 and 6.0 in `nb`
+    /// too. `Statistics.db` is compared by fields, not bytes.
     OtherBuckets,
 }
 
-/// Who reads what cannot be compared as files are.
+/// Reader of what cannot be compared as files.
 pub(crate) trait Reader {
     /// The uncompressed content of Data.db.
     fn content(&mut self, data: &Path) -> Result<Vec<u8>>;
@@ -82,7 +82,7 @@ impl Reader for Server<'_> {
     }
 }
 
-/// Where our SSTable is not Cassandra's.
+/// Returns the differences between our SSTable and Cassandra's.
 ///
 /// # Errors
 /// A component that cannot be read.
@@ -98,7 +98,7 @@ pub fn differences(
     differences_by(&mut server, version, theirs, ours, granted)
 }
 
-/// The same, with another reader.
+/// As [`differences`], with another reader.
 pub(crate) fn differences_by(
     reader: &mut impl Reader,
     version: Version,
@@ -145,7 +145,7 @@ struct Both<'a> {
     granted: &'a [Exception],
 }
 
-/// Whether the checksums of empty chunks hold, which no reader of the content looks at.
+/// Whether the checksums of empty chunks are right, which no reader of the content checks.
 fn are_empty_chunks_sound(info: &CompressionInfo, data: &[u8]) -> bool {
     let starts = info.chunk_offsets.iter().skip(info.chunk_count());
     let ends = starts.clone().skip(1).chain([&info.file_len]);
@@ -167,7 +167,7 @@ impl Both<'_> {
         is(self.theirs) || is(self.ours)
     }
 
-    /// Which files exist, and which are in TOC.txt.
+    /// Compares the lists of existing files, and those in TOC.txt.
     fn names(&self, found: &mut Vec<String>) -> Result<()> {
         let is_expected = |name: &String| {
             let is_compression = ["CompressionInfo.db", "CRC.db"].contains(&name.as_str());
@@ -194,7 +194,7 @@ impl Both<'_> {
         Ok(())
     }
 
-    /// CRC.db without checksums of empty chunks.
+    /// Compares CRC.db without checksums of empty chunks.
     fn checksums(&self) -> Result<Option<String>> {
         const NAME: &str = "CRC.db";
         let mut both = Vec::new();
@@ -210,7 +210,7 @@ impl Both<'_> {
         Ok(bytes(NAME, &both[0], &both[1]))
     }
 
-    /// All of CompressionInfo.db but where chunks are.
+    /// Compares CompressionInfo.db, except the positions of chunks.
     fn compression(&self) -> Result<Option<String>> {
         let mut both = Vec::new();
         for data in [self.theirs, self.ours] {
@@ -241,7 +241,7 @@ impl Both<'_> {
                 return Ok(differences);
             }
         }
-        // In words.
+        // Compare by fields.
         let allowed = self.allowed_statistics();
         let mut both = Vec::new();
         for data in [self.theirs, self.ours] {
@@ -258,7 +258,7 @@ impl Both<'_> {
         Ok(differences)
     }
 
-    /// Fields of the STATS component that need not be the same.
+    /// Fields of the STATS component that may differ.
     fn allowed_statistics(&self) -> Vec<&'static str> {
         let mut allowed = Vec::new();
         if self.is_compressed() {
@@ -270,7 +270,7 @@ impl Both<'_> {
         allowed
     }
 
-    /// Statistics.db, written anew without what may differ.
+    /// Statistics.db, rewritten without fields that may differ.
     fn comparable_statistics(&self, data: &Path) -> Result<Vec<u8>> {
         let mut bytes = fs::read(component(data, STATISTICS)).context(STATISTICS)?;
         let is_foreign = self.is_granted(Exception::ForeignInputs);
@@ -278,7 +278,7 @@ impl Both<'_> {
         if is_foreign || is_of_node {
             let mut statistics = Statistics::parse(&bytes, self.version)?;
             if is_foreign {
-                // As of an SSTable which no node's commit log ever held.
+                // As in an SSTable whose data no node's commit log held.
                 statistics.stats.originating_host_id = None;
                 statistics.stats.commit_log_intervals = IntervalSet::default();
             }
@@ -295,7 +295,7 @@ impl Both<'_> {
     }
 }
 
-/// Puts zeroes in the place of the compression ratio, and of the checksum that covers it.
+/// Zeroes the compression ratio, and the checksum that covers it.
 ///
 /// That is `i32 4 | crc | 4 * (i32 type, i32 offset) | crc`, and at the third offset two histograms (`i32 n | n * (i64,
 /// i64)`), a position in the commit log (12 bytes), two timestamps, two deletion times, two TTLs, and the ratio.

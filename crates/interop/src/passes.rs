@@ -1,4 +1,5 @@
-//! Merges in passes of two inputs at a time, compared with merges of the same inputs in one: every byte is equal.
+//! Comparison of merges in passes of two inputs at a time with merges of the same inputs in one pass: every byte is
+//! equal.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,7 +12,7 @@ use crate::ours::{self, MergeRequest};
 /// Comparison of the two merges.
 #[derive(Debug, Default)]
 pub struct Compared {
-    /// Failures, a line each: then there is nothing to compare, or something unintended.
+    /// Failures, a line each: a merge failed, or was not done in the intended number of passes.
     pub failures: Vec<String>,
     /// Differences, a line each.
     pub differences: Vec<String>,
@@ -40,15 +41,15 @@ pub fn compare(inputs: &[PathBuf], request: &MergeRequest, directory: &Path) -> 
     let (Ok(one), Ok(several)) = (one, several) else {
         return Ok(compared);
     };
-    // Of the inputs those are told that have not wholly expired: nothing else is merged. Where nothing of what may
-    // shadow them is read in the end, there is room for more of them.
+    // The report has only inputs that have not fully expired: no others are merged. If none of the SSTables that may
+    // shadow them is read in the end, more inputs fit into a pass.
     if !is_shadowed && (several.passes > 1) != (several.inputs.len() > 2) {
         let (count, passes) = (several.inputs.len(), several.passes);
         let line = format!("{count} inputs were merged in {passes} passes");
         compared.failures.push(line);
     }
     if one.passes != 1 {
-        let line = format!("one pass was meant, and there were {}", one.passes);
+        let line = format!("expected one pass, found {}", one.passes);
         compared.failures.push(line);
     }
     if counts(&one) != counts(&several) {

@@ -1,5 +1,5 @@
-//! Cassandra's strategies select among SSTables without files, and ours among the same: task after task, while tasks
-//! run, end and fail, and flushes add SSTables.
+//! Comparison of Cassandra's strategies with ours: both select among the same SSTables, which have no files, task after
+//! task, while tasks run, end and fail, and flushes add SSTables.
 
 mod cassandra;
 mod pair;
@@ -18,22 +18,22 @@ use random::RandomTable;
 pub use random::Strategy;
 pub use simulated::compare_simulations;
 
-/// Counts of what was compared.
+/// Counts of a comparison.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Compared {
-    /// Tables.
+    /// Number of tables.
     pub tables: usize,
-    /// Times that both selected the same task.
+    /// Number of times that both selected the same task.
     pub tasks: usize,
-    /// Times that neither selected one.
+    /// Number of times that neither selected one.
     pub idle: usize,
-    /// Of the tasks, those whose SSTables are others of the same sizes than ours.
+    /// Number of tasks whose SSTables differ from ours and have the same sizes.
     pub ties: usize,
-    /// Of the tasks, those for tombstones.
+    /// Number of tasks for tombstones.
     pub tombstones: usize,
-    /// Of the tasks, those with fully expired SSTables.
+    /// Number of tasks with fully expired SSTables.
     pub expired: usize,
-    /// Of the tasks, those that only change a level.
+    /// Number of tasks that only change a level.
     pub level_only: usize,
 }
 
@@ -91,14 +91,14 @@ impl<'s, 'c> Comparison<'s, 'c> {
                 self.pair.begin(&task);
                 self.running.push((number, task));
             }
-            self.go_on()?;
+            self.advance()?;
         }
         compared.ties += self.pair.ties;
         Ok(())
     }
 
-    /// Something happens before the next selection.
-    fn go_on(&mut self) -> Result<()> {
+    /// Advances the table to the next selection: flushes SSTables, and ends or fails tasks.
+    fn advance(&mut self) -> Result<()> {
         self.table.pass_time();
         if self.table.flushes() {
             self.pair.add(&self.table.flushed())?;
@@ -117,7 +117,7 @@ impl<'s, 'c> Comparison<'s, 'c> {
 }
 
 impl Compared {
-    /// Counts a selection of both.
+    /// Counts a selection that both sides made.
     fn count(&mut self, task: Option<&Task>) {
         let Some(task) = task else {
             self.idle += 1;

@@ -23,7 +23,7 @@ pub struct Shared {
     release: Release,
     /// `None` only while it is dropped.
     cassandra: Option<Cassandra>,
-    /// It does not return to the pool.
+    /// Whether the server ends instead of returning to the pool.
     is_last_use: bool,
 }
 
@@ -93,7 +93,7 @@ impl Drop for Shared {
     }
 }
 
-/// Statics are not dropped, and servers leave directories.
+/// Ends idle servers at exit: statics are not dropped, and the servers' directories would stay.
 fn end_servers_at_exit() {
     static REGISTERED: Once = Once::new();
     REGISTERED.call_once(|| at_exit(|| lock(&IDLE).clear()));

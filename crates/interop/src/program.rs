@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-/// What is shown at most of what a program printed before it failed.
+/// Maximum length of a failed program's output that is shown.
 const MOST_SHOWN: usize = 20_000;
 
 /// Runs a program, which must succeed, and returns its standard output.

@@ -1,4 +1,4 @@
-//! One JVM that runs `compactor.interop.Server`: start, one JSON line there, one back, a deadline on each.
+//! One JVM that runs `compactor.interop.Server`: requests and replies as JSON lines, with a deadline for each.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -55,9 +55,9 @@ const SERVER_FLAGS: [&str; 4] = [
     // Stdout is for replies.
     "-Xlog:disable",
     "-Xlog:all=warning:stderr",
-    // A thread of each JVM wakes up as often to read the clock; nothing here needs it every 2 ms.
+    // A thread of each JVM reads the clock at this interval; nothing here needs the default of 2 ms.
     "-Dcassandra.approximate_time_precision_ms=50",
-    // Each table that is created would flush the tables of the schema.
+    // Otherwise each table that is created flushes the tables of the schema.
     "-Dcassandra.test.flush_local_schema_changes=false",
 ];
 
@@ -184,13 +184,13 @@ impl Server {
         Ok(())
     }
 
-    /// It takes no more requests; the end of its log has the reason.
+    /// Error of a server that takes no more requests, with the end of its log.
     fn failed(&mut self, how: String) -> Error {
         self.dead = true;
         anyhow!("the Cassandra server {how}\n{}", last_lines(&self.log))
     }
 
-    /// Resource usage of the JVM needs its process id.
+    /// Process id of the JVM, for its resource usage.
     pub(crate) fn process_id(&self) -> u32 {
         self.child.id()
     }

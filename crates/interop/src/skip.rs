@@ -5,12 +5,12 @@ use compactor_testkit::Need;
 
 use crate::toolchain;
 
-/// Whether the environment insists on Cassandra.
+/// Whether the environment requires Cassandra.
 pub(crate) fn is_required() -> bool {
     Need::Cassandra.is_required()
 }
 
-/// Whether the test cannot run, which is then reported.
+/// Reports and returns whether the test cannot run.
 ///
 /// # Panics
 /// If Cassandra is required.

@@ -26,7 +26,7 @@ pub struct SizeList {
 /// Next compaction.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Next {
-    /// Places in the list of SSTables.
+    /// Indices in the list of SSTables.
     pub next: Vec<usize>,
     /// Bytes of each SSTable.
     pub sizes: Vec<Bytes>,
@@ -41,13 +41,13 @@ pub struct Bytes {
     pub all: u64,
 }
 
-/// Buckets of each list, as places in it (`getBuckets`).
+/// Buckets of each list, as indices into it (`getBuckets`).
 pub fn buckets(cassandra: &mut Cassandra, lists: &[SizeList]) -> Result<Vec<Vec<Vec<usize>>>> {
     let reply = cassandra.request(json!({"op": "size_tiered_buckets", "lists": lists}))?;
     serde_json::from_value(reply).context("buckets in the reply")
 }
 
-/// Returns the SSTables of these that it compacts (`mostInterestingBucket`).
+/// Returns which of these SSTables Cassandra compacts next (`mostInterestingBucket`).
 pub fn next(
     cassandra: &mut Cassandra,
     table: &Table,
@@ -66,7 +66,7 @@ pub fn next(
 /// First selection and levels of a strategy when a node starts with some SSTables.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Started {
-    /// Places of the SSTables that it compacts next.
+    /// Indices of the SSTables that it compacts next.
     pub selected: Vec<usize>,
     /// Number of SSTables in each level, for a strategy with levels.
     pub levels: Vec<usize>,
@@ -124,7 +124,7 @@ fn random_list(rng: &mut Random) -> SizeList {
         sizes.push(match shape {
             0 => any,
             1 => rng.below(500).cast_signed(),
-            // Around the sizes before: half of them, half as much again.
+            // Near an earlier size, half of it, or one and a half times it.
             2 if !sizes.is_empty() => {
                 let near = *rng.pick(&sizes) / 8 * (*rng.pick(&[4, 8, 12]));
                 (near + rng.below(3).cast_signed() - 1).clamp(0, 1 << 60)

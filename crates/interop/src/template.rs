@@ -1,18 +1,18 @@
-//! Lines of text with loops and formulas, for what would be the same line many times.
+//! Lines of text with loops and formulas, which replace many similar lines.
 //!
 //! | Part of a line | Meaning |
 //! |---|---|
 //! | `for V in A..B step S:` | the rest of the line, or the deeper lines below it, with each of the numbers for `$V` |
-//! | `for N, V in [X Y]:` | the same with each of these words, and its place for `$N` |
+//! | `for N, V in [X Y]:` | the same with each of these words, and its index for `$N` |
 //! | `let V = TEXT` | below, `$V` stands for this text |
-//! | `$V` | what a name stands for; other names remain |
+//! | `$V` | the value of a name; other names remain |
 //! | `$(…)` | a number that is computed |
 //! | `$hex(SEED, BYTES)` | digits of bytes that do not compress |
-//! | `$words(SEED, LENGTH)` | text that does |
+//! | `$words(SEED, LENGTH)` | text that compresses |
 
 use compactor_testkit::Random;
 
-/// A name of a loop, and what it stands for now.
+/// Name in a template, and its current value.
 pub(crate) type Named = (String, String);
 
 /// Passes each line to `add`, in order, with values for names and formulas.
@@ -54,7 +54,7 @@ fn repeat(ranges: &str, lines: &[&str], known: &[Named], add: &mut dyn FnMut(&st
     let values = values(&fill(range, known));
     assert!(!values.is_empty(), "{range:?} has no values");
     for (place, value) in values.into_iter().enumerate() {
-        // The name of the place, if there is one, comes first.
+        // The name of the index, if there is one, comes first.
         let named = names.rsplit(", ").map(str::to_owned);
         let named = named.zip([value, place.to_string()]);
         let known: Vec<Named> = known.iter().cloned().chain(named).collect();
@@ -186,7 +186,7 @@ impl<'a> Formula<'a> {
     }
 }
 
-/// Text that compresses about as well as people's do.
+/// Text that compresses about as well as natural language.
 pub(crate) fn words(seed: u32, len: usize) -> String {
     const WORDS: [&str; 16] = [
         "token", "ring", "row", "cell", "merge", "flush", "level", "tier", "chunk", "index", "key",

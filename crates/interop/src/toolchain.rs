@@ -18,7 +18,7 @@ pub(crate) struct Toolchain {
     pub(crate) java: PathBuf,
     pub(crate) class_path: String,
     pub(crate) feature_release: u32,
-    /// Directory of what was built.
+    /// Directory of the build.
     place: PathBuf,
 }
 
@@ -57,13 +57,13 @@ pub(crate) fn missing() -> Option<String> {
         .or_else(|| program::missing("mvn", "-v"))
 }
 
-/// Builds what is not built yet of the judge, and returns how to start it. `more` is the directory of what only this
+/// Builds the judging server if need be, and returns its toolchain. `more` is the directory of sources that only this
 /// release compiles.
 pub(crate) fn prepare(version: &str, more: &str) -> Result<Toolchain> {
     build("java", &["src", more], version, &[])
 }
 
-/// The same of an old release that writes inputs. Unless it is to be fetched it must be in Maven's local repository.
+/// As [`prepare`], for an old release that writes inputs. Without `fetch` it must be in Maven's local repository.
 pub(crate) fn prepare_old(version: &str, fetch: bool) -> Result<Toolchain> {
     build(
         "java-old",
@@ -73,8 +73,8 @@ pub(crate) fn prepare_old(version: &str, fetch: bool) -> Result<Toolchain> {
     )
 }
 
-/// The same of a release that runs as a daemon, with the version of logback that its distribution has.
-/// Before 4.0 it needs Thrift and a driver, and its nodetool cannot stay.
+/// As [`prepare`], for a release that runs as a daemon, with the version of logback that its distribution has. Before
+/// 4.0 it needs Thrift and a driver, and its nodetool needs a JVM for each command.
 pub(crate) fn prepare_daemon(version: &str, logback: &str, is_old: bool) -> Result<Toolchain> {
     let logback = format!("-Dlogback.version={logback}");
     if is_old {
@@ -109,7 +109,7 @@ fn build(directory: &str, sources: &[&str], version: &str, maven: &[&str]) -> Re
     let classes = place.join("interop.jar");
     let fresh = fs::read_to_string(&stamp_file).is_ok_and(|old| old == stamp);
     if !fresh || !classes.exists() || !class_path_holds(&class_path_file) {
-        // Of a build that fails nothing may look fresh.
+        // A failed build must not look fresh.
         let _ = fs::remove_file(&stamp_file);
         let _ = fs::remove_file(archive_in(&place));
         resolve(&source.join("pom.xml"), version, maven, &class_path_file)?;
@@ -129,7 +129,7 @@ fn archive_in(place: &Path) -> PathBuf {
     place.join("classes.jsa")
 }
 
-/// Test binaries may run at the same time.
+/// Locks a directory: test binaries may run at the same time.
 fn lock(place: &Path) -> Result<File> {
     let path = place.join("lock");
     let lock = File::create(&path)?;
@@ -190,7 +190,7 @@ fn java_files(root: &Path) -> Result<Vec<PathBuf>> {
 
 fn stamp(pom: &Path, files: &[PathBuf], feature_release: u32) -> Result<String> {
     let mut hasher = DefaultHasher::new();
-    // An archive is of one JDK.
+    // An archive is valid for one JDK only.
     feature_release.hash(&mut hasher);
     fs::read(pom)?.hash(&mut hasher);
     for file in files {

@@ -23,7 +23,7 @@ pub(super) struct Session<'c> {
 /// A task that a strategy of Cassandra's selected.
 #[derive(Debug, Deserialize)]
 pub(super) struct TheirTask {
-    /// Number by which it is ended.
+    /// Number by which requests refer to it.
     pub(super) number: u64,
     /// Ascending.
     #[serde(deserialize_with = "ids")]
@@ -129,15 +129,15 @@ fn describe(sstable: &Sstable) -> Value {
 }
 
 impl TheirTask {
-    /// Whether it is ours.
+    /// Whether it equals our task.
     pub(super) fn is_same(&self, ours: &Task) -> bool {
         let mut inputs: Vec<SstableId> = ours.inputs.clone();
         inputs.sort_unstable();
         inputs == self.inputs && self.has_output(ours)
     }
 
-    /// Whether it has SSTables of the same sizes as ours. If a tier has more SSTables of one size than a task may have,
-    /// Cassandra takes them in the order of a hash set.
+    /// Whether its SSTables have the same sizes as those of our task. If a tier has more SSTables of one size than a
+    /// task may have, Cassandra takes them in the order of a hash set.
     pub(super) fn is_tie(&self, ours: &Task, live: &Live) -> bool {
         let sizes = |ids: &[SstableId]| {
             let sstables = ids.iter().filter_map(|&id| live.get(id));

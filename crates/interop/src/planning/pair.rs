@@ -1,4 +1,4 @@
-//! The same SSTables in Cassandra and here.
+//! The same SSTables in a strategy of Cassandra's and in ours.
 
 use anyhow::{Result, bail, ensure};
 use compactor_strategy::context::Node;
@@ -12,10 +12,10 @@ use compactor_strategy::{CompactionParams, CompactionStrategyManager};
 use super::cassandra::Session;
 use super::random::Strategy;
 
-/// Selections of Cassandra's that may differ from one another if several are equal: as many of ours are compared.
+/// Number of our selections that are compared with Cassandra's if it selects at random among equals.
 const TIES: usize = 32;
 
-/// A table as it is opened.
+/// Initial state of a table.
 #[derive(Debug)]
 pub(super) struct Opening {
     pub(super) strategy: Strategy,
@@ -25,13 +25,13 @@ pub(super) struct Opening {
     pub(super) now_ms: i64,
 }
 
-/// A table as both sides see it.
+/// A table in Cassandra and in our strategy.
 pub(super) struct Pair<'s, 'c> {
     session: &'s mut Session<'c>,
     opening: Opening,
-    /// Ours, one for each selection among equals.
+    /// Our strategies, one for each selection among equals.
     ours: Vec<CompactionStrategyManager>,
-    /// Times that Cassandra selected others of the same sizes.
+    /// Number of times that Cassandra selected other SSTables of the same sizes.
     pub(super) ties: usize,
 }
 
@@ -53,7 +53,7 @@ impl<'s, 'c> Pair<'s, 'c> {
             let sstables = sstables.iter().cloned();
             CompactionStrategyManager::load(params.clone(), node, ties, sstables, opening.now_ms)
         };
-        let ties = if opening.strategy.draws_lots() {
+        let ties = if opening.strategy.selects_at_random() {
             TIES
         } else {
             1
@@ -66,8 +66,8 @@ impl<'s, 'c> Pair<'s, 'c> {
         })
     }
 
-    /// The task that both select, with Cassandra's number of it, or `None` if neither selects one. `more` is another
-    /// one of ours.
+    /// Returns the task that both select, with Cassandra's number of it, or `None` if neither selects one. `more` is a
+    /// further strategy of ours, which is compared too.
     pub(super) fn next(
         &mut self,
         now_ms: i64,

@@ -41,12 +41,12 @@ impl Strategy {
     }
 
     /// Whether it selects at random among equals.
-    pub(super) fn draws_lots(self) -> bool {
+    pub(super) fn selects_at_random(self) -> bool {
         self == Strategy::Unified
     }
 }
 
-/// Options of a table, and its SSTables as they come.
+/// Options of a table, and the generator of its SSTables.
 pub(super) struct RandomTable {
     pub(super) strategy: Strategy,
     pub(super) release: Release,
@@ -93,7 +93,7 @@ impl RandomTable {
     }
 
     pub(super) fn first_sstables(&mut self) -> Vec<Sstable> {
-        // Not more equal selections than are compared.
+        // Few enough that all equal selections are compared.
         let most = match self.strategy {
             Strategy::Unified => 40,
             _ => *self.rng.pick(&[8, 40, 120]),
@@ -254,7 +254,7 @@ impl RandomTable {
         }
         let thousandths = self.rng.below(600) as u32;
         let at = self.now_s - self.rng.below(12 * 86_400).cast_signed();
-        // Different ratios for the same reason as different lengths.
+        // Different ratios, for the same reason as different lengths.
         let count = thousandths * 1_000_000 + self.next_id as u32;
         DroppableTombstones::new(&[(at, count)], 1_000_000_000)
     }

@@ -24,9 +24,9 @@ impl RandomWorkload {
         let mut rng = Random::new(seed.wrapping_mul(0x2545_f491_4f6c_dd1d));
         let mut options = random_options(strategy, &mut rng);
         if strategy == Strategy::Unified {
-            // Nothing is flushed in Cassandra here, so it has observed no size.
+            // Cassandra flushes nothing here, so it has observed no size.
             options.insert("flush_size_override".to_owned(), "1MiB".to_owned());
-            // Not more shards, and so equal selections, than are compared.
+            // Few enough shards that all equal selections are compared.
             options.insert("target_sstable_size".to_owned(), "100MiB".to_owned());
         }
         let params = CompactionParams::from_options(strategy.class(), &options, release)?;
@@ -55,7 +55,7 @@ fn random_setup(
     setup.concurrent_compactors = 1 + rng.index(4);
     setup.seed = seed;
     let workload = &mut setup.workload;
-    // Of no round number, as real ones are.
+    // Not round numbers, like real sizes.
     workload.flush_bytes = KIB * *rng.pick(&[311.0, 1013.0, 3989.0]);
     workload.ingest_bytes_per_s = workload.flush_bytes / interval_s as f64;
     workload.partition_bytes = workload.row_bytes * *rng.pick(&[1.0, 10.0]);
@@ -76,7 +76,7 @@ fn random_setup(
     if rng.one_in(2) {
         workload.ttl_s = Some(setup.duration_s / (2 + rng.below(20)));
     }
-    // Between no time and more than the time to the next flush.
+    // From no time to longer than the interval between flushes.
     setup.throughput_bytes_per_s = match rng.below(4) {
         0 => None,
         _ => Some(setup.workload.ingest_bytes_per_s * (2 + rng.below(30)) as f64),

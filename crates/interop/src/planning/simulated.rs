@@ -1,5 +1,5 @@
-//! Simulations whose compactions Cassandra's strategy selects together with ours. What arrives, what merges make of it
-//! and when they end is simulated.
+//! Simulations whose compactions Cassandra's strategy selects together with ours. Flushes, the outputs of merges and
+//! the times at which these end are simulated.
 
 use anyhow::{Context, Error, Result, bail};
 use compactor_simulate::{Selection, simulate_with};
@@ -57,7 +57,7 @@ fn simulate(
     }
 }
 
-/// Both sides select, and the simulation goes on as long as they select the same.
+/// Both sides of a simulation, which continues as long as they select the same.
 struct Both<'s, 'c> {
     state: State<'s, 'c>,
     running: Vec<(u64, Task)>,
@@ -71,7 +71,7 @@ enum State<'s, 'c> {
 }
 
 impl<'s, 'c> Both<'s, 'c> {
-    /// Does something with the table; `None` after an error, from which on nothing is compared.
+    /// Calls `act` with the table; `None` after an error, after which nothing is compared.
     fn with<T>(&mut self, act: impl FnOnce(&mut Pair<'s, 'c>) -> Result<T>) -> Option<T> {
         let State::Open(pair) = &mut self.state else {
             return None;

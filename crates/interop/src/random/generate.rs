@@ -120,7 +120,7 @@ pub fn plan_for(seed: u64, mode: Option<Mode>) -> Plan {
     if has_cql && grown_from == 0 && rng.one_in(5) {
         schema = table.after_drops(&mut rng, &times.timestamps);
     }
-    let told_schema = has_cql && (grown_from > 0 || !schema.dropped.is_empty() || rng.one_in(5));
+    let with_schema = has_cql && (grown_from > 0 || !schema.dropped.is_empty() || rng.one_in(5));
     let repaired_at = if rng.one_in(10) { T0 * 1000 - 1 } else { 0 };
     let mut others = usize::from(count > 2 && rng.one_in(8));
     let mut provided = TombstoneOption::None;
@@ -137,7 +137,7 @@ pub fn plan_for(seed: u64, mode: Option<Mode>) -> Plan {
         now_s,
         gc_before_s,
         schema,
-        told_schema,
+        with_schema,
         repaired_at,
         inputs,
         others,

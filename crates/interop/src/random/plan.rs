@@ -61,7 +61,8 @@ pub struct Plan {
     /// When the inputs were repaired, in milliseconds, or 0.
     pub repaired_at: i64,
     /// Whether our merge gets the schema.cql.
-    pub told_schema: bool,
+    #[serde(alias = "told_schema")]
+    pub with_schema: bool,
     /// Oldest first.
     pub inputs: Vec<Input>,
     /// Number of the last inputs that are overlapping SSTables, which are not merged.

@@ -200,7 +200,7 @@ impl Merge<'_> {
         theirs: Option<&PathBuf>,
     ) -> Result<Vec<String>> {
         let schema = directory.with_file_name("schema.cql");
-        if self.plan.told_schema {
+        if self.plan.with_schema {
             cassandra.schema(self.table, &schema)?;
         }
         let request = self.request(schema)?;
@@ -221,7 +221,7 @@ impl Merge<'_> {
             others: self.others.clone(),
             provided: Some(self.plan.provided()?),
             strict_liveness: Some(self.plan.strict_liveness),
-            schema: self.plan.told_schema.then_some(schema),
+            schema: self.plan.with_schema.then_some(schema),
             compression: None,
         })
     }

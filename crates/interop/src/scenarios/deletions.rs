@@ -61,7 +61,7 @@ DELETE FROM $t USING TIMESTAMP 20 WHERE k = 2 AND c >= 10 AND c < 25
 for c in 12..14: INSERT INTO $t (k, c, v, w) VALUES (1, $c, 'v$c', 'w') USING TIMESTAMP 16
 for c in 12..18: INSERT INTO $t (k, c, v, w) VALUES (2, $c, 'v$c', 'w') USING TIMESTAMP 21
 
-range_touching: inclusive and exclusive ends that meet, with and without a row at the seam
+range_touching: inclusive and exclusive ends that meet, with and without a row at the boundary
 CREATE TABLE $t (k int, c int, v text, w text, PRIMARY KEY (k, c))
 input
 for k in 0..8 for c in 0..12: INSERT INTO $t (k, c, v, w) VALUES ($k, $c, 'v$c', 'w') USING TIMESTAMP 10
@@ -100,7 +100,7 @@ input
 DELETE FROM $t USING TIMESTAMP 30 WHERE k = 1 AND c >= 28 AND c < 29
 for c in 5..50: INSERT INTO $t (k, c, v, w) VALUES (1, $c, 'v$c', 'w') USING TIMESTAMP 23
 
-range_equal_timestamps: ranges of equal timestamp but other deletion time, and against a partition deletion
+range_equal_timestamps: ranges of equal timestamp but different deletion time, and with a partition deletion
 CREATE TABLE $t (k int, c int, v text, w text, PRIMARY KEY (k, c))
 input
 for c in 0..20: INSERT INTO $t (k, c, v, w) VALUES (1, $c, 'v$c', 'w') USING TIMESTAMP 10
@@ -159,7 +159,7 @@ INSERT INTO $t (k, c) VALUES (1, 3) USING TIMESTAMP 13
 UPDATE $t USING TIMESTAMP 14 SET w = 'u' WHERE k = 1 AND c = 4
 INSERT INTO $t (k, c, v) VALUES (1, 5, 'shadowed') USING TIMESTAMP 12
 
-boundary_purge: boundaries of which one, the other or both sides are old enough to go
+boundary_purge: boundaries of which one, the other or both sides are old enough to be purged
 CREATE TABLE $t (k int, c int, v text, w text, PRIMARY KEY (k, c))
 input
 for k in 0..4 for c in 0..20: INSERT INTO $t (k, c, v, w) VALUES ($k, $c, 'v$c', 'w') USING TIMESTAMP 10
@@ -192,7 +192,7 @@ for c in 0..10: INSERT INTO $t (k, c, v, w) VALUES (2, $c, 'v$c', 'w') USING TIM
 DELETE FROM $t USING TIMESTAMP 11 WHERE k = 2 AND c > 2 AND c < 5
 DELETE FROM $t USING TIMESTAMP 11 WHERE k = 2 AND c >= 5 AND c <= 7
 
-all_purged: nothing is left: there must be no output
+all_purged: everything is purged: there must be no output
 CREATE TABLE $t (k int, c int, v text, w text, PRIMARY KEY (k, c))
 input
 for k in 1..3 for c in 0..5: INSERT INTO $t (k, c, v, w) VALUES ($k, $c, 'v$c', 'w') USING TIMESTAMP 10

@@ -2,7 +2,7 @@
 
 use super::{Scenario, text};
 
-/// Through the schema of now some cells of the inputs are not visible.
+/// Scenarios in which the current schema hides some cells of the inputs.
 pub(super) fn scenarios() -> Vec<Scenario> {
     let mut every = text::scenarios(DROPPED);
     for scenario in &mut every {
@@ -12,7 +12,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
 }
 
 const DROPPED: &str = r#"
-dropped_simple: cells up to the very microsecond of the drop go, later ones stay
+dropped_simple: cells up to the exact microsecond of the drop are dropped, later ones stay
 CREATE TABLE $t (k int, c int, a text, b text, d int, PRIMARY KEY (k, c))
 input
 for c in 1..5: INSERT INTO $t (k, c, a, b, d) VALUES (1, $c, 'a', 'b', $c) USING TIMESTAMP $(8 + c)
@@ -51,7 +51,7 @@ ALTER TABLE $t DROP s USING TIMESTAMP 10
 UPDATE $t USING TIMESTAMP 11 SET a = 'a' WHERE k = 1 AND c = 1
 UPDATE $t USING TIMESTAMP 11 SET a = 'a' WHERE k = 9 AND c = 1
 
-dropped_complex: collections go with their deletions, some of which are newer than the drop
+dropped_complex: collections are dropped with their deletions, some of which are newer than the drop
 CREATE TABLE $t (k int, c int, a text, m map<int, text>, n set<int>, z list<int>, PRIMARY KEY (k, c))
 input
 for c in 1..5:

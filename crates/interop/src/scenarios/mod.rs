@@ -1,4 +1,4 @@
-//! Schemas and mutations that the tests walk through. Deterministic: the same statements in every run and mode.
+//! Schemas and mutations for the tests. Deterministic: the same statements in every run and mode.
 //!
 //! A scenario is a table, one to four inputs (each a list of statements that end in one flush), and the clock and
 //! gc_before of the merge. In statements `$t` stands for the table and `$ks` for its keyspace. Most are written as `text`;
@@ -21,10 +21,10 @@ use serde::Serialize;
 
 use crate::cassandra::{Mode, Table};
 
-/// The moment around which everything happens: 2023-11-14T22:13:20Z.
+/// Base time of all scenarios: 2023-11-14T22:13:20Z.
 pub const T0: i64 = 1_700_000_000;
 
-/// When all tombstones of the inputs are old.
+/// A time at which all tombstones of the inputs are old.
 const LONG_AFTER_S: i64 = T0 + 10_000_000;
 
 /// Operations on the table before a flush.
@@ -41,7 +41,7 @@ pub enum Step {
 /// A row as only materialized views write it.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct ViewRow {
-    /// Which kind.
+    /// Kind of row.
     #[serde(rename = "what")]
     pub kind: ViewRowKind,
     /// Partition key.
@@ -70,7 +70,7 @@ pub struct Input {
 }
 
 impl Input {
-    /// One whose clock starts at [`T0`].
+    /// An input whose clock starts at [`T0`].
     fn new() -> Self {
         Self {
             steps: vec![Step::Now(T0)],
@@ -103,7 +103,7 @@ impl Input {
 pub struct Scenario {
     /// Name, also of the directory of its files.
     pub name: String,
-    /// The fault that it is meant to find.
+    /// The defect that it is meant to find.
     pub about: String,
     /// Types first, then the table.
     pub schema: Vec<String>,
@@ -119,11 +119,11 @@ pub struct Scenario {
     pub now_s: i64,
     /// The merge's gc_before; `None` purges nothing.
     pub gc_before_s: Option<i64>,
-    /// Servers that can produce it.
+    /// Modes of the servers that can write it.
     pub modes: Vec<Mode>,
-    /// Everything is purged: there must be no output.
+    /// Whether everything is purged, so that there must be no output.
     pub empty: bool,
-    /// Through the schema of now Cassandra does not show all that the inputs hold: they are not looked at on their own.
+    /// Whether the current schema hides cells of the inputs, so that single inputs are not examined.
     pub hides_cells: bool,
 }
 
@@ -194,7 +194,7 @@ impl Scenario {
         self
     }
 
-    /// The scenario's table, in a keyspace of the scenario's name.
+    /// The table, in a keyspace of the scenario's name.
     #[must_use]
     pub fn table(&self) -> Table {
         Table::new(&self.name, "t")

@@ -34,7 +34,7 @@ fn compaction(option: &str) -> String {
     )
 }
 
-/// The mutations of the random scenarios, some of whose inputs stay outside.
+/// The mutations of the random scenarios, with some inputs outside the merge.
 fn mixed(option: &str, seed: u64) -> Scenario {
     let mut rng = Random::new(7000 + seed);
     let mut scenario = Scenario::new(
@@ -74,7 +74,7 @@ fn ranges(option: &str, seed: u64) -> Scenario {
     scenario.merge_at(T0 + 5000, 3500)
 }
 
-/// One kind of deletion per partition, at, below and above the timestamp of what it meets.
+/// One kind of deletion per partition, at, below and above the timestamp of the data that it covers.
 fn levels(option: &str) -> Scenario {
     let schema = "CREATE TABLE $t (k int, c int, v int, w text, m map<int, int>, s int static, PRIMARY KEY (k, c))";
     let fill = |ts: i32| {
@@ -177,8 +177,8 @@ after ALTER TABLE $t DROP b USING TIMESTAMP 100
 others 1
 hides cells
 
-provided_$option_older: what is outside is not newer
-# Then it is not looked at.
+provided_$option_older: the outside SSTable is not newer
+# Such an SSTable is not read.
 CREATE TABLE $t (k int, c int, v int, PRIMARY KEY (k, c)) WITH $compaction
 input
 for k in 0..10: INSERT INTO $t (k, c, v) VALUES ($k, 1, 1) USING TIMESTAMP 100
@@ -186,8 +186,8 @@ input
 for k in 0..10: DELETE FROM $t USING TIMESTAMP 100 WHERE k = $k AND c = 1
 others 1
 
-provided_$option_hidden: all of a partition is hidden from outside
-# What outside deletes of its own must be gone already, for nobody else removes it.
+provided_$option_hidden: an outside SSTable hides all of a partition
+# Data that the outside SSTable itself deletes must already be removed from it: nothing else removes it.
 CREATE TABLE $t (k int, c int, v int, s int static, PRIMARY KEY (k, c)) WITH $compaction
 input
 for k in 0..12 step 4:
@@ -204,7 +204,7 @@ for k in 0..12:
 others 1
 
 provided_$option_gone: cells newer than the drop of their column
-# Nothing but a look at rows from outside removes them.
+# Only the comparison with rows of the outside SSTable removes them.
 CREATE TABLE $t (k int, c int, a int, b int, m map<int, int>, s int static, t int static, PRIMARY KEY (k, c)) WITH $compaction
 input
 for k in 0..12:

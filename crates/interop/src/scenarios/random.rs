@@ -15,7 +15,7 @@ fn mixed(seed: u64) -> Scenario {
     let order = *rng.pick(&["ASC", "DESC"]);
     let mut scenario = Scenario::new(
         format!("random_mixed_{seed}"),
-        "random mutations of every kind, ties common",
+        "random mutations of every kind, with many ties",
     )
     .schema(format!(
         "{MIXED} WITH CLUSTERING ORDER BY (c {order}, d ASC)"
@@ -40,7 +40,7 @@ pub(super) fn mutations(rng: &mut Random, count: u32) -> Input {
         }
         input.cql(mutation(rng));
     }
-    // A flush of nothing is an error, so every input has something for sure.
+    // A flush of an empty memtable is an error, so every input has at least one row.
     input.cql("INSERT INTO $t (k, c, d, a) VALUES (0, 0, 'x', 0) USING TIMESTAMP 100");
     input
 }
@@ -98,7 +98,7 @@ fn mutation(rng: &mut Random) -> String {
     }
 }
 
-/// Mostly range deletions, in four inputs, of different ages, so that boundaries of all kinds meet and are purged.
+/// Mostly range deletions of different ages, in four inputs, so that boundaries of all kinds meet and are purged.
 fn ranges(seed: u64) -> Scenario {
     let mut rng = Random::new(1000 + seed);
     let mut scenario = Scenario::new(

@@ -290,11 +290,8 @@ fn four_inputs() -> Scenario {
 }
 
 fn twelve_inputs() -> Scenario {
-    let mut scenario = Scenario::new(
-        "twelve_inputs",
-        "more inputs than a hand has fingers, all ties and overlaps",
-    )
-    .schema("CREATE TABLE $t (k int, c int, v int, w int, PRIMARY KEY (k, c))");
+    let mut scenario = Scenario::new("twelve_inputs", "many inputs, with ties and overlaps")
+        .schema("CREATE TABLE $t (k int, c int, v int, w int, PRIMARY KEY (k, c))");
     for n in 0..12_i64 {
         scenario = scenario.input(|i| {
             for c in 0..6_i64 {

@@ -1,7 +1,7 @@
 //! Scenarios as text, with an empty line between two:
 //!
 //! ```text
-//! name: the fault that it is meant to find
+//! name: the defect that it is meant to find
 //! CREATE TABLE $t (k int, c int, v text, PRIMARY KEY (k, c))
 //! input
 //! for c in 0..9: INSERT INTO $t (k, c, v) VALUES (1, $c, 'v$c') USING TIMESTAMP $(10 + c)
@@ -15,7 +15,7 @@
 //!
 //! | Line | Meaning |
 //! |---|---|
-//! | `input` | what follows is flushed into an SSTable |
+//! | `input` | the lines below are flushed into an SSTable |
 //! | `at S` | the clock is at [`T0`] + S, where it is when an input begins |
 //! | `shadowable K C T`, `expired K C T` | a row as only materialized views write it: key, clustering, timestamp |
 //! | `after STATEMENT` | a schema change between the last input and the merge |
@@ -36,7 +36,7 @@ pub(super) fn scenarios(text: &str) -> Vec<Scenario> {
 
 pub(super) fn scenario(text: &str) -> Scenario {
     let (title, body) = text.trim().split_once('\n').expect("lines after the title");
-    let (name, about) = title.split_once(": ").expect("a name and a fault");
+    let (name, about) = title.split_once(": ").expect("a name and a defect");
     let mut scenario = Scenario::new(name, about);
     let lines: Vec<&str> = body.lines().collect();
     template::expand(&lines, &[], &mut |line| add(&mut scenario, line));

@@ -2,7 +2,7 @@
 
 use super::{Scenario, list};
 
-/// A type with some of its literals, the edges first.
+/// A type with some of its literals, edge cases first.
 struct Sample {
     name: &'static str,
     cql: &'static str,
@@ -10,7 +10,7 @@ struct Sample {
 }
 
 impl Sample {
-    /// May be (part of) a primary key, a set element and a map key.
+    /// Whether it may be (part of) a primary key, a set element and a map key.
     fn is_key(&self) -> bool {
         self.name != "duration"
     }

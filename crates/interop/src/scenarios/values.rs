@@ -129,7 +129,7 @@ INSERT INTO $t (k, c, v) VALUES (2, 1, 'lifts it') USING TIMESTAMP 11
 INSERT INTO $t (k, c, v) VALUES (2, 2, 'lives') USING TIMESTAMP 10
 input
 INSERT INTO $t (k, c) VALUES (1, 2) USING TIMESTAMP 12
-# Not at the time of a shadowable one: of equal deletions the first read stays, and Cassandra's order of inputs is that
+# Not at the time of a shadowable one: of equal deletions the first read is kept, and Cassandra reads inputs in the order
 # of a hash set.
 DELETE FROM $t USING TIMESTAMP 8 WHERE k = 1 AND c = 2
 DELETE FROM $t USING TIMESTAMP 9 WHERE k = 1 AND c = 1

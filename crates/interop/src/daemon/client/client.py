@@ -42,19 +42,19 @@ def connect(address, port):
         execution_profiles={EXEC_PROFILE_DEFAULT: profile},
         connect_timeout=TIMEOUT_S,
         control_connection_timeout=TIMEOUT_S,
-        # Values are taken as they come; metadata of every table is not needed.
+        # The types in the results suffice; metadata of every table is not needed.
         schema_metadata_enabled=False,
         token_metadata_enabled=False,
         idle_heartbeat_interval=0,
     )
     session = cluster.connect()
-    # The compiled one does not read a null in a list, such as the TTL of an element that has none.
+    # The compiled handler cannot read a null in a list, such as the TTL of an element without one.
     session.client_protocol_handler = _ProtocolHandler
     return session
 
 
 def plain(value):
-    """A value as JSON that two equal values have in common."""
+    """A value as JSON, which is the same for equal values."""
     if value is None or isinstance(value, (bool, str)):
         return value
     if isinstance(value, (bytes, bytearray)):
@@ -75,7 +75,7 @@ def plain(value):
 
 
 def expiry(remaining, now_s):
-    """Seconds that are left, as the moment when they end: it does not depend on when one asks."""
+    """Remaining seconds as a time of expiration, which does not depend on the time of the query."""
     if remaining is None:
         return None
     if isinstance(remaining, int):
@@ -88,7 +88,7 @@ def quoted(name):
 
 
 def rows(session, cql):
-    """Rows of a query, those of all pages."""
+    """Rows of a query, from all pages."""
     result = session.execute(cql)
     names = list(result.column_names or [])
     now_s = int(time.time())
@@ -141,7 +141,7 @@ def answer(session, request):
 
 
 def main():
-    # Whatever else prints must not come between the answers.
+    # Other output must not come between the answers.
     replies, sys.stdout = sys.stdout, sys.stderr
     session = connect(sys.argv[1], int(sys.argv[2]))
     print(json.dumps({"ok": "connected"}), file=replies, flush=True)

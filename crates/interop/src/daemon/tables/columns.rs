@@ -127,7 +127,7 @@ rounds 3
 ALTER TYPE $ks.rig_person ADD age int
 for n in 0..30: UPDATE $t USING TIMESTAMP $(time + n) SET a.tags = {'last'}, p.age = $n WHERE k = $n
 
-# Columns that have been dropped, one of which came back.
+# Columns that have been dropped, one of which was added again.
 dropped
 CREATE TABLE $t (k int, c int, v text, w text, m map<int, int>, s int STATIC, PRIMARY KEY (k, c))
 rounds 0
@@ -143,7 +143,7 @@ ALTER TABLE $t ADD w text
 rounds 2 3
 for n in 0..40: INSERT INTO $t (k, c, v) VALUES ($(n % 5), $n, '$words(n, 30)') USING TIMESTAMP $(time + n)
 
-# Columns that came later, and a name that changed.
+# Columns that were added later, and one that was renamed.
 altered
 CREATE TABLE $t (k int, c int, v text, PRIMARY KEY (k, c))
 rounds 0

@@ -35,7 +35,7 @@ CREATE INDEX rig_sai_e ON $t (e) USING 'sai' WITH OPTIONS = {'similarity_functio
 query SELECT k, c, v FROM $t WHERE v = 'v2'
 query SELECT k, c, n FROM $t WHERE n > 30 AND n <= 90
 query SELECT k, c FROM $t WHERE tags CONTAINS 't3' AND n < 100
-# Which are the nearest is approximate, and depends on how the graph was built: all of them are not.
+# The nearest rows are approximate, and depend on how the graph was built; the set of all rows does not.
 query SELECT k, c FROM $t ORDER BY e ANN OF [0.11, 0.2, 1] LIMIT 1000
 rounds 0 1 2 3
 for m in 0..6 for i in 0..10:
@@ -61,7 +61,7 @@ rounds 0 1 2 3
 for n in 0..60:
     INSERT INTO $t (k, c, v, w) VALUES ($(n % 10), $(n / 10), $((n + round) % 7), '$words(n + round, 30)') USING TIMESTAMP $(time + n)
 DELETE FROM $t USING TIMESTAMP $(time + 100) WHERE k = $round AND c = $round
-# The row of the view expires, and `w` in it does not: once its liveness is purged, the rest of it is too.
+# The liveness of the view's row expires, but not `w` in it: once the liveness is purged, the rest of the row is too.
 for n in 0..5:
     INSERT INTO $t (k, c, w) VALUES ($n, $(100 + round), 'stays') USING TIMESTAMP $(time + n + 200)
     UPDATE $t USING TIMESTAMP $(time + n + 300) AND TTL 1 SET v = $n WHERE k = $n AND c = $(100 + round)

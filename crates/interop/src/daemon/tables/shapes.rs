@@ -61,7 +61,7 @@ CREATE TABLE $t (k text, c int, up counter, down counter, PRIMARY KEY (k, c))
 rounds 0 1 2 3
 for n in 0..80: UPDATE $t SET up = up + $(round + 1), down = down - $n WHERE k = 'key $(n % 16)' AND c = $(n / 16)
 
-# Expired long ago, expired lately, and alive for months; what has expired may go at once.
+# Expired long ago, expired recently, and live for months; expired data may be purged at once.
 ttl
 CREATE TABLE $t (k int, c int, v text, w text, l list<int>, PRIMARY KEY (k, c)) WITH default_time_to_live = 8640000 AND gc_grace_seconds = 0
 rounds 0 1 2 3
@@ -84,7 +84,7 @@ DELETE FROM $t USING TIMESTAMP $(time + 200) WHERE k = 8 AND a >= $round AND a <
 DELETE FROM $t USING TIMESTAMP $(time + 200) WHERE k = 9 AND a = $round AND b > 10
 DELETE FROM $t USING TIMESTAMP $(time + 200) WHERE k = 10 AND a = $round AND b = $(round * 12 + 10)
 DELETE v, m FROM $t USING TIMESTAMP $(time + 200) WHERE k = 11 AND a = $round AND b = $(round * 12 + 11)
-# A deletion of everything, older than half of what it meets.
+# A deletion of everything, older than half of the data that it covers.
 DELETE FROM $t USING TIMESTAMP $(time + 60) WHERE k = 7
 
 # Everything is deleted in the end, and may be purged.
