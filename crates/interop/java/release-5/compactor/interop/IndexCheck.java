@@ -4,8 +4,8 @@ import org.apache.cassandra.io.sstable.KeyReader;
 import org.apache.cassandra.io.sstable.format.SSTableReader;
 
 /**
- * Index.db as Cassandra 5 reads it: where each partition begins. What is in its promoted indexes is compared with the bytes
- * that Cassandra itself writes for the same data, and read in slices.
+ * Index.db as Cassandra 5 reads it: where each partition begins. Its promoted indexes are checked elsewhere: their
+ * bytes are compared with those that Cassandra itself writes for the same data, and they are read in slices.
  */
 final class IndexCheck
 {

@@ -61,7 +61,7 @@ final class Release
         return new ColumnMetadata(keyspace, table, name, type, ColumnMetadata.NO_POSITION, kind, null);
     }
 
-    /** There is only one. */
+    /** Cassandra 5 has only the iterator pipeline. */
     static void pipeline(boolean isCursor)
     {
         if (isCursor)

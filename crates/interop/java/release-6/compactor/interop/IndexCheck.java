@@ -21,8 +21,8 @@ import org.apache.cassandra.io.util.RandomAccessReader;
 import org.apache.cassandra.utils.ByteBufferUtil;
 
 /**
- * Index.db written again from Data.db, byte for byte. Only where the blocks of a promoted index begin is taken from the
- * file; that block borders fall on rows, and everything else, follows from the data.
+ * Compares Index.db with one rebuilt from Data.db, byte for byte. Only the offsets of the blocks of a promoted index
+ * are taken from the file; everything else follows from the data, also that blocks begin at rows.
  */
 final class IndexCheck
 {
@@ -49,7 +49,7 @@ final class IndexCheck
             }
             String difference = Bytes.difference(expected.toByteArray(), Bytes.read(reader.descriptor, "Index.db"));
             if (difference != null)
-                findings.add("index", "Index.db is not the one that follows from Data.db: " + difference);
+                findings.add("index", "Index.db differs from the one rebuilt from Data.db: " + difference);
             findings.equal("index", "end of the last partition", reader.uncompressedLength(), data.getFilePointer());
         }
     }
@@ -59,7 +59,7 @@ final class IndexCheck
     {
         Version version = reader.descriptor.version;
         long start = data.getFilePointer();
-        List<Long> borders = borders(index);
+        List<Long> blockOffsets = blockOffsets(index);
         ByteBuffer key = ByteBufferUtil.readWithShortLength(data);
         DeletionTime deletion = DeletionTime.getSerializer(version).deserialize(data);
         DeserializationHelper helper = new DeserializationHelper(reader.metadata(), version.correspondingMessagingVersion(),
@@ -80,7 +80,7 @@ final class IndexCheck
         while (true)
         {
             long at = data.getFilePointer() - start;
-            boolean newBlock = border < borders.size() && at == borders.get(border);
+            boolean newBlock = border < blockOffsets.size() && at == blockOffsets.get(border);
             Unfiltered unfiltered = UnfilteredSerializer.serializer.deserialize(data, reader.header, helper, BTreeRow.sortedBuilder());
             if (newBlock || unfiltered == null)
             {
@@ -102,7 +102,7 @@ final class IndexCheck
                 open = marker.isOpen(false) ? marker.openDeletionTime(false) : null;
             }
         }
-        if (borders.isEmpty())
+        if (blockOffsets.isEmpty())
         {
             out.writeUnsignedVInt32(0);
             // A block would have ended before the last row or marker, which then begins another.
@@ -160,18 +160,18 @@ final class IndexCheck
     }
 
     /** Offsets of the blocks, as the file has them. */
-    private static List<Long> borders(BigTableKeyReader index) throws Exception
+    private static List<Long> blockOffsets(BigTableKeyReader index) throws Exception
     {
-        List<Long> borders = new ArrayList<>();
+        List<Long> blockOffsets = new ArrayList<>();
         RowIndexEntry entry = index.rowIndexEntry();
         if (entry.blockCount() == 0)
-            return borders;
+            return blockOffsets;
         try (RowIndexEntry.IndexInfoRetriever retriever = entry.openWithIndex(index.indexFile()))
         {
             for (int block = 0; block < entry.blockCount(); block++)
-                borders.add(retriever.columnsIndex(block).offset);
+                blockOffsets.add(retriever.columnsIndex(block).offset);
         }
-        return borders;
+        return blockOffsets;
     }
 
     private static void promoted(Version version, IndexInfo.Serializer infos, DataOutputBuffer out, DeletionTime deletion,

@@ -11,7 +11,7 @@ import org.apache.cassandra.db.lifecycle.ILifecycleTransaction;
 import org.apache.cassandra.db.lifecycle.LifecycleTransaction;
 import org.apache.cassandra.io.sstable.format.SSTableReader;
 
-/** Into outputs of a greatest size, to level 0, as SSTableSplitter's task writes them; its sizes are in MiB. */
+/** Compaction into outputs of a maximum size in level 0, as in SSTableSplitter's task, whose sizes are in MiB. */
 final class ToSize extends CompactionTask
 {
     private final long maxSSTableSize;

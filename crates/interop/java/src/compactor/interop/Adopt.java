@@ -20,8 +20,9 @@ import org.apache.cassandra.schema.TableMetadata;
 import org.apache.cassandra.utils.FBUtilities;
 
 /**
- * Makes a table for SSTables that were written elsewhere, whose schema nobody kept: its columns and types are those of the
- * SSTables' serialization headers, under the names that {@code sstabledump} gives them ({@code Util.metadataFromSSTable}).
+ * Creates a table for SSTables that were written elsewhere and have no schema: its columns and types are those of the
+ * SSTables' serialization headers, under the names that {@code sstabledump} gives them ({@code
+ * Util.metadataFromSSTable}).
  */
 final class Adopt
 {

@@ -26,7 +26,7 @@ final class Bytes
         return Files.exists(file) ? Files.readAllBytes(file) : null;
     }
 
-    /** The first position where the two differ, in words. */
+    /** Describes the first difference. */
     static String difference(byte[] expected, byte[] found)
     {
         int at = java.util.Arrays.mismatch(expected, found);

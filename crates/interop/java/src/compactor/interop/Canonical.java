@@ -22,7 +22,8 @@ import org.apache.cassandra.utils.ByteBufferUtil;
 
 /**
  * Strict JSON of what a reader returns: raw values in hex, every timestamp, ttl and local deletion time, nothing
- * normalised, so that equal text means equal content. Values longer than {@link #LONGEST} bytes stand as a SHA-256.
+ * normalised, so that equal text means equal content. Values longer than {@link #LONGEST} bytes are replaced by their
+ * SHA-256.
  */
 final class Canonical
 {

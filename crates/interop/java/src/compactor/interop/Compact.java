@@ -64,7 +64,7 @@ final class Compact
             if (request.hasNonNull("out"))
                 files.add(Stage.copyOut(output, Path.of(Operations.text(request, "out")), generation++).toString());
         }
-        // What decides in which order Cassandra visits them.
+        // These names decide the order in which Cassandra visits the inputs.
         ArrayNode staged = result.putArray("staged");
         for (SSTableReader input : inputs)
             staged.add(input.descriptor.baseFile().name());

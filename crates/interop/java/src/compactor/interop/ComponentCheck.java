@@ -14,7 +14,7 @@ import java.util.zip.CRC32;
 import org.apache.cassandra.db.ColumnFamilyStore;
 import org.apache.cassandra.io.sstable.Descriptor;
 
-/** The set of files, TOC.txt, CompressionInfo.db against the chunks of Data.db, and CRC.db. */
+/** Checks the set of files, TOC.txt, CompressionInfo.db with the chunks of Data.db, and CRC.db. */
 final class ComponentCheck
 {
     private ComponentCheck()
@@ -75,7 +75,7 @@ final class ComponentCheck
         // An output that was opened early ends in an empty chunk.
         if (count != withContent && count != withContent + 1)
             findings.add("compression-info", count + " chunks for " + dataLength + " bytes");
-        // After the offsets there is nothing: a dictionary (pa) belongs to another compressor.
+        // Nothing follows the offsets: a dictionary (pa) belongs to another compressor.
         if (count <= 0 || in.available() != count * 8L)
             throw new IllegalStateException(count + " chunks but " + in.available() + " bytes of offsets");
         long[] offsets = new long[count + 1];

@@ -14,7 +14,7 @@ import org.apache.cassandra.schema.TableMetadataRef;
 import org.apache.cassandra.tools.Util;
 
 /**
- * What {@code sstabledump -l} prints, with the metadata that tool derives from Statistics.db alone.
+ * Output of {@code sstabledump -l}, with the metadata that tool derives from Statistics.db alone.
  * SSTableExport.main itself initialises a second configuration and exits, hence the calls below it.
  */
 final class Export

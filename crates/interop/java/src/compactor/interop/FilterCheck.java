@@ -9,7 +9,7 @@ import org.apache.cassandra.utils.BloomFilterSerializer;
 import org.apache.cassandra.utils.FilterFactory;
 import org.apache.cassandra.utils.IFilter;
 
-/** Filter.db: has every key, and nothing but the keys' bits. */
+/** Checks that Filter.db has the bits of every key, and no others. */
 final class FilterCheck
 {
     private FilterCheck()

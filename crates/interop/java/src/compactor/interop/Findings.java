@@ -9,7 +9,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 /** Findings of a verification, each with the name of the check that found it. */
 final class Findings
 {
-    /** Of one check: the first few tell the story. */
+    /** Maximum number of findings of one check: the first few suffice. */
     private static final int MOST = 5;
 
     private final List<String[]> found = new ArrayList<>();

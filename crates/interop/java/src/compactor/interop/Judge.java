@@ -9,8 +9,8 @@ import org.apache.cassandra.io.sstable.Descriptor;
 import org.apache.cassandra.io.sstable.format.SSTableReader;
 
 /**
- * What a node makes of an SSTable, damaged or not: whether it opens it, reads it to its end, and whether its extended
- * verifier finds nothing. Nothing of our own is checked.
+ * A node's reading of an SSTable, damaged or not: whether the node opens it, reads it to its end, and finds nothing
+ * with the extended verifier. No checks of our own run.
  */
 final class Judge
 {
@@ -44,7 +44,7 @@ final class Judge
         return verdict;
     }
 
-    /** Enters what goes wrong under this name; true if nothing does. */
+    /** Adds the error of a check under this name, if it fails; returns whether it succeeds. */
     private static boolean guard(ObjectNode verdict, String name, Findings.Check check)
     {
         try

@@ -10,14 +10,14 @@ import org.apache.cassandra.db.Directories;
 import org.apache.cassandra.db.lifecycle.LifecycleTransaction;
 import org.apache.cassandra.io.sstable.Descriptor;
 
-/** A node's handling of the files of transactions that were cut off. */
+/** A node's handling of the files of unfinished transactions. */
 final class Leftovers
 {
     private Leftovers()
     {
     }
 
-    /** Where the table's SSTables lie, and which of them a node would open: none of an unfinished transaction. */
+    /** The directory of the table's SSTables, and those that a node would open: none of an unfinished transaction. */
     static ObjectNode live(ColumnFamilyStore cfs)
     {
         ObjectNode result = Server.JSON.createObjectNode();
@@ -31,11 +31,11 @@ final class Leftovers
         return result;
     }
 
-    /** As when a node starts. */
+    /** Removes leftovers as a node does when it starts. */
     static void remove(ColumnFamilyStore cfs) throws IOException
     {
         if (!LifecycleTransaction.removeUnfinishedLeftovers(cfs))
-            throw new IOException("a transaction log is not understood");
+            throw new IOException("a transaction log cannot be read");
         LifecycleTransaction.waitForDeletions();
     }
 }

@@ -99,7 +99,7 @@ final class Node
                               .collect(Collectors.joining("\n"));
     }
 
-    /** Drops every SSTable of the table and waits until the files are gone. */
+    /** Drops every SSTable of the table and waits until the files are deleted. */
     static void empty(ColumnFamilyStore cfs)
     {
         cfs.getTracker().dropSSTables(sstable -> true, OperationType.UNKNOWN, null);

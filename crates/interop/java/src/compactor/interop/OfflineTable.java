@@ -21,8 +21,8 @@ import org.apache.cassandra.schema.TableMetadata;
 import org.apache.cassandra.schema.Types;
 
 /**
- * Tables that no schema knows of, made from class names of types: what CQL cannot express (types by class, flags of compact
- * tables, drops at any time) can be expressed, and nothing waits for a schema change.
+ * Tables outside any schema, made from class names of types: they can have what CQL cannot express (types by class,
+ * flags of compact tables, drops at any time), and nothing waits for a schema change.
  */
 final class OfflineTable
 {
@@ -92,7 +92,7 @@ final class OfflineTable
         return builder.compression(compression(schema.get("compression"))).build();
     }
 
-    /** The default compaction, but for what overlapping SSTables remove. */
+    /** The default compaction, with this option for tombstones of overlapping SSTables. */
     private static CompactionParams compaction(String provided)
     {
         return CompactionParams.fromMap(Map.of("class", "SizeTieredCompactionStrategy", "provide_overlapping_tombstones", provided));
@@ -106,7 +106,7 @@ final class OfflineTable
         return CompressionParams.fromMap(map);
     }
 
-    /** As it is spelled: a column's name may have capitals. */
+    /** The name with its exact case: a column's name may have capitals. */
     private static ColumnIdentifier name(JsonNode column)
     {
         return ColumnIdentifier.getInterned(Operations.text(column, "name"), true);

@@ -6,7 +6,7 @@ import java.util.List;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
-/** The requests that the server understands, each handed to the class that does the work. */
+/** Dispatches each request to the class that handles it. */
 final class Operations
 {
     private Operations()

@@ -125,13 +125,13 @@ final class Planning
                      .put("is_for_tombstones", Tasks.isForTombstones(task));
     }
 
-    /** A task failed. */
+    /** Ends a task that failed. */
     static void abort(JsonNode request)
     {
         open.running.remove(request.get("number").intValue()).forEach(Tasks::end);
     }
 
-    /** A task ended: its outputs are there, and its inputs gone. */
+    /** Ends a task that succeeded: adds its outputs and removes its inputs. */
     static void complete(JsonNode request)
     {
         Collection<AbstractCompactionTask> shards = open.running.remove(request.get("number").intValue());

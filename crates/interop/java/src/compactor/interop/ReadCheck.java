@@ -21,7 +21,10 @@ import org.apache.cassandra.io.sstable.format.big.RowIndexEntry;
 import org.apache.cassandra.io.sstable.format.bti.BtiTableReader;
 import org.apache.cassandra.io.sstable.format.bti.Tries;
 
-/** Reads as a query does: each key through filter and index, whole and in slices, in both directions, against a full scan. */
+/**
+ * Reads as a query does, compared with a full scan: each key through filter and index, whole and in slices, in both
+ * directions.
+ */
 final class ReadCheck
 {
     /** Partitions without promoted index that are sliced; all those with one are. */
@@ -88,7 +91,7 @@ final class ReadCheck
             slice(scan, Slices.with(reader.metadata().comparator, slice));
         for (Slices several : Slicing.pairs(reader.metadata().comparator, slices))
             slice(scan, several);
-        // The row trie decides by bytes that are compared nowhere else: each row alone.
+        // The row trie finds rows by bytes that are compared nowhere else, so each row is also read alone.
         if (indexed && reader instanceof BtiTableReader)
             for (Slice slice : Slicing.rows(scan.unfiltereds, SINGLE_ROWS))
                 slice(scan, Slices.with(reader.metadata().comparator, slice));
@@ -125,7 +128,8 @@ final class ReadCheck
             {
                 String what = "slices " + slices + " of " + scan.key + (reversed ? " in reverse" : "");
                 List<Unfiltered> got = drain(read);
-                // What Cassandra calls equal is equal in all that the text shows; text takes long, and is for what differs.
+                // Items that Cassandra considers equal have the same text. Text is slow, so only items that differ are
+                // compared by it.
                 if (!expected.equals(got))
                     compare(what, expected, got, reversed);
             }
@@ -168,7 +172,7 @@ final class ReadCheck
         return reader.rowIterator(key, slices, ColumnFilter.all(reader.metadata()), reversed, SSTableReadsListener.NOOP_LISTENER);
     }
 
-    /** In the order of the table, whatever that of the read. */
+    /** Returns all items in the order of the table, whatever the order of the read. */
     private static List<Unfiltered> drain(UnfilteredRowIterator read)
     {
         List<Unfiltered> items = new ArrayList<>();

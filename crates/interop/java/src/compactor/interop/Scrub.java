@@ -67,7 +67,7 @@ final class Scrub
         }
         catch (AssertionError e)
         {
-            // What was salvaged has been published by then.
+            // The salvaged SSTables have been published by then.
         }
     }
 }

@@ -19,7 +19,7 @@ import org.apache.cassandra.db.rows.Row;
 import org.apache.cassandra.db.rows.Unfiltered;
 import org.apache.cassandra.schema.TableMetadata;
 
-/** Slices to ask for, and what they must return, computed from all of a partition. */
+/** Slices to query, and their expected results, computed from the whole partition. */
 final class Slicing
 {
     private static final int POSITIONS = 6;
@@ -72,7 +72,7 @@ final class Slicing
         return pairs;
     }
 
-    /** Slices of one row each, of all rows or, if there are more than {@code most}, of some throughout. */
+    /** Slices of one row each, of all rows or, if there are more than {@code most}, of a sample of them. */
     static List<Slice> rows(List<Unfiltered> unfiltereds, int most)
     {
         List<Slice> slices = new ArrayList<>();

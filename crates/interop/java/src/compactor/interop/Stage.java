@@ -26,8 +26,8 @@ import org.apache.cassandra.io.util.File;
 /**
  * Moves SSTables between directories of the tests and the table's own directory.
  *
- * Data.db and Index.db go in as hard links, the rest as copies: Cassandra rewrites or deletes Summary, Filter and
- * Statistics in place, and the test's files must stay what they were.
+ * Data.db and Index.db are hard-linked, other components copied: Cassandra rewrites or deletes Summary, Filter and
+ * Statistics in place, and the test's files must not change.
  */
 final class Stage
 {

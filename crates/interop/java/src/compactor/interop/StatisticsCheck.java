@@ -29,7 +29,7 @@ import org.apache.cassandra.io.util.DataOutputBuffer;
 import org.apache.cassandra.schema.ColumnMetadata;
 import org.apache.cassandra.schema.TableMetadata;
 
-/** Statistics.db against what Cassandra's own MetadataCollector makes of the content. */
+/** Compares Statistics.db with the result of Cassandra's own MetadataCollector for the content. */
 final class StatisticsCheck
 {
     private StatisticsCheck()
@@ -89,7 +89,7 @@ final class StatisticsCheck
         return MetadataJson.bound(stats.coveredClustering.start()) + " .. " + MetadataJson.bound(stats.coveredClustering.end());
     }
 
-    /** The collector is fed as SortedTableWriter feeds it. */
+    /** Feeds the collector as SortedTableWriter does. */
     private static Map<MetadataType, MetadataComponent> collect(SSTableReader reader) throws Exception
     {
         TableMetadata metadata = reader.metadata();
@@ -196,7 +196,7 @@ final class StatisticsCheck
         return (compression.dataLength + compression.chunkLength() - 1) / compression.chunkLength();
     }
 
-    /** Chunks that CompressionInfo.db counts, the empty one of an output that was opened early among them. */
+    /** Number of chunks in CompressionInfo.db, including the empty one of an output that was opened early. */
     private static long storedChunks(SSTableReader reader) throws Exception
     {
         byte[] info = Bytes.read(reader.descriptor, "CompressionInfo.db");
@@ -207,7 +207,7 @@ final class StatisticsCheck
             in.readUTF();
             in.readUTF();
         }
-        // Chunk length, greatest compressed length, length of the content.
+        // Chunk length, maximum compressed length, length of the content.
         in.readInt();
         in.readInt();
         in.readLong();

@@ -28,7 +28,7 @@ final class Strategy
     {
     }
 
-    /** Buckets of each list of sizes, as places in the list. */
+    /** Buckets of each list of sizes, as indices into the list. */
     static ArrayNode buckets(JsonNode request)
     {
         ArrayNode results = Server.JSON.createArrayNode();
@@ -47,7 +47,7 @@ final class Strategy
         return results;
     }
 
-    /** The SSTables that it compacts next, as places in the list of Data.db files. */
+    /** The SSTables that it compacts next, as indices into the list of Data.db files. */
     static ObjectNode next(ColumnFamilyStore cfs, JsonNode request) throws Exception
     {
         Node.empty(cfs);
@@ -74,7 +74,7 @@ final class Strategy
         return result;
     }
 
-    /** Selection of a strategy that starts with these SSTables, as places in the list, and its SSTables by level. */
+    /** Selection of a strategy that starts with these SSTables, as indices into the list, and its SSTables by level. */
     static ObjectNode ofFiles(ColumnFamilyStore cfs, JsonNode request) throws Exception
     {
         Node.empty(cfs);
@@ -119,7 +119,7 @@ final class Strategy
             }
             catch (NumberFormatException e)
             {
-                // Nobody has thought of this one, so there are no words for it.
+                // Cassandra does not handle this exception, so it has no message.
                 results.add("");
             }
         }

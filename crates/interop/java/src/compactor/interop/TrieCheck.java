@@ -19,7 +19,7 @@ import org.apache.cassandra.io.util.File;
 import org.apache.cassandra.io.util.RandomAccessReader;
 import org.apache.cassandra.utils.ByteBufferUtil;
 
-/** Partitions.db and Rows.db written again from Data.db by Cassandra's own classes, byte for byte. */
+/** Compares Partitions.db and Rows.db with those that Cassandra's own classes rebuild from Data.db, byte for byte. */
 final class TrieCheck
 {
     /** Cassandra's default column_index_size for the BTI format. */
@@ -59,10 +59,10 @@ final class TrieCheck
     {
         String difference = Bytes.difference(Files.readAllBytes(expected), Bytes.read(reader.descriptor, component));
         if (difference != null)
-            findings.add("index", component + " is not the one that follows from Data.db: " + difference);
+            findings.add("index", component + " differs from the one rebuilt from Data.db: " + difference);
     }
 
-    /** As SortedTablePartitionWriter and BtiFormatPartitionWriter go through it. */
+    /** Passes a partition to the writer as SortedTablePartitionWriter and BtiFormatPartitionWriter do. */
     private static void partition(SSTableReader reader, RandomAccessReader data, Tries tries) throws Exception
     {
         Version version = reader.descriptor.version;

@@ -12,9 +12,9 @@ import org.apache.cassandra.io.sstable.IVerifier;
 import org.apache.cassandra.io.sstable.format.SSTableReader;
 
 /**
- * Everything with which Cassandra can check one SSTable: the extended verifier, and beyond it what the verifier leaves out:
- * components, filter, summary and the index of either format rebuilt, reads of every partition in both directions and in
- * slices, statistics recomputed from the content.
+ * All checks of one SSTable by Cassandra's means: the extended verifier, and checks of what it leaves out: components,
+ * filter, summary and the index of either format rebuilt, reads of every partition in both directions and in slices,
+ * statistics recomputed from the content.
  */
 final class Verify
 {
@@ -70,8 +70,9 @@ final class Verify
     }
 
     /**
-     * What {@code sstableverify -e} runs. It seeks to the end of the content, and where a chunk ends there, into an empty
-     * one, which NoopCompressor writes as no bytes: Cassandra's own files fail the assertion of CompressionMetadata.Chunk.
+     * Runs the verifier of {@code sstableverify -e}. It seeks to the end of the content, and where a chunk ends there,
+     * into an empty one, which NoopCompressor writes as no bytes: Cassandra's own files fail the assertion of
+     * CompressionMetadata.Chunk.
      */
     static void extended(ColumnFamilyStore cfs, SSTableReader reader)
     {

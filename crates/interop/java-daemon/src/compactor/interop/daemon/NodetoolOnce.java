@@ -4,8 +4,8 @@ import org.apache.cassandra.config.DatabaseDescriptor;
 import org.apache.cassandra.tools.NodeTool;
 
 /**
- * nodetool of releases before 4.0, which ends the JVM. On newer Java it logs that it cannot unmap files, and asks the
- * configuration what to do about it, which it has not read.
+ * nodetool of releases before 4.0, which ends the JVM. On newer Java it logs that it cannot unmap files, and reads from
+ * the configuration, which it has not loaded, what to do then.
  */
 public final class NodetoolOnce
 {

@@ -19,7 +19,7 @@ public final class OfflineWriter
         }
         catch (Throwable e)
         {
-            // Cassandra's threads would keep the JVM.
+            // Cassandra's threads would keep the JVM running.
             e.printStackTrace();
             System.exit(1);
         }
@@ -34,7 +34,7 @@ public final class OfflineWriter
                             .inDirectory(arguments[0])
                             .forTable("CREATE TABLE " + table + " (k int, c int, v text, m map<int, text>, s set<int>, PRIMARY KEY (k, c))")
                             .using("INSERT INTO " + table + " (k, c, v, m, s) VALUES (?, ?, ?, ?, ?) USING TIMESTAMP ? AND TTL ?");
-        // Keys have to come in the order of their tokens then: one key does.
+        // Sorted writes need keys in the order of their tokens: a single key suffices.
         boolean sorted = arguments.length > 3;
         if (sorted)
             builder.sorted();

@@ -132,7 +132,7 @@ public final class OldServer
         return data;
     }
 
-    /** Since 4.1 a flush is told why. */
+    /** Flushes the table; since 4.1 a flush takes a reason. */
     private static void flush(ColumnFamilyStore cfs) throws Exception
     {
         for (Method method : ColumnFamilyStore.class.getMethods())

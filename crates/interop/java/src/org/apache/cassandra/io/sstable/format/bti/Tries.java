@@ -14,8 +14,8 @@ import org.apache.cassandra.io.util.SequentialWriter;
 import org.apache.cassandra.utils.ByteBufferUtil;
 
 /**
- * Writes Partitions.db and Rows.db with Cassandra's own classes, which it keeps to their package. What comes in is what
- * BtiTableWriter passes to them.
+ * Writes Partitions.db and Rows.db with Cassandra's own classes, which are visible only in their package. The arguments
+ * are those that BtiTableWriter passes to them.
  */
 public final class Tries implements AutoCloseable
 {
