@@ -225,12 +225,12 @@ pub enum Pipeline {
     Cursor,
 }
 
-/// One compaction.
+/// Options of a compaction.
 #[derive(Debug, Clone, Serialize)]
 pub struct CompactRequest<'a> {
     /// Data.db files of the SSTables to merge.
     pub inputs: &'a [PathBuf],
-    /// SSTables that the table also has but that are not merged: they hold back purging.
+    /// SSTables of the table that are not merged and prevent purging.
     pub others: &'a [PathBuf],
     /// Directory of outputs, which are numbered from 1; `None` discards them.
     #[serde(rename = "out")]
@@ -241,7 +241,7 @@ pub struct CompactRequest<'a> {
     pub gc_before_s: Option<i64>,
     /// Implementation.
     pub pipeline: Pipeline,
-    /// How files are read and written; Cassandra's default when absent.
+    /// Access to files; Cassandra's default when absent.
     pub access: Option<Access>,
     /// Maximum size of outputs: as in the splitter, the next one begins after this number of bytes on disk.
     pub max_sstable_size: Option<u64>,
@@ -548,7 +548,7 @@ rpc_address: 127.0.0.1
 seed_provider: [{{class_name: org.apache.cassandra.locator.SimpleSeedProvider, parameters: [{{seeds: \"127.0.0.1\"}}]}}]
 storage_compatibility_mode: {compatibility}
 sstable: {{selected_format: {format}}}
-# A flush may otherwise use another compressor than the table's.
+# Without this, a flush may use another compressor than the table's.
 flush_compression: table
 compaction_throughput: 0MiB/s
 auto_snapshot: false

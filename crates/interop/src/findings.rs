@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Deserialize;
 
-/// One thing that is wrong with an SSTable.
+/// A defect of an SSTable.
 #[derive(Debug, Clone, Deserialize, PartialEq, Eq)]
 pub struct Finding {
     /// The check that failed, such as `verifier` or `promoted-index`.

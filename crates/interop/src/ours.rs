@@ -27,7 +27,7 @@ pub struct MergeRequest {
     pub gc_before_s: Option<i64>,
     /// Whether the inputs are all SSTables of the table.
     pub complete: bool,
-    /// SSTables outside the merge that hold back purging.
+    /// SSTables outside the merge, which prevent purging.
     pub others: Vec<PathBuf>,
     /// Data that these SSTables shadow and so remove from the merge; as in the schema when absent.
     pub provided: Option<TombstoneOption>,

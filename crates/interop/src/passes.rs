@@ -23,7 +23,7 @@ pub struct Compared {
 /// Merges three inputs or more both ways, into directories in `directory`. Fewer need no passes.
 ///
 /// # Errors
-/// Files that cannot be read, and a request that makes no options.
+/// Files that cannot be read, and a request that is not valid.
 pub fn compare(inputs: &[PathBuf], request: &MergeRequest, directory: &Path) -> Result<Compared> {
     let mut compared = Compared::default();
     if inputs.len() < 3 {

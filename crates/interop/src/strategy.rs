@@ -35,9 +35,9 @@ pub struct Next {
 /// Bytes of one SSTable.
 #[derive(Debug, Clone, Copy, Deserialize)]
 pub struct Bytes {
-    /// Of `Data.db`.
+    /// Length of `Data.db`.
     pub data: u64,
-    /// Of all components.
+    /// Length of all components.
     pub all: u64,
 }
 

@@ -25,7 +25,7 @@ pub fn peak_memory(process_id: u32) -> Result<u64> {
     Ok(kib.context("no VmHWM: the process has ended")? * 1024)
 }
 
-/// Starts the measurement of [`peak_memory`] anew.
+/// Restarts the measurement of [`peak_memory`].
 pub fn reset_peak_memory(process_id: u32) -> Result<()> {
     Ok(fs::write(format!("/proc/{process_id}/clear_refs"), "5")?)
 }

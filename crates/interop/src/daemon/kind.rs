@@ -23,7 +23,7 @@ pub struct Kind {
 const NONE: &str = "storage_compatibility_mode: NONE";
 const BTI: &str = "sstable: {selected_format: bti}";
 const MASKING: &str = "dynamic_data_masking_enabled: true";
-/// A flush may otherwise use another compressor than the table's.
+/// Without this, a flush may use another compressor than the table's.
 const FLUSH: &str = "flush_compression: table";
 
 /// Selects the pipeline whose compaction equals ours byte for byte.
@@ -86,7 +86,7 @@ impl Kind {
         self.major() > 3
     }
 
-    /// Whether the node supports content that ends where a chunk does, which flushes of equal timestamps make.
+    /// Whether the node supports content that ends where a chunk does, as written by flushes of equal timestamps.
     ///
     /// The extended verifier of 4.1 seeks to the end of the content, in a mapping that lacks the empty chunk there
     /// (MmappedRegions.updateState): it refuses all such SSTables, its own too. Of several values with the same

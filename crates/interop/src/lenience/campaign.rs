@@ -89,7 +89,7 @@ impl fmt::Display for Report {
 }
 
 impl Campaign {
-    /// Runs these seeds; contradictions go to stderr as they come.
+    /// Runs these seeds; contradictions are printed to stderr as they occur.
     ///
     /// # Errors
     /// A server that does not start, or a directory that cannot be written.

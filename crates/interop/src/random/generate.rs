@@ -12,8 +12,8 @@ use compactor_testkit::Random;
 /// Last deletion time of a 32-bit clock: the next value means none.
 const LAST_OF_2038: i64 = 2_147_483_646;
 
-/// Beyond 2038, which versions since oa can hold, but not as far as they could: Cassandra writes the distance from the
-/// least deletion time as a 32-bit number, and reads back another one when it does not fit.
+/// Beyond 2038, which versions since oa can store, but not up to their limit: Cassandra writes the difference to the
+/// least deletion time as a 32-bit number, and reads a wrong one if it does not fit.
 const FAR: i64 = 3_200_000_000;
 
 /// Before any gc_before.
@@ -227,7 +227,7 @@ impl Mood {
     }
 }
 
-/// How rows are inserted.
+/// Options of insertions.
 #[derive(Debug, Clone, Copy)]
 struct Style {
     /// Whether some columns of a row are left out.

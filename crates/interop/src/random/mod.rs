@@ -5,8 +5,8 @@
 //! includes what CQL cannot express: deletions at the timestamp of liveness, expiries apart from TTLs, counter shards of
 //! old kinds, rows as views write them.
 //!
-//! Where Cassandra decides by the order of a hash set of inputs, the generator avoids the question: values that compare
-//! equal but differ in bytes, and row deletions at the timestamp of a shadowable one.
+//! Where Cassandra's result depends on the order of a hash set of inputs, the generator avoids the case: values that
+//! compare equal but differ in bytes, and row deletions at the timestamp of a shadowable one.
 
 mod campaign;
 mod counters;

@@ -93,8 +93,8 @@ fn of_scrub(
     Ok(differences)
 }
 
-/// Whether Cassandra cannot read this SSTable, which it wrote: everything is deleted or expires after 2038, and it
-/// overflows as it reads the base of deletion times.
+/// Whether Cassandra cannot read this SSTable, which it wrote: everything is deleted or expires after 2038, and the
+/// read of the least deletion time overflows.
 pub(super) fn is_unreadable(data: &Path) -> Result<bool> {
     let io = Io::new(IoOptions::default())?;
     let metadata = compactor::metadata::read(&io, data, &MetadataOptions::new(0))?;

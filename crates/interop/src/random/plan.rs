@@ -56,7 +56,7 @@ pub struct Plan {
     pub now_s: i64,
     /// The merge's gc_before; `None` purges nothing.
     pub gc_before_s: Option<i64>,
-    /// The table as it is when it is merged.
+    /// The table's schema at the time of the merge.
     pub schema: Schema,
     /// When the inputs were repaired, in milliseconds, or 0.
     pub repaired_at: i64,
@@ -70,8 +70,8 @@ pub struct Plan {
     /// Data that these remove from the merge: the table's `provide_overlapping_tombstones`.
     #[serde(default = "none")]
     pub provided: String,
-    /// Rows without live liveness have no data: the table stands for a view whose key has a column outside the base
-    /// table's key.
+    /// Whether rows without live liveness have no data: the table represents a view whose key has a column outside the
+    /// base table's key.
     #[serde(default)]
     pub strict_liveness: bool,
 }
@@ -147,15 +147,15 @@ pub struct Schema {
     pub regular: Vec<Column>,
     /// Columns that the table no longer has.
     pub dropped: Vec<Dropped>,
-    /// Of `COMPOUND`, `DENSE`, `COUNTER`.
+    /// Flags: `COMPOUND`, `DENSE`, `COUNTER`.
     pub flags: Vec<String>,
-    /// As the table option of this name.
+    /// The table option of this name.
     pub bloom_filter_fp_chance: f64,
-    /// Options of the compression, as CQL gives them.
+    /// Options of the compression, as in CQL.
     pub compression: Compression,
 }
 
-/// Options of a compressor, as CQL gives them.
+/// Options of a compressor, as in CQL.
 pub type Compression = std::collections::BTreeMap<String, String>;
 
 /// A static or regular column.
@@ -187,7 +187,7 @@ pub struct Dropped {
 pub struct Input {
     /// Version and format, such as `nb-big`.
     pub version: String,
-    /// The table as it was when this was written.
+    /// The table's schema when this was written.
     pub schema: Schema,
     /// Opened early before it was finished, as a node opens the outputs of its compactions: `Data.db` ends in an empty
     /// chunk.
@@ -227,9 +227,9 @@ pub enum Mutation {
     },
     /// A range tombstone.
     Range {
-        /// Where it starts.
+        /// Start of the range.
         start: Bound,
-        /// Where it ends.
+        /// End of the range.
         end: Bound,
         /// When.
         deletion: Deletion,

@@ -26,7 +26,7 @@ enum Filter {
     ForAShare,
 }
 
-/// How a plan ended.
+/// Result of a plan.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
     /// Differences; none if all is well.
@@ -128,7 +128,7 @@ pub(crate) fn make_table(cassandra: &mut Cassandra, plan: &Plan) -> Result<Table
     Ok(table)
 }
 
-/// Drops what [`make_table`] made.
+/// Drops a table of [`make_table`].
 pub(crate) fn drop_table(cassandra: &mut Cassandra, table: &Table) -> Result<()> {
     cassandra.ask("offline_drop", table, json!({})).map(drop)
 }

@@ -175,7 +175,7 @@ impl Table {
         older
     }
 
-    /// The schema after some columns were dropped, of which some were added again.
+    /// The schema after some columns were dropped, and some of these added again.
     ///
     /// A column that is not added again keeps what was written with later timestamps. Cassandra fails on that where it
     /// leaves no multi-cell or no static column in the table, so those are dropped for good; multi-cell user types it

@@ -174,7 +174,7 @@ impl Type {
         }
     }
 
-    /// The same in descending order.
+    /// Class name of the same type in descending order.
     pub(super) fn reversed(&self) -> String {
         format!("{PACKAGE}ReversedType({})", self.frozen())
     }

@@ -98,7 +98,7 @@ impl Input {
     }
 }
 
-/// One case.
+/// A test case: a table, its inputs, and a merge.
 #[derive(Debug, Clone)]
 pub struct Scenario {
     /// Name, also of the directory of its files.
@@ -246,7 +246,7 @@ pub fn matches(pattern: &str, name: &str) -> bool {
         .map_or(pattern == name, |prefix| name.starts_with(prefix))
 }
 
-/// A list as CQL has it.
+/// A list in CQL syntax.
 fn list<T: Into<String>>(items: impl IntoIterator<Item = T>) -> String {
     let items: Vec<String> = items.into_iter().map(Into::into).collect();
     items.join(", ")

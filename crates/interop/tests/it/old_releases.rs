@@ -52,7 +52,7 @@ fn written_by_old_releases() {
             if scenario.name.starts_with(COMPACT) && !version.starts_with('m') {
                 continue;
             }
-            // One judge holds the tables of all releases.
+            // The judge holds the tables of all releases, which need different names.
             scenario.name = format!("{}_{version}", scenario.name);
             let place = tempfile::tempdir().expect("a temporary directory");
             let written = cases::write_inputs(&mut writer, &scenario, &place.path().join("old"));

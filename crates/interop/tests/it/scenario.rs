@@ -91,7 +91,7 @@ pub(crate) fn run(cassandra: &mut Cassandra, scenario: &Scenario) -> Result<Vec<
     Ok(failures)
 }
 
-/// Where our `dump` differs from `sstabledump -l`.
+/// Returns the differences of our `dump` from `sstabledump -l`.
 fn sstabledump(cassandra: &mut Cassandra, case: &Case, data: &Path) -> Result<Vec<String>> {
     cassandra.set_now(case.now_s)?;
     let found = match ours::dump(data, case.now_s) {

@@ -276,9 +276,9 @@ impl Run {
 }
 
 struct Merged {
-    /// Cassandra's output, if it left one.
+    /// Cassandra's output, if there is one.
     theirs: Result<Option<PathBuf>>,
-    /// Where ours differs from it.
+    /// Differences of our output from it.
     ours: Result<Vec<String>>,
 }
 

@@ -20,7 +20,7 @@ pub(super) fn tables(kind: Kind) -> Vec<Table> {
         table("zstd", zstd).since(4),
         table("noop", "'class': 'NoopCompressor', 'chunk_length_in_kb': 4").since(4),
         table("uncompressed", "'enabled': false"),
-        // Chunks that do not shrink enough are stored as they are.
+        // Chunks that do not shrink enough are stored uncompressed.
         table(
             "ratio",
             "'class': 'LZ4Compressor', 'min_compress_ratio': 1.5, 'chunk_length_in_kb': 4",

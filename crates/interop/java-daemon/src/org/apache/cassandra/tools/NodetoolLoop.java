@@ -23,7 +23,7 @@ public final class NodetoolLoop
         {
             ByteArrayOutputStream printed = new ByteArrayOutputStream();
             PrintStream stream = new PrintStream(printed, true, StandardCharsets.UTF_8);
-            // Some commands print past the output that they are given.
+            // Some commands ignore the stream that they are given, and print to stdout.
             System.setOut(stream);
             System.setErr(stream);
             int code = new NodeTool(new NodeProbeFactory(), new Output(stream, stream)).execute(line.split("\t"));
