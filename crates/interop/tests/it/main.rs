@@ -5,7 +5,7 @@ mod compact;
 mod compression;
 mod daemons;
 mod damage;
-mod equal_places;
+mod equal_clusterings;
 mod generated;
 mod lenience;
 mod mixed;

@@ -142,7 +142,7 @@ fn kept_bytes_match_cassandra(cassandra: &mut Cassandra) {
     };
     for (number, inputs) in campaign::some_of([2, 3, 4, 5, 6, 9, 13, 20].into_iter().enumerate()) {
         let order = ["ASC", "DESC"][number % 2];
-        let name = format!("equal_places_{inputs}_{mode}");
+        let name = format!("equal_clusterings_{inputs}_{mode}");
         let scenario = scenario(&name, order, inputs, 100 + number as u64);
         failures.add(&name, run(&scenario));
     }
@@ -174,7 +174,7 @@ fn kept_bytes_match_cassandra_5() {
 /// Merges the same two SSTables under different ids: whose bytes Cassandra keeps depends on the ids, and our merge
 /// keeps the same.
 fn kept_bytes_depend_on_ids(cassandra: &mut Cassandra) -> Result<()> {
-    let scenario = Scenario::new("equal_places_by_id", "one row in two forms")
+    let scenario = Scenario::new("equal_clusterings_by_id", "one row in two forms")
         .schema("CREATE TABLE $t (k int, c decimal, v int, PRIMARY KEY (k, c))")
         .input(|input| {
             input.cql("INSERT INTO $t (k, c, v) VALUES (1, 1.5, 1) USING TIMESTAMP 1");
