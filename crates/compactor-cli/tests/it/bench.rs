@@ -19,7 +19,7 @@ fn bench(directory: &Path, options: &[&str]) -> Command {
 }
 
 #[test]
-fn all_arms_take_turns_and_leave_the_same_bytes() {
+fn all_arms_alternate_and_write_identical_bytes() {
     let (directory, results) = (disk_directory(), TempDir::new().unwrap());
     let json = results.path().join("bench.json");
     let options = words_and(
@@ -63,7 +63,7 @@ fn all_arms_take_turns_and_leave_the_same_bytes() {
 }
 
 #[test]
-fn compactions_leave_the_same_bytes_whatever_runs_at_once() {
+fn compactions_write_identical_bytes_at_any_concurrency() {
     let (directory, results) = (disk_directory(), TempDir::new().unwrap());
     let json = results.path().join("bench.json");
     let options = words_and(
@@ -91,14 +91,14 @@ fn compactions_leave_the_same_bytes_whatever_runs_at_once() {
     assert!(is_empty(directory.path()));
 }
 
-/// A merge that leaves another output, or none, is reported.
+/// A command that writes a different output, or none, is reported.
 #[test]
 fn given_sstables_are_merged_in_comparison_with_a_command() {
     let (directory, data) = (disk_directory(), disk_directory());
     let table = generated(data.path(), &words("--sstables 2 --size 1MiB"));
     let files = || std::fs::read_dir(&table).unwrap().count();
     let before = files();
-    // It replies that it is done, and has done nothing.
+    // The command succeeds without doing anything.
     let idle = r#"echo '{"name":"idle","notes":["a shell"]}'
         while read -r line; do
             echo '{"done":{"wall_s":1.0,"cpu_s":0.5,"peak_rss_bytes":1,"otherwise":[]}}'
@@ -126,7 +126,7 @@ fn given_sstables_are_merged_in_comparison_with_a_command() {
 }
 
 #[test]
-fn interrupted_it_ends_with_130_and_leaves_nothing() {
+fn an_interrupt_exits_with_130_and_leaves_nothing() {
     for (signal, at) in [("INT", "generating"), ("TERM", "run 1 of")] {
         let directory = disk_directory();
         let mut command = bench(directory.path(), &["--warm-up", "100"]);
@@ -135,7 +135,7 @@ fn interrupted_it_ends_with_130_and_leaves_nothing() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_and_leaves_nothing() {
+fn invalid_requests_are_refused_and_leave_nothing() {
     let directory = disk_directory();
     for (options, code, reason) in [
         (&["--read-io", "trickle"][..], 2, "unknown read mode"),

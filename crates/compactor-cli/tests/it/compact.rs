@@ -1,4 +1,4 @@
-//! `compactor compact` as a person uses it.
+//! `compactor compact` from the command line.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -21,7 +21,7 @@ pub fn paths(list: &Value) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Everything in it is purged that may be: the deletions are of 2025.
+/// Options with which all tombstones are purgeable: the deletions are from 2025.
 const PURGE: [&str; 4] = [
     "--complete",
     "--gc-before",
@@ -29,7 +29,7 @@ const PURGE: [&str; 4] = [
     "--now=2000000000",
 ];
 
-/// The rows that are left of these after one merge.
+/// Dump of the rows of `inputs` after a single merge.
 pub fn merged(directory: &Path, inputs: &[PathBuf], output: &str, options: &[&str]) -> String {
     let mut arguments = vec!["merge"];
     arguments.extend(inputs.iter().map(|path| path.to_str().unwrap()));
@@ -44,7 +44,7 @@ pub fn merged(directory: &Path, inputs: &[PathBuf], output: &str, options: &[&st
 }
 
 #[test]
-fn what_is_left_is_what_one_merge_leaves_whatever_runs_at_once() {
+fn compacted_rows_equal_those_of_one_merge_at_any_concurrency() {
     let temp = TempDir::new().unwrap();
     let table = generated(temp.path(), &words_and(WIDE, &["11"]));
     let inputs = data_files(&table);
@@ -69,7 +69,7 @@ fn what_is_left_is_what_one_merge_leaves_whatever_runs_at_once() {
             );
             arguments.extend(purge);
             let report = json(&compactor(temp.path(), &arguments));
-            // 3 + 3 + 3 + 2, then 3, and the two that are left.
+            // 3 + 3 + 3 + 2, then 3, then the remaining two.
             assert!(report["rounds"].as_u64().unwrap() >= 2, "{report}");
             assert!(report["compactions"].as_u64().unwrap() >= 5, "{report}");
             assert_eq!(report["sstables_before"], 11);
@@ -85,7 +85,7 @@ fn what_is_left_is_what_one_merge_leaves_whatever_runs_at_once() {
             let all: BTreeSet<PathBuf> = replaced.into_iter().collect();
             assert_eq!((count, all), (11, inputs.iter().cloned().collect()));
             assert_eq!(report["sstables_after"], left.len());
-            // Nothing that was merged on is left, nor a staging directory.
+            // No intermediate SSTable and no staging directory is left.
             let output = temp.path().join(&output);
             let made = data_files(&output);
             assert_eq!(made.len(), report["outputs"].as_array().unwrap().len());
@@ -136,7 +136,7 @@ fn a_major_compaction_is_one_merge() {
 }
 
 #[test]
-fn a_plan_is_told_and_nothing_written() {
+fn a_dry_run_reports_the_plan_and_writes_nothing() {
     let temp = TempDir::new().unwrap();
     let table = generated(temp.path(), &words_and(WIDE, &["9"]));
     let arguments = words_and(
@@ -145,10 +145,10 @@ fn a_plan_is_told_and_nothing_written() {
     );
     let out = compactor(temp.path(), &arguments);
     assert_done(&out);
-    let told = text(&out.stdout);
+    let shown = text(&out.stdout);
     assert!(
-        told.contains("round 1:") && told.contains("4 SSTables unrepaired of"),
-        "{told}"
+        shown.contains("round 1:") && shown.contains("4 SSTables unrepaired of"),
+        "{shown}"
     );
     let with_json: Vec<&str> = arguments
         .iter()
@@ -169,7 +169,7 @@ fn a_plan_is_told_and_nothing_written() {
             .all(|planned| planned["inputs"].as_array().unwrap().len() == 4)
     );
 
-    // What a later round takes is named by the compaction that leaves it.
+    // Inputs of a later round are named by the compaction that writes them.
     let to_the_end: Vec<&str> = with_json
         .iter()
         .copied()
@@ -195,7 +195,7 @@ fn a_plan_is_told_and_nothing_written() {
     assert!(!temp.path().join("out").exists());
 }
 
-/// All rows are alive, and expire before the limit: read row by row they are kept, and so they are unread.
+/// All rows are live and expire before the limit. A merge keeps them, so the SSTable must not be dropped unread.
 #[test]
 fn a_purge_limit_later_than_the_clock_drops_no_live_sstable() {
     let temp = TempDir::new().unwrap();
@@ -227,7 +227,7 @@ fn a_purge_limit_later_than_the_clock_drops_no_live_sstable() {
 }
 
 #[test]
-fn nothing_to_do_is_no_failure() {
+fn nothing_to_compact_is_success() {
     let temp = TempDir::new().unwrap();
     let table = generated(temp.path(), &words_and(WIDE, &["3"]));
     let arguments = ["compact", table.to_str().unwrap(), "--output", "out"];
@@ -238,7 +238,7 @@ fn nothing_to_do_is_no_failure() {
 }
 
 #[test]
-fn a_damaged_one_is_left_out_and_the_others_are_compacted() {
+fn a_damaged_sstable_is_skipped_and_the_others_are_compacted() {
     let temp = TempDir::new().unwrap();
     let table = generated(temp.path(), &words_and(WIDE, &["5"]));
     let damaged = data_files(&table)[1].clone();
@@ -261,7 +261,7 @@ fn a_damaged_one_is_left_out_and_the_others_are_compacted() {
 
 /// An SSTable that cannot be read forbids purging: reported once, with what to do.
 #[test]
-fn nothing_is_purged_beside_one_that_cannot_be_read() {
+fn nothing_is_purged_if_an_sstable_is_unreadable() {
     let temp = TempDir::new().unwrap();
     let table = generated(temp.path(), &words_and(WIDE, &["12"]));
     let damaged = data_files(&table)[1].clone();
@@ -294,7 +294,7 @@ fn nothing_is_purged_beside_one_that_cannot_be_read() {
 }
 
 #[test]
-fn options_are_refused_as_cassandra_refuses_them() {
+fn options_are_refused_as_by_cassandra() {
     let temp = TempDir::new().unwrap();
     let table = generated(temp.path(), &words_and(WIDE, &["3"]));
     let table = table.to_str().unwrap();

@@ -1,4 +1,4 @@
-//! `compactor compact` by each strategy.
+//! `compactor compact` with each strategy.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -14,7 +14,7 @@ const SSTABLES: usize = 9;
 
 const NOW: [&str; 1] = ["--now=2000000000"];
 
-/// Options of a strategy by which there are several outputs, and levels or shards.
+/// Strategies and options that produce several outputs, with levels or shards.
 const STRATEGIES: [(&str, &str); 5] = [
     ("size-tiered", "--min-threshold 2 --max-threshold 3"),
     ("leveled", "--sstable-size 1MiB --fanout-size 2"),
@@ -34,7 +34,7 @@ const STRATEGIES: [(&str, &str); 5] = [
     ),
 ];
 
-/// SSTables of a table whose partitions are each in several of them.
+/// Generates a table whose partitions are each in several SSTables.
 fn table(directory: &Path) -> PathBuf {
     let sstables = SSTABLES.to_string();
     let options = words_and("--size 600KiB --compression none --sstables", &[&sstables]);
@@ -45,7 +45,7 @@ fn files(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let files = fs::read_dir(directory).unwrap().map(|entry| {
         let path = entry.unwrap().path();
         let name = PathBuf::from(path.file_name().unwrap());
-        // Directories and times of a run are in its record.
+        // The record of a run contains directories and times.
         let is_record = path.extension().is_some_and(|e| e == "json");
         let bytes = if is_record {
             Vec::new()
@@ -99,7 +99,7 @@ fn plan(directory: &Path, sstables: &[PathBuf], strategy: usize) -> Value {
 }
 
 #[test]
-fn nothing_is_left_to_do_and_no_row_is_lost_whatever_runs_at_once() {
+fn nothing_is_pending_and_no_row_is_lost_at_any_concurrency() {
     let temp = TempDir::new().unwrap();
     let table = table(temp.path());
     let inputs = data_files(&table);
@@ -131,7 +131,7 @@ fn nothing_is_left_to_do_and_no_row_is_lost_whatever_runs_at_once() {
         let all = format!("{class}-all");
         let found = merged(temp.path(), &compacted.left, &all, &NOW);
         assert!(found == expected, "{class}");
-        // To the byte, with the same names.
+        // Identical bytes and names.
         let other = run("other", "4");
         assert!(
             files(&compacted.output) == files(&other.output),
@@ -155,7 +155,7 @@ fn levels_and_shards_are_those_of_the_strategy() {
     }
     assert!(!by_level.contains_key(&0), "{by_level:?}");
     assert!(by_level.len() > 1, "{by_level:?}");
-    // As its statistics have it.
+    // The level in Statistics.db.
     for output in leveled.report["outputs"].as_array().unwrap() {
         let path = output["data_path"].as_str().unwrap();
         let shown = compactor(temp.path(), &["metadata", path, "--format", "json"]);
@@ -174,13 +174,13 @@ fn levels_and_shards_are_those_of_the_strategy() {
         "{}",
         unified.report
     );
-    // All inputs went into all shards: they replace them together.
+    // All inputs were merged into all shards, so the outputs replace them as one set.
     let sets = unified.report["replacements"].as_array().unwrap().len();
     assert_eq!(sets, 1, "{}", unified.report);
 }
 
 #[test]
-fn a_number_of_compactions_is_a_limit() {
+fn max_compactions_limits_the_compactions() {
     let temp = TempDir::new().unwrap();
     let table = table(temp.path());
     let compacted = compact(temp.path(), &table, 0, "one", &["--max-compactions", "1"]);
@@ -198,7 +198,7 @@ fn a_number_of_compactions_is_a_limit() {
     assert!(!warnings.contains("--max-compactions"), "{warnings}");
 }
 
-/// The first round of a dry run is what `plan` shows.
+/// The first round of a dry run equals the output of `plan`.
 #[test]
 fn a_dry_run_forecasts_all_rounds() {
     let temp = TempDir::new().unwrap();
@@ -222,9 +222,9 @@ fn a_dry_run_forecasts_all_rounds() {
     }
 }
 
-/// Both strategies look for them in intervals: a node that has been running for long has done so.
+/// Both strategies look for expired SSTables periodically. The plan assumes that the check is due.
 #[test]
-fn what_has_expired_is_dropped_unread() {
+fn expired_sstables_are_dropped_unread() {
     let temp = TempDir::new().unwrap();
     let options = "--shape timeseries --sstables 3 --size 20KiB --ttl 1d --now=1700000000";
     let table = generated(temp.path(), &words(options));

@@ -1,4 +1,4 @@
-//! `compactor demo` as a person tries it.
+//! `compactor demo` from the command line.
 
 use std::path::Path;
 use std::process::Output;
@@ -13,8 +13,8 @@ fn demo(directory: &Path, arguments: &[&str]) -> Output {
 }
 
 #[test]
-fn a_direct_merge_leaves_no_pages_a_buffered_one_all_of_them() {
-    // The current directory is on a disk where the sources are built, which /tmp need not be.
+fn a_direct_merge_leaves_no_pages_resident_a_buffered_one_all() {
+    // The current directory is on a disk; /tmp may be a tmpfs.
     let temp = disk_directory();
     let output = demo(temp.path(), &["--size", "3MiB", "--format", "json"]);
     let found = json(&output);
@@ -30,7 +30,7 @@ fn a_direct_merge_leaves_no_pages_a_buffered_one_all_of_them() {
         assert_eq!(found["direct"]["io"]["write_mode"], "direct");
         assert_eq!(pages("direct", "input_pages_resident"), 0);
         assert_eq!(pages("direct", "output_pages_resident"), 0);
-        // What opening reads, and no more: the inputs had been dropped.
+        // Only the pages read while opening: the inputs had been evicted.
         let before = pages("buffered", "input_pages_resident_before");
         assert!(before < pages("buffered", "input_pages") / 4, "{before}");
     } else {
@@ -41,7 +41,7 @@ fn a_direct_merge_leaves_no_pages_a_buffered_one_all_of_them() {
         pages("buffered", "output_pages")
     );
     assert!(pages("buffered", "input_pages_resident") > 0);
-    // It cleaned up.
+    // The demo removed its files.
     assert!(is_empty(temp.path()));
 }
 

@@ -18,7 +18,7 @@ fn found(directory: &Path, arguments: &[&str]) -> Value {
 }
 
 #[test]
-fn what_auto_chooses_follows_from_what_works() {
+fn auto_chooses_modes_that_work() {
     let temp = disk_directory();
     let found = found(temp.path(), &[]);
     assert_eq!(found["writable"]["status"], "works");
@@ -40,7 +40,7 @@ fn what_auto_chooses_follows_from_what_works() {
 }
 
 #[test]
-fn text_and_json_say_the_same() {
+fn text_and_json_agree() {
     let temp = disk_directory();
     let found = found(temp.path(), &[]);
     let text = stdout(&doctor(temp.path(), &[]));
@@ -68,7 +68,7 @@ fn text_and_json_say_the_same() {
 }
 
 #[test]
-fn memory_is_called_memory() {
+fn tmpfs_is_reported_as_memory() {
     let shm = Path::new("/dev/shm");
     if !shm.is_dir() {
         eprintln!("no /dev/shm here");
@@ -86,7 +86,7 @@ fn memory_is_called_memory() {
 }
 
 #[test]
-fn of_a_file_its_directory_is_meant() {
+fn a_file_stands_for_its_directory() {
     let temp = disk_directory();
     std::fs::write(temp.path().join("nb-1-big-Data.db"), b"x").unwrap();
     let found = found(temp.path(), &["nb-1-big-Data.db"]);

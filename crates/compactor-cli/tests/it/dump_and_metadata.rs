@@ -27,7 +27,7 @@ fn case(name: &str) -> PathBuf {
 }
 
 #[test]
-fn a_directory_is_dumped_as_its_sstables_are() {
+fn a_directory_is_dumped_like_its_sstables() {
     let directory = case("oa_composite_key");
     let data = directory.join("oa-1-big-Data.db");
     let of_file = stdout(&run(&["dump"], &[&data]));
@@ -57,7 +57,7 @@ fn short_options_are_those_of_sstabledump() {
 }
 
 #[test]
-fn a_key_that_is_nowhere_is_named() {
+fn a_key_that_is_not_found_is_named() {
     let (one, other) = (case("oa_composite_key"), case("oa_ttl_edges"));
     let output = run(
         &["dump", "-k", "a:1:", "-k", "1", "-k", "nowhere"],
@@ -74,7 +74,7 @@ fn a_key_that_is_nowhere_is_named() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_error() {
+fn a_closed_stdout_is_not_an_error() {
     let many = vec![case("nb_random_mixed_2"); 40];
     let mut child = compactor()
         .arg("dump")
@@ -96,7 +96,7 @@ fn a_reader_that_goes_away_is_no_error() {
 }
 
 #[test]
-fn exit_codes_tell_damage_from_wrong_usage() {
+fn exit_codes_distinguish_damage_from_wrong_usage() {
     let directory = tempfile::tempdir().expect("a directory");
     copy_files(&case("oa_ttl_edges"), directory.path());
     let data = directory.path().join("oa-1-big-Data.db");
@@ -164,9 +164,9 @@ fn droppable_tombstones_follow_grace_and_clock() {
     assert_eq!(droppable("864000"), Some(0.0));
 }
 
-/// Versions whose names are known and whose data is not read: not damage, whatever is in the file.
+/// Known but unsupported versions are not reported as damage, whatever the file contains.
 #[test]
-fn a_version_that_is_not_supported_is_not_called_damaged() {
+fn an_unsupported_version_is_not_reported_as_damage() {
     let source = case("nb_range_touching");
     let mut unsupported = 0;
     for version in ["ma", "mc", "md", "me", "na", "oa", "pa"] {
@@ -197,9 +197,9 @@ fn a_version_that_is_not_supported_is_not_called_damaged() {
     eprintln!("{unsupported} versions are not supported");
 }
 
-/// Nobody who only looks asks whether something was written.
+/// Messages of read-only commands do not mention written output.
 #[test]
-fn damage_that_is_read_says_nothing_of_writing() {
+fn damage_found_by_reading_does_not_mention_writing() {
     let directory = tempfile::tempdir().expect("a directory");
     copy_files(&case("oa_ttl_edges"), directory.path());
     let statistics = directory.path().join("oa-1-big-Statistics.db");

@@ -1,4 +1,4 @@
-//! Ends that nobody planned: signals, limits, readers that go away.
+//! Abnormal ends of a command: signals, resource limits, closed pipes.
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
@@ -14,8 +14,8 @@ use crate::support::{assert_done, compactor, data_files, flip, generated, names_
 
 const COMPACTOR: &str = env!("CARGO_BIN_EXE_compactor");
 
-/// A demonstration that is in the middle of its work. `hangup`: env's option for SIGHUP, whatever the tests were
-/// started with.
+/// Starts a demo and waits until it is running. `hangup`: option of `env` that sets the disposition of SIGHUP, since
+/// the tests may have inherited another.
 fn demo_at_work(hangup: &str, directory: &Path) -> AtWork {
     let mut command = Command::new("env");
     command.arg(format!("{hangup}=HUP"));
@@ -23,7 +23,7 @@ fn demo_at_work(hangup: &str, directory: &Path) -> AtWork {
     AtWork::since(command.current_dir(directory), "generating")
 }
 
-/// Runs a script, in which COMPACTOR is the command; also what it printed on stderr.
+/// Runs a shell script, in which COMPACTOR is the command; returns its output, and stderr as text.
 fn shell(directory: &TempDir, script: &str) -> (Output, String) {
     let output = Command::new("sh")
         .args(["-c", &script.replace("COMPACTOR", COMPACTOR)])
@@ -35,13 +35,13 @@ fn shell(directory: &TempDir, script: &str) -> (Output, String) {
 }
 
 #[test]
-fn a_demo_that_is_interrupted_ends_with_130_and_leaves_nothing() {
+fn an_interrupted_demo_exits_with_130_and_leaves_nothing() {
     for name in ["INT", "TERM", "HUP"] {
         let directory = disk_directory();
         let mut demo = demo_at_work("--default-signal", directory.path());
         demo.signal(name);
         if name == "HUP" {
-            // As shell and kernel do, one after the other.
+            // One after the other, as sent by the shell and the kernel.
             demo.signal(name);
         }
         let rest = demo.ends_with(130);
@@ -51,7 +51,7 @@ fn a_demo_that_is_interrupted_ends_with_130_and_leaves_nothing() {
 }
 
 #[test]
-fn a_demo_under_nohup_goes_on() {
+fn a_demo_under_nohup_ignores_sighup() {
     let directory = disk_directory();
     let mut demo = demo_at_work("--ignore-signal", directory.path());
     demo.signal("HUP");
@@ -59,7 +59,7 @@ fn a_demo_under_nohup_goes_on() {
 }
 
 #[test]
-fn what_a_killed_demo_leaves_goes_with_the_next() {
+fn files_of_a_killed_demo_are_removed_by_the_next() {
     let directory = disk_directory();
     let mut demo = demo_at_work("--default-signal", directory.path());
     demo.child.kill().unwrap();
@@ -71,10 +71,10 @@ fn what_a_killed_demo_leaves_goes_with_the_next() {
 }
 
 #[test]
-fn commands_on_each_sstable_say_once_how_far_they_came() {
+fn interrupted_commands_report_their_progress_once() {
     let directory = disk_directory();
-    let (made, told) = shell(&directory, "COMPACTOR generate --output data --size 24MiB");
-    assert!(made.status.success(), "{told}");
+    let (made, reported) = shell(&directory, "COMPACTOR generate --output data --size 24MiB");
+    assert!(made.status.success(), "{reported}");
     for (command, done) in [
         ("upgrade --sstable-version nb --concurrent 1", "upgraded"),
         ("split --size 1MiB", "split"),
@@ -86,12 +86,12 @@ fn commands_on_each_sstable_say_once_how_far_they_came() {
         );
         let (output, stderr) = shell(&directory, &script);
         assert_eq!(output.status.code(), Some(130), "{stderr}");
-        let told: Vec<&str> = stderr
+        let reported: Vec<&str> = stderr
             .lines()
             .filter(|l| l.contains("compactor:"))
             .collect();
         let expected = format!("compactor: interrupted; 0 of 3 SSTables {done}");
-        assert_eq!(told, [expected], "{stderr}");
+        assert_eq!(reported, [expected], "{stderr}");
         let json: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!(json["interrupted"], true, "{json}");
         assert_eq!(json["failed"].as_array().unwrap().len(), 0, "{json}");
@@ -100,7 +100,7 @@ fn commands_on_each_sstable_say_once_how_far_they_came() {
 }
 
 #[test]
-fn a_dump_that_is_interrupted_ends_with_130() {
+fn an_interrupted_dump_exits_with_130() {
     let directory = disk_directory();
     let (made, stderr) = shell(
         &directory,
@@ -108,7 +108,7 @@ fn a_dump_that_is_interrupted_ends_with_130() {
     );
     assert!(made.status.success(), "{stderr}");
     for (options, times) in [("", 50), ("--enumerate-keys", 50), ("--key none", 2000)] {
-        // The pipe is not read before the signal, which keeps the dump at work; without output many inputs do.
+        // The pipe is not read before the signal, so that the dump blocks; without output, many inputs keep it busy.
         let script = format!(
             "mkfifo pipe; \
              COMPACTOR dump {options} $(yes data/generated/wide-* | head -n {times}) > pipe & \
@@ -142,15 +142,15 @@ fn an_output_directory_that_cannot_be_made_is_named_with_the_reason() {
             &format!("COMPACTOR merge data/generated/kv-* --flat --output {output}"),
         );
         assert_eq!(merge.status.code(), Some(1), "{output}: {stderr}");
-        let told = format!("create directory {output}: {reason}");
-        assert!(stderr.contains(&told), "{output}: {stderr}");
+        let reported = format!("create directory {output}: {reason}");
+        assert!(stderr.contains(&reported), "{output}: {stderr}");
     }
 }
 
-/// Of two programs that write into one directory the later one replaces nothing. The file appears
-/// after the directory was looked at: once the output's own Data.db is begun.
+/// If two programs write into one directory, the later one replaces nothing. The foreign file appears
+/// after the directory was listed: when the output's own Data.db is being written.
 #[test]
-fn a_file_that_appears_where_the_output_belongs_stays() {
+fn a_file_that_appears_at_the_output_path_is_kept() {
     let directory = disk_directory();
     let script = "COMPACTOR generate --output data --size 1MiB >/dev/null 2>&1 || exit 9; \
          COMPACTOR merge data/generated/kv-* --flat --output new --throughput 1MiB & \
@@ -166,9 +166,9 @@ fn a_file_that_appears_where_the_output_belongs_stays() {
     assert_eq!(foreign, b"foreign\n");
 }
 
-/// Beyond `ulimit -f` the kernel sends a signal whose default is death.
+/// A write beyond `ulimit -f` raises SIGXFSZ, which by default kills the process.
 #[test]
-fn a_limit_of_file_sizes_is_an_error_like_any_other() {
+fn exceeding_the_file_size_limit_is_an_ordinary_error() {
     let directory = disk_directory();
     let generate = ["generate", "--output", "data", "--size", "4MiB"];
     let made = compactor(directory.path(), &generate);
@@ -181,10 +181,10 @@ fn a_limit_of_file_sizes_is_an_error_like_any_other() {
         "merge data/generated/kv-* --output small --backend threads --write-io trickle",
         "merge data/generated/kv-* --output small --backend threads --write-io direct",
     ] {
-        // In units of 512 or 1024 bytes, as the shell pleases.
+        // In units of 512 or 1024 bytes, depending on the shell.
         let mut script = format!("ulimit -f 1000; exec {COMPACTOR} {arguments}");
         if arguments.ends_with("direct") {
-            // The kernel refuses to write up to a limit that is not aligned.
+            // Direct I/O cannot write up to an unaligned limit.
             script = format!("exec prlimit --fsize=1000001 {COMPACTOR} {arguments}");
         }
         let (output, stderr) = shell(&directory, &script);
@@ -203,7 +203,7 @@ fn a_limit_of_file_sizes_is_an_error_like_any_other() {
 
 /// A failed write is not reported as an unreadable SSTable.
 #[test]
-fn a_limit_of_file_sizes_is_no_reason_to_purge_nothing() {
+fn exceeding_the_file_size_limit_does_not_advise_no_purge() {
     let directory = disk_directory();
     let script = format!(
         "{COMPACTOR} generate --output data --size 4MiB >/dev/null 2>&1 || exit 9; ulimit -f 1000; \
@@ -217,7 +217,7 @@ fn a_limit_of_file_sizes_is_no_reason_to_purge_nothing() {
 
 /// Four small SSTables are compacted, and then four that are too large.
 #[test]
-fn outputs_that_are_in_place_are_reported_with_the_failure() {
+fn published_outputs_are_reported_with_the_failure() {
     let directory = disk_directory();
     let [large, small] = [("large", "300KiB"), ("small", "30KiB")].map(|(name, size)| {
         let place = directory.path().join(name);
@@ -243,12 +243,12 @@ fn outputs_that_are_in_place_are_reported_with_the_failure() {
     );
 }
 
-/// A report that cannot be printed does not undo the work that it is about.
+/// Outputs stay in place if the report cannot be printed.
 #[test]
-fn a_report_on_a_full_disk_tells_that_the_outputs_are_in_place() {
+fn an_unprintable_report_states_that_the_outputs_are_in_place() {
     let directory = disk_directory();
     let data = "data/generated/kv-*";
-    for (arguments, told) in [
+    for (arguments, reported) in [
         (
             "generate --output data --rows 10".to_owned(),
             "the 3 outputs are in place: data/generated/kv-",
@@ -266,13 +266,13 @@ fn a_report_on_a_full_disk_tells_that_the_outputs_are_in_place() {
         let script = format!("exec {COMPACTOR} {arguments} >/dev/full");
         let (output, stderr) = shell(&directory, &script);
         assert_eq!(output.status.code(), Some(1), "{arguments}: {stderr}");
-        assert!(stderr.contains(told), "{arguments}: {stderr}");
+        assert!(stderr.contains(reported), "{arguments}: {stderr}");
     }
 }
 
-/// A directory can be removed with no descriptor left to list it.
+/// Staging directories are removed even if no descriptor is left to list them.
 #[test]
-fn a_limit_of_open_files_leaves_nothing() {
+fn a_failure_at_the_descriptor_limit_leaves_nothing() {
     let directory = disk_directory();
     let made = compactor(
         directory.path(),
@@ -296,13 +296,13 @@ fn a_limit_of_open_files_leaves_nothing() {
             failed += 1;
         }
     }
-    // Those below ten always do.
+    // Limits below ten always fail.
     assert!(failed >= 5 && done > 0, "{failed} failed, {done} done");
 }
 
 /// `2>&1 | head` closes stderr as well.
 #[test]
-fn nobody_listening_is_no_failure() {
+fn closed_stdout_and_stderr_are_not_an_error() {
     let directory = disk_directory();
     for (arguments, code) in [
         ("demo --size 1MiB", 0),
@@ -317,7 +317,7 @@ fn nobody_listening_is_no_failure() {
         ("merge nowhere --output x", 2),
         ("merge --threads 0 nowhere --output x", 2),
     ] {
-        // The reader has gone before anything is written.
+        // The reader exits before anything is written.
         let script = format!("(sleep 0.1; {COMPACTOR} {arguments}; echo $? > code) 2>&1 | true");
         let (ran, _) = shell(&directory, &script);
         assert!(ran.status.success(), "{arguments}");
@@ -326,9 +326,9 @@ fn nobody_listening_is_no_failure() {
     }
 }
 
-/// Who asked for JSON reads stdout, and finds there why it has no result.
+/// With `--format json` a failure is reported as JSON on stdout.
 #[test]
-fn failures_are_json_where_json_is_asked_for() {
+fn failures_are_json_if_json_is_requested() {
     let directory = disk_directory();
     let run = |arguments: &str| {
         let script = format!("exec {COMPACTOR} {arguments}");
@@ -389,9 +389,9 @@ fn failures_are_json_where_json_is_asked_for() {
             (&error["exit_code"], &error["kind"]),
             (&2.into(), &"usage".into())
         );
-        let told = error["message"].as_str().unwrap();
+        let reported = error["message"].as_str().unwrap();
         assert!(
-            told.contains(message) && stderr.contains(told),
+            reported.contains(message) && stderr.contains(reported),
             "{error}\n{stderr}"
         );
     }
@@ -415,7 +415,7 @@ fn failures_are_json_where_json_is_asked_for() {
     assert!(path.ends_with("/oa-1-big-Data.db"), "{error}");
     let damage = &error["damage"];
     assert_eq!(damage["structure"], "chunk.crc");
-    // That of the chunk, in the file.
+    // Offset of the chunk in the file.
     assert_eq!(damage["offset"], 0, "{error}");
     assert!(damage["position"].is_null(), "{error}");
     for field in ["expected", "found"] {
@@ -428,15 +428,15 @@ fn failures_are_json_where_json_is_asked_for() {
     }
 }
 
-/// At a low rate a merge waits for seconds before it may take its next block.
+/// A throttled merge waits for seconds before each block; an interrupt must end the wait.
 #[test]
-fn a_merge_at_a_low_rate_ends_at_once_when_it_is_interrupted() {
+fn an_interrupt_ends_a_throttled_merge_at_once() {
     let directory = disk_directory();
-    let (made, told) = shell(
+    let (made, reported) = shell(
         &directory,
         "COMPACTOR generate --output data --size 16MiB --compression none",
     );
-    assert!(made.status.success(), "{told}");
+    assert!(made.status.success(), "{reported}");
     for command in [
         "merge data/generated/kv-*",
         "merge data/generated/kv-* --outputs 2",
@@ -454,18 +454,18 @@ fn a_merge_at_a_low_rate_ends_at_once_when_it_is_interrupted() {
     }
 }
 
-/// However long it takes to publish them.
+/// Even if publishing takes long.
 #[test]
 fn an_interrupted_compaction_publishes_what_is_complete() {
     if !has_strace() {
         return;
     }
     let directory = disk_directory();
-    let (made, told) = shell(
+    let (made, reported) = shell(
         &directory,
         "COMPACTOR generate --output data --sstables 8 --size 1MiB --compression none",
     );
-    assert!(made.status.success(), "{told}");
+    assert!(made.status.success(), "{reported}");
     let (output, stderr) = shell(
         &directory,
         "strace -f --seccomp-bpf -qq -o /dev/null -e trace=rename \
@@ -485,7 +485,7 @@ fn an_interrupted_compaction_publishes_what_is_complete() {
     );
 }
 
-/// However long it takes to remove the inputs.
+/// Even if removing the inputs takes long.
 #[test]
 fn a_swap_that_is_interrupted_after_its_commit_is_completed() {
     if !has_strace() {

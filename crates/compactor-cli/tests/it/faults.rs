@@ -1,18 +1,18 @@
-//! Answers of the kernel that nobody expects: every kind of system call failing at any place, on both
-//! backends, in every command; and limits of threads, descriptors and memory.
+//! Fault injection: every kind of system call failing at any point, on both backends, in every command;
+//! and limits of threads, descriptors and memory.
 //!
-//! A run may fail, with a message and an exit code of its own. It must end, must not panic, must not take
-//! its inputs for damaged, must leave them as they were, and must leave nothing that is an SSTable
-//! and not one that was wanted, or that the next run does not remove. If it reports success its
-//! output is that of a run without faults, to the byte.
+//! A run may fail, with a message and its own exit code. It must end, must not panic, must not report
+//! its inputs as damaged, must not change them, and must not leave unwanted SSTables or files that the
+//! next run does not remove. If it reports success, its output is byte for byte that of a run without
+//! faults.
 //!
-//! `cargo test -p compactor-cli --test it faults` does a fixed part. More, at random places:
+//! `cargo test -p compactor-cli --test it faults` runs a fixed part. More, at random points:
 //!
 //! ```sh
 //! COMPACTOR_CAMPAIGN=50 cargo test -p compactor-cli --test it faults::random -- --nocapture
 //! ```
 //!
-//! `COMPACTOR_TEST_SEED` chooses others. What fails is printed as a command that does it again.
+//! `COMPACTOR_TEST_SEED` selects other faults. A failure is printed as a command that reproduces it.
 
 mod cases;
 mod hangs;
@@ -33,7 +33,7 @@ const RUNS: usize = 64;
 /// Runs at a time.
 const AT_ONCE: usize = 2;
 
-/// Does what `run` does for each number, some at a time, and fails with all that failed.
+/// Calls `run` with each number, some concurrently, and panics with all failures.
 fn each(runs: u64, run: impl Fn(u64) -> Result<(), String> + Sync) {
     let next = AtomicU64::new(0);
     let failures: Vec<String> = std::thread::scope(|scope| {
@@ -67,7 +67,7 @@ fn each(runs: u64, run: impl Fn(u64) -> Result<(), String> + Sync) {
     );
 }
 
-/// Faults that once did harm: each hung, panicked, or was taken for something else.
+/// Regression tests: faults after which a command hung, panicked or was misreported.
 #[test]
 fn known() {
     if !has_strace() {

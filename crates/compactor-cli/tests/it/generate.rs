@@ -1,4 +1,4 @@
-//! `compactor generate` as a person uses it.
+//! `compactor generate` from the command line.
 
 use std::fs;
 use std::process::Command;
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use crate::support::{assert_done, assert_ends, compactor, json, names_in, words, words_and};
 
 #[test]
-fn what_is_generated_can_be_merged() {
+fn generated_sstables_can_be_merged() {
     let temp = TempDir::new().unwrap();
     let arguments = [
         "generate", "--output", "data", "--rows", "1000", "--format", "json",
@@ -28,7 +28,7 @@ fn what_is_generated_can_be_merged() {
     let compression = &merged["output_compression"];
     assert_eq!(compression["compressor"], "LZ4Compressor");
     assert_eq!(compression["chunk_length_bytes"], 16384);
-    // gc_grace_seconds and compression came from schema.cql: there was nothing to note.
+    // gc_grace_seconds and compression come from schema.cql, so there is no warning.
     assert_eq!(merged["warnings"].as_array().unwrap().len(), 0, "{merged}");
 }
 
@@ -46,7 +46,7 @@ fn the_summary_names_the_directory_on_its_last_line() {
 }
 
 #[test]
-fn wrong_usage_ends_with_2_and_says_what_to_do() {
+fn wrong_usage_exits_with_2_and_advice() {
     let temp = TempDir::new().unwrap();
     for (arguments, message) in [
         ("--ttl 1d", "--ttl is for --shape timeseries, not for kv"),
@@ -78,7 +78,7 @@ fn wrong_usage_ends_with_2_and_says_what_to_do() {
     assert!(!temp.path().join("data").exists());
 }
 
-/// The next identical run removes what it left.
+/// The next identical run removes the files of a killed one.
 #[test]
 fn a_run_that_is_killed_leaves_nothing_or_everything() {
     if !has_strace() {

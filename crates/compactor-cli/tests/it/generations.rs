@@ -1,4 +1,4 @@
-//! Files in the output directory: SSTables of one generation, and of one run, where a node imports them.
+//! Contents of the output directory: SSTables of a single run, in the layout for `nodetool import`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -75,7 +75,7 @@ fn yesterdays_output_is_refused_or_replaced() {
         assert_done(&run(second, &["--dry-run", "--replace-output"]));
         assert_eq!(files(&here.join("out")), yesterday);
 
-        // Of a run that was killed while it wrote its record.
+        // Left by a run that was killed while it wrote its record.
         let unfinished =
             data_files_below(&here.join("out"))[0].with_file_name("compactor-run.json.tmp");
         fs::write(&unfinished, "{").unwrap();
@@ -92,9 +92,9 @@ fn yesterdays_output_is_refused_or_replaced() {
     assert_eq!(fs::read_dir(here).unwrap().count(), 2, "{:?}", files(here));
 }
 
-/// Nothing is left of the new generation, and so nothing may stay of the old one.
+/// A run without outputs removes the previous outputs too.
 #[test]
-fn an_output_of_nothing_replaces_too() {
+fn a_run_without_outputs_replaces_too() {
     let temp = TempDir::new().unwrap();
     let here = temp.path();
     let first = table(here, "day1", "1");
@@ -120,7 +120,7 @@ fn an_output_of_nothing_replaces_too() {
 }
 
 #[test]
-fn a_compaction_that_is_not_complete_replaces_nothing() {
+fn an_incomplete_compaction_replaces_nothing() {
     let temp = TempDir::new().unwrap();
     let here = temp.path();
     let first = table(here, "day1", "1");
@@ -141,7 +141,7 @@ fn a_compaction_that_is_not_complete_replaces_nothing() {
         "are still there, since not everything could be compacted",
     );
     assert_eq!(files(&here.join("out")), before);
-    // Where that is certain from the start, nothing is merged.
+    // If that is certain from the start, nothing is merged.
     let statistics = Path::new(first).join("oa-1-big-Statistics.db");
     fs::rename(&statistics, here.join("away")).unwrap();
     let out = compact("out", &["--replace-output", "--format", "json"]);
@@ -154,7 +154,7 @@ fn a_compaction_that_is_not_complete_replaces_nothing() {
     );
     assert_eq!(files(&here.join("out")), before);
     fs::rename(here.join("away"), &statistics).unwrap();
-    // Elsewhere what was compacted is kept.
+    // In another directory the finished outputs are kept.
     let out = compact("new", &[]);
     assert_eq!(out.status.code(), Some(3), "{}", text(&out.stderr));
     assert!(!data_files_below(&here.join("new")).is_empty());
@@ -195,7 +195,7 @@ fn each_command_refuses_a_directory_of_other_sstables() {
     assert_eq!(files(&other), before);
 }
 
-/// The first run waits for its inputs to come out of a throttle; the second must not wait for it.
+/// The first run is throttled; the second must not wait for it.
 #[test]
 fn a_second_run_into_the_same_directory_is_refused_at_once() {
     let temp = TempDir::new().unwrap();
@@ -237,7 +237,7 @@ fn a_second_run_into_the_same_directory_is_refused_at_once() {
     }
     first.kill().unwrap();
     first.wait().unwrap();
-    // What it left is cleaned up by the next.
+    // The next run removes the files it left.
     let again = ["merge", table.to_str().unwrap(), "--output", "out"];
     assert_done(&compactor(here, &again));
     assert_eq!(data_files_below(&here.join("out")).len(), 1);
@@ -250,7 +250,7 @@ fn a_second_run_into_the_same_directory_is_refused_at_once() {
 }
 
 #[test]
-fn what_is_not_ours_stays() {
+fn foreign_files_are_kept() {
     let temp = TempDir::new().unwrap();
     let here = temp.path();
     let own = table(here, "own", "1");
@@ -266,7 +266,7 @@ fn what_is_not_ours_stays() {
 }
 
 #[test]
-fn outputs_are_laid_out_for_import_and_the_commands_say_so() {
+fn outputs_have_the_import_layout_and_the_commands_mention_it() {
     let temp = TempDir::new().unwrap();
     let here = temp.path().canonicalize().unwrap();
     let own = table(&here, "own", "1");
@@ -330,9 +330,9 @@ fn outputs_are_laid_out_for_import_and_the_commands_say_so() {
     }
 }
 
-/// Without a directory's name or a schema; and with a schema alone.
+/// Without a table directory or a schema; and with a schema alone.
 #[test]
-fn a_table_that_is_not_known_is_not_guessed() {
+fn an_unknown_table_is_not_guessed() {
     let temp = TempDir::new().unwrap();
     let here = temp.path();
     let own = table(here, "own", "1");
@@ -351,7 +351,7 @@ fn a_table_that_is_not_known_is_not_guessed() {
     assert_prints(&out, "--schema");
 }
 
-/// A node that has the directory of a table without an id reads that instead of its own.
+/// A node reads a table directory without an id, if there is one, instead of its own.
 #[test]
 fn a_nodes_data_directory_is_no_output_directory() {
     let temp = TempDir::new().unwrap();
@@ -367,7 +367,7 @@ fn a_nodes_data_directory_is_no_output_directory() {
 
 /// Needs root, as tests in a container have.
 #[test]
-fn what_root_writes_belongs_to_the_inputs_owner() {
+fn outputs_written_by_root_belong_to_the_owner_of_the_inputs() {
     use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
     let temp = TempDir::new().unwrap();
     let here = temp.path();
@@ -414,7 +414,7 @@ fn what_root_writes_belongs_to_the_inputs_owner() {
     }
 }
 
-/// A node imports only what its user may move.
+/// A node imports only files that its user may move.
 #[test]
 fn outputs_of_another_user_than_the_nodes_are_a_warning() {
     let temp = TempDir::new().unwrap();
@@ -432,7 +432,7 @@ fn outputs_of_another_user_than_the_nodes_are_a_warning() {
         let chown = format!("chown -R 1234 {}/out/generated/kv", here.display());
         assert_ends(&nobody.run(&line), 0, &chown);
     }
-    // Root gives outputs away, and copies are in no directory of a node.
+    // Root changes the owner of the outputs, and copies are not in a node's directory.
     assert!(!stderr(&compactor(here, &of_root)).contains("chown"));
     copy_files(Path::new(own), &here.join("copy"));
     let of_copy = nobody.run(&["merge", "copy", "--output", "of-copy"]);
@@ -440,7 +440,7 @@ fn outputs_of_another_user_than_the_nodes_are_a_warning() {
     assert!(!stderr(&of_copy).contains("chown"));
 }
 
-/// A wrong directory costs nobody another table.
+/// A mistyped output directory does not destroy another table.
 #[test]
 fn only_sstables_of_the_same_table_are_replaced() {
     let temp = TempDir::new().unwrap();
@@ -482,12 +482,12 @@ fn only_sstables_of_the_same_table_are_replaced() {
         compactor(here, &merge)
     };
     assert_done(&replace(own, "same"));
-    // Made by a run, but not of this table.
+    // Written by a run, but of another table.
     let before = files(&here.join("same"));
     let refused = replace("foreign", "same");
     assert_refused(&refused, "not of the table of the inputs");
     assert_eq!(files(&here.join("same")), before);
-    // Made by a run, whatever became of it.
+    // Written by a run, whatever became of it.
     for file in files(&here.join("same")) {
         if file.to_str().unwrap().ends_with("-Statistics.db") {
             fs::write(file, "x").unwrap();

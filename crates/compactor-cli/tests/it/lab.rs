@@ -1,4 +1,4 @@
-//! `compactor lab interference` as a person uses it.
+//! `compactor lab interference` from the command line.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,7 +16,7 @@ use crate::support::{
 /// Small enough for a test, and too short to mean anything.
 const SMALL: &str = "--arms idle,buffered/direct --data-size 8MiB --hot-set 1MiB --rate 100 --repeat 1 \
     --warm-up 0 --throughput 4MiB --before 1s --after 1s --least-compaction 0s";
-/// Alongside other tests it might get no processor at all.
+/// At idle priority the compaction might get no CPU time while other tests run.
 const PRIORITY: [&str; 2] = ["--compaction-priority", "normal"];
 
 fn interference(directory: &Path) -> Command {
@@ -48,7 +48,7 @@ fn an_experiment_ends_with_a_table_and_the_json() {
     let counts = runs
         .iter()
         .all(|run| run["invalid"].as_array().unwrap().is_empty());
-    // Charts are of the runs that count.
+    // Charts show the valid runs only.
     let is_any_counted = runs
         .iter()
         .any(|run| run["invalid"].as_array().unwrap().is_empty());
@@ -91,7 +91,7 @@ fn cgroup_of(process: u32) -> Option<PathBuf> {
 }
 
 #[test]
-fn interrupted_it_ends_with_130_and_leaves_nothing() {
+fn an_interrupt_exits_with_130_and_leaves_nothing() {
     let directory = disk_directory();
     let mut command = interference(directory.path());
     let at_work = AtWork::since(command.args(["--memory-limit", "512MiB"]), "run 1");
@@ -109,7 +109,7 @@ fn interrupted_it_ends_with_130_and_leaves_nothing() {
 }
 
 #[test]
-fn options_that_make_no_sense_are_refused() {
+fn invalid_options_are_refused() {
     let directory = disk_directory();
     for (options, reason) in [
         ("--arms auto/direct", "name the mode"),
@@ -130,16 +130,16 @@ fn options_that_make_no_sense_are_refused() {
     assert!(is_empty(directory.path()));
 }
 
-/// Of 3 MiB, nearly two are stored.
+/// 3 MiB of data compress to almost 2 MiB.
 #[test]
-fn a_merge_keeps_to_its_throughput() {
+fn a_merge_respects_its_throughput_limit() {
     let directory = disk_directory();
     let table = generated(directory.path(), &words("--size 4MiB --sstables 1"));
     let stored: u64 = data_files(&table)
         .iter()
         .map(|data| data.metadata().unwrap().len())
         .sum();
-    // The last block is not waited for.
+    // There is no wait after the last block.
     let merge = words_and(
         "merge --output merged --throughput 1MiB --readahead 64KiB --format json",
         &[table.to_str().unwrap()],

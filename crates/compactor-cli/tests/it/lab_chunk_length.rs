@@ -1,4 +1,4 @@
-//! `compactor lab chunk-length` as a person uses it.
+//! `compactor lab chunk-length` from the command line.
 
 use std::path::Path;
 use std::process::Command;
@@ -95,7 +95,7 @@ fn a_comparison_ends_with_a_table_the_json_and_a_page_and_is_shown_again() {
     };
     let again = report(&["--html", html.to_str().unwrap()]);
     assert_done(&again);
-    // But for its name, the same.
+    // The same except for its name.
     let after_name = |text: &str| text.split_once('\n').unwrap().1.to_owned();
     assert_eq!(after_name(&stdout(&again)), after_name(&text));
     let markdown = stdout(&report(&["--format", "markdown"]));
@@ -118,8 +118,8 @@ fn a_comparison_ends_with_a_table_the_json_and_a_page_and_is_shown_again() {
 }
 
 #[test]
-fn interrupted_it_ends_with_130_and_leaves_nothing() {
-    // While it writes, and while it reads during a compaction.
+fn an_interrupt_exits_with_130_and_leaves_nothing() {
+    // Interrupted while writing, and while reading during a compaction.
     for (beginning, repeats) in [("at most", "1"), ("run 2", "50")] {
         let directory = disk_directory();
         let mut command = chunk_length(directory.path());
@@ -129,7 +129,7 @@ fn interrupted_it_ends_with_130_and_leaves_nothing() {
 }
 
 #[test]
-fn options_that_make_no_sense_are_refused() {
+fn invalid_options_are_refused() {
     let directory = disk_directory();
     for (options, reason) in [
         ("--chunk-lengths 5000", "powers of two"),

@@ -1,4 +1,4 @@
-//! `compactor lab fan-out` as a person uses it.
+//! `compactor lab fan-out` from the command line.
 
 use std::path::Path;
 use std::process::Output;
@@ -56,7 +56,7 @@ fn a_comparison_ends_with_tables_the_json_and_a_page_and_is_shown_again() {
     }
     assert!(std::fs::read_to_string(&html).unwrap().contains("<svg"));
     let again = lab(&["report", &json]);
-    // But for its name, the same.
+    // The same except for its name.
     let after_name = |text: &str| text.split_once('\n').unwrap().1.to_owned();
     assert_eq!(after_name(&stdout(&again)), after_name(&text));
 }

@@ -1,4 +1,4 @@
-//! `compactor lab fio`, with and without a fio to run.
+//! `compactor lab fio`, with and without fio installed.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -29,7 +29,7 @@ fn left(directory: &Path) -> usize {
 }
 
 #[test]
-fn without_fio_it_says_what_to_install() {
+fn without_fio_the_message_names_the_package() {
     let temp = TempDir::new().unwrap();
     let output = command(temp.path(), &[]).env("PATH", "").output().unwrap();
     assert_ends(&output, 1, "apt-get install fio");
@@ -37,7 +37,7 @@ fn without_fio_it_says_what_to_install() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn invalid_options_are_refused() {
     let temp = TempDir::new().unwrap();
     for (arguments, reason) in [
         ("mix-magic", "there are foreground, mix-buffered"),
@@ -108,7 +108,7 @@ fn an_interrupt_leaves_nothing() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    // Once its files are there.
+    // Once its files exist.
     while left(temp.path()) == 0 {
         std::thread::sleep(Duration::from_millis(20));
     }

@@ -26,7 +26,7 @@ fn report(directory: &Path, arguments: &[&str]) -> Output {
 fn the_same_figures_in_every_form() {
     let temp = TempDir::new().unwrap();
     let text = printed(&report(temp.path(), &[EXAMPLE, "--html", "report.html"]));
-    // p99 of the two runs that count, of three, in ms.
+    // p99 of the two valid runs of three, in ms.
     assert!(text.contains("2 of 3"), "{text}");
     assert!(text.contains("0.425–0.446"), "{text}");
     let html = std::fs::read_to_string(temp.path().join("report.html")).unwrap();
@@ -72,7 +72,7 @@ fn a_picture_has_all_arms_over_time() {
 }
 
 #[test]
-fn what_is_no_result_is_refused() {
+fn files_that_are_not_results_are_refused() {
     let temp = TempDir::new().unwrap();
     let write = |name: &str, text: &str| std::fs::write(temp.path().join(name), text).unwrap();
     write(
@@ -102,7 +102,7 @@ fn what_is_no_result_is_refused() {
     }
 }
 
-/// As `compactor lab fio --json` writes it.
+/// Output of `compactor lab fio --json`.
 const FIO: &str = r#"{"fio_version":"fio-3.33","directory":"/data","options":{
 "profiles":["ceiling-sequential-read","ceiling-sequential-write"],"repeats":1,"hot_bytes":1,
 "input_bytes":1,"rate_bytes_per_s":1,"reads_per_thread":1,"runtime_s":1},"end":"complete","runs":[
@@ -114,7 +114,7 @@ const FIO: &str = r#"{"fio_version":"fio-3.33","directory":"/data","options":{
 "max_ns":4e6}]}]}"#;
 
 #[test]
-fn ceilings_of_the_device_stand_in_the_report() {
+fn the_report_contains_the_ceilings_of_the_device() {
     let temp = TempDir::new().unwrap();
     std::fs::write(temp.path().join("fio.json"), FIO).unwrap();
     let arguments = [EXAMPLE, "--ceilings", "fio.json", "--html", "report.html"];

@@ -1,5 +1,5 @@
-//! Merges of a directory that a node works in. A child that holds a file open, or that changes the
-//! directory, stands for the node.
+//! Merges in the data directory of a running node. A child process that holds a file open, or that changes
+//! the directory, simulates the node.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -62,7 +62,7 @@ fn nothing_is_purged_in_a_directory_that_a_node_has_open() {
         }
         assert!(!temp.path().join("refused").exists());
     }
-    // Every tombstone is kept, or the inputs are a snapshot.
+    // Accepted if every tombstone is kept, or if the inputs are a snapshot.
     for (number, arguments) in [
         &["merge", table][..],
         &["merge", table, "--complete", "--no-purge"],
@@ -88,7 +88,7 @@ fn has_data(directory: &Path) -> bool {
     })
 }
 
-/// Starts a run that takes seconds, and changes the inputs' directory while it is at work.
+/// Starts a run that takes seconds, and changes the inputs' directory while it is running.
 fn changed_meanwhile(arguments: &[&str], change: impl Fn(&Path)) -> (TempDir, Output) {
     let temp = TempDir::new().unwrap();
     let table = some_megabytes(temp.path());
@@ -138,7 +138,7 @@ fn add_third(table: &Path) {
 }
 
 #[test]
-fn inputs_that_the_node_compacted_meanwhile_are_not_merged() {
+fn inputs_that_the_node_compacted_during_the_merge_are_not_merged() {
     for arguments in [&["merge"][..], &["compact", "--major"]] {
         let (temp, out) = changed_meanwhile(arguments, remove_second);
         assert_eq!(out.status.code(), Some(4), "{}", stderr(&out));
@@ -152,7 +152,7 @@ fn inputs_that_the_node_compacted_meanwhile_are_not_merged() {
 }
 
 #[test]
-fn a_flush_meanwhile_matters_where_tombstones_were_purged() {
+fn a_flush_during_the_merge_is_refused_if_tombstones_were_purged() {
     for arguments in [
         &["merge", "--complete"][..],
         &["compact", "--major", "--complete"],
@@ -167,7 +167,7 @@ fn a_flush_meanwhile_matters_where_tombstones_were_purged() {
 }
 
 #[test]
-fn a_transaction_that_began_meanwhile_is_refused() {
+fn a_transaction_that_began_during_the_merge_is_refused() {
     let name = "oa_txn_compaction_7cc16910-c6a1-11e6-9d2c-b5d4e8a16a52.log";
     let begin = |table: &Path| fs::write(table.join(name), "").unwrap();
     let (temp, out) = changed_meanwhile(&["merge"], begin);
@@ -175,7 +175,7 @@ fn a_transaction_that_began_meanwhile_is_refused() {
     assert_eq!(published(&temp), [""; 0]);
 }
 
-/// Needs root, which tests in a container are: another user's files may not be looked at.
+/// Needs root, as tests in a container have: drops privileges so that the node's open files cannot be listed.
 #[test]
 fn nothing_is_purged_where_a_node_may_be_at_work() {
     let temp = TempDir::new().unwrap();

@@ -1,4 +1,4 @@
-//! `compactor merge` as a user meets it: its messages, files and exit codes.
+//! `compactor merge` from the command line: its messages, files and exit codes.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -141,8 +141,8 @@ fn merges_and_reports() {
     assert!(!dir.path("dry").exists());
 }
 
-/// How a merge of a changed SSTable ended: refused, without output; or as that of the intact one, since a merge does
-/// without the changed file, and says so.
+/// Outcome of a merge of a changed SSTable: refused, without output; or with the output of the intact one, if the merge
+/// does not need the changed file and reports it.
 #[derive(Debug, PartialEq)]
 enum Outcome {
     Refused,
@@ -160,10 +160,10 @@ fn outcome(dir: &Dir, inputs: &[&Path], file: &Path, expected: &Files, what: &st
     let message = text(&out.stdout) + &text(&out.stderr);
     assert!(!message.contains("panicked"), "{what}: {message}");
     if out.status.success() {
-        // By its own path, or as a component that is missing or is not in TOC.txt.
+        // Reported by its path, or as a component that is missing or is not in TOC.txt.
         let directory = file.parent().unwrap().to_str().unwrap();
-        let is_told = |line: &str| line.starts_with("note: ") && line.contains(directory);
-        assert!(message.lines().any(is_told), "{what}: {message}");
+        let is_reported = |line: &str| line.starts_with("note: ") && line.contains(directory);
+        assert!(message.lines().any(is_reported), "{what}: {message}");
         assert!(dir.outputs() == *expected, "{what}: other outputs");
         fs::remove_dir_all(dir.path("out")).unwrap();
         return Outcome::DoneWithout;
@@ -172,7 +172,7 @@ fn outcome(dir: &Dir, inputs: &[&Path], file: &Path, expected: &Files, what: &st
         matches!(out.status.code(), Some(2 | 3)),
         "{what}: {message}"
     );
-    // Damage shows where it is noticed: an offset in CompressionInfo.db leads to a wrong chunk of Data.db.
+    // Damage is reported where it is detected: a bad offset in CompressionInfo.db leads to a wrong chunk of Data.db.
     let directory = file.parent().unwrap().to_str().unwrap();
     assert!(message.contains(directory), "{what}: {message}");
     assert_eq!(dir.names("out"), [""; 0], "{what}");
@@ -194,7 +194,7 @@ fn is_needed(file: &Path) -> bool {
 }
 
 #[test]
-fn a_flipped_bit_stops_the_merge_or_is_told() {
+fn a_flipped_bit_stops_the_merge_or_is_reported() {
     for case in campaign::some_of(["pa-range_nested", "nb-range_nested", "oa-range_nested"]) {
         let dir = Dir::new();
         let (first, second) = (dir.input(case, 1), dir.input(case, 2));
@@ -272,10 +272,10 @@ fn truncated_missing_and_swapped_files() {
 type Case<'a> = (Vec<&'a Path>, &'a str, &'a str);
 
 #[test]
-fn requests_that_make_no_sense() {
+fn invalid_requests_are_refused() {
     let dir = Dir::new();
     let first = dir.input("oa-range_nested", 1);
-    // Two tables of one shape: only their directories tell them apart.
+    // Two tables of one shape: only their directories distinguish them.
     let in_table = |name: &str, number: u32| {
         let data = dir.input("oa-range_nested", number);
         let table = dir
@@ -321,7 +321,7 @@ fn requests_that_make_no_sense() {
         assert_ends(&result, 2, message);
         assert!(!out.exists(), "{message}");
     }
-    // An input's directory is no place for the output.
+    // The directory of an input is refused as the output directory.
     let beside = merge(&[&first], first.parent().unwrap(), &[]);
     assert_eq!(beside.status.code(), Some(4), "{}", text(&beside.stderr));
 }
@@ -341,7 +341,7 @@ fn versions_that_are_not_supported_are_named() {
 
 /// An SSTable of another table does not decide what may be purged.
 #[test]
-fn overlapping_is_of_the_same_table() {
+fn overlapping_sstables_must_be_of_the_same_table() {
     let dir = Dir::new();
     let first = dir.input("oa-range_nested", 1);
     let foreign = dir.path("foreign");
@@ -354,7 +354,7 @@ fn overlapping_is_of_the_same_table() {
     assert!(message.contains("foreign"), "{message}");
     assert!(!dir.path("out").exists());
 
-    // One whose types agree may be of the table or not: that is for the caller to know.
+    // An SSTable with the same types may be of another table, which only the user can know.
     let second = dir.input("oa-range_nested", 2);
     let overlapping = ["--overlapping", second.to_str().unwrap(), GRACE];
     let doubted = merge(&[&first], &dir.path("out"), &overlapping);
@@ -368,9 +368,9 @@ fn overlapping_is_of_the_same_table() {
     assert!(!text(&alone.stderr).contains("KEYSPACE/TABLE-ID"));
 }
 
-/// Tombstones go only where the caller vouches for what else there is.
+/// `--complete` is refused if the directory has SSTables that are not inputs.
 #[test]
-fn complete_is_refused_beside_other_sstables() {
+fn complete_is_refused_if_there_are_other_sstables() {
     let dir = Dir::new();
     let first = dir.input("oa-range_nested", 1);
     let second = dir.input("oa-range_nested", 2);
@@ -394,7 +394,7 @@ fn complete_is_refused_beside_other_sstables() {
     let gone = merge(&[directory], &dir.path("gone"), &["--complete", GRACE]);
     assert_ends(&gone, 3, "oa-2-big-Data.db");
     fs::write(&second, data).unwrap();
-    // A transaction of a node is no place to read from, but once committed, with nothing to delete.
+    // A transaction log of a node forbids reading, unless it is committed and lists nothing to delete.
     let log = directory.join("oa_txn_compaction_7cc16910-c6a1-11e6-9d2c-b5d4e8a16a52.log");
     fs::write(&log, "COMMIT:[,0,0][2613697770]\n").unwrap();
     let over = merge(&[directory], &dir.path("over"), &["--complete", GRACE]);
@@ -402,7 +402,7 @@ fn complete_is_refused_beside_other_sstables() {
     fs::write(&log, "").unwrap();
     let live = merge(&[directory], &dir.path("out"), &["--complete", GRACE]);
     assert_eq!(live.status.code(), Some(4), "{}", text(&live.stderr));
-    // Nor to write to: a node might delete what the log names.
+    // It also forbids writing: a node might delete the files that the log lists.
     let busy = dir.path("busy");
     fs::create_dir(&busy).unwrap();
     fs::rename(&log, busy.join(log.file_name().unwrap())).unwrap();
@@ -411,10 +411,10 @@ fn complete_is_refused_beside_other_sstables() {
     assert_eq!(fs::read_dir(&busy).unwrap().count(), 1);
 }
 
-/// A node loads all SSTables in a table's directory: so no output there, neither next to the inputs nor above their
+/// A node loads all SSTables in a table directory, so outputs are refused there: next to the inputs and above their
 /// snapshot.
 #[test]
-fn output_where_a_node_would_load_it_is_refused() {
+fn an_output_that_a_node_would_load_is_refused() {
     let dir = Dir::new();
     let data = dir.input("oa-range_nested", 1);
     for below in ["snapshots/nightly", "backups"] {
@@ -452,7 +452,7 @@ fn expirations_that_the_output_cannot_hold_are_refused() {
 
 /// Where two files contradict one another, the digest shows which one is damaged.
 #[test]
-fn an_error_tells_which_file_is_at_fault() {
+fn an_error_names_the_damaged_file() {
     let dir = Dir::new();
     let table = generated(dir.temp.path(), &["--rows", "200"]);
     let file = |suffix: &str| table.join(format!("oa-1-big-{suffix}"));

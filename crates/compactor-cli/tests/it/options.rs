@@ -1,4 +1,4 @@
-//! Options whose values make no sense, in every command.
+//! Invalid option values, in every command.
 
 use tempfile::TempDir;
 
@@ -89,11 +89,11 @@ fn numbers_out_of_range_are_refused_with_the_range() {
         assert!(stderr.contains(message), "{arguments:?}: {stderr}");
         assert!(output.stdout.is_empty(), "{arguments:?}");
     }
-    // Refused before anything was made.
+    // Refused before anything was created.
     assert_eq!(std::fs::read_dir(temp.path()).unwrap().count(), 0);
 }
 
-/// A moment less a grace may lie before 1970; nothing is old enough then.
+/// `--now` minus the grace period may be before 1970; then no tombstone is old enough to purge.
 #[test]
 fn numbers_at_the_ends_of_their_ranges_are_accepted() {
     let temp = TempDir::new().unwrap();
@@ -121,7 +121,7 @@ fn numbers_at_the_ends_of_their_ranges_are_accepted() {
 #[test]
 fn uring_with_dontcache_is_wrong_usage_before_anything_is_opened() {
     let temp = TempDir::new().unwrap();
-    // There is no such file: nobody has looked.
+    // The file does not exist, but is not looked up.
     let merge = ["merge", "nowhere", "--output", "out"];
     let generate = ["generate", "--output", "out"];
     for (command, option) in [
@@ -152,7 +152,7 @@ fn the_version_has_commit_and_target() {
         .strip_prefix(version)
         .and_then(|rest| rest.strip_suffix(')')?.split_once(", "))
         .unwrap_or_else(|| panic!("{text}"));
-    // Without a repository, as in a tarball of the sources, the commit is not known.
+    // The commit is unknown if built without a repository, as from a source tarball.
     let is_commit = commit.len() >= 9 && commit.chars().all(|c| c.is_ascii_hexdigit());
     assert!(is_commit || commit == "unknown commit", "{text}");
     assert!(target.contains("linux"), "{text}");

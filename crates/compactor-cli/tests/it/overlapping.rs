@@ -36,7 +36,7 @@ fn a_damaged_overlapping_sstable_is_not_trusted() {
         for entry in fs::read_dir(&table).unwrap() {
             let path = entry.unwrap().path();
             let name = path.file_name().unwrap().to_str().unwrap().to_owned();
-            // Most keys of a BTI file are in its data alone: that a bit of its filter is missing is not noticed.
+            // Most keys of a BTI SSTable are only in Data.db, so a missing bit in its filter is not detected.
             let is_believed =
                 name.ends_with("Statistics.db") || (name.ends_with("Filter.db") && version != "ea");
             if !is_believed || !name.contains("-1-") {
@@ -74,7 +74,7 @@ fn a_filter_that_lost_bits_is_not_trusted() {
     }
 }
 
-/// Bytes after the first damage are not walked: they may have no end.
+/// Bytes after the first damage are not read: they may be endless.
 #[test]
 fn the_check_ends_with_the_first_damage() {
     let temp = TempDir::new().unwrap();
@@ -84,14 +84,14 @@ fn the_check_ends_with_the_first_damage() {
         .open(table.join("nb-1-big-Index.db"))
         .unwrap();
     index.set_len(1 << 40).unwrap();
-    // Who has it open is taken for a running node.
+    // A process that has the file open is taken for a running node.
     drop(index);
     let refused = merge(&table, "refused");
     assert_eq!(refused.status.code(), Some(3));
 }
 
 /// Merges the first SSTable with the second as an overlapping SSTable, whose data is newer; nothing is purged.
-fn merge_beside_newer(table: &Path, output: &str, options: &[&str]) -> Output {
+fn merge_with_newer_overlapping(table: &Path, output: &str, options: &[&str]) -> Output {
     let mut arguments = words_and(
         "merge pa-1-big-Data.db --overlapping pa-2-big-Data.db --no-purge --verify --format json",
         &["--output", output],
@@ -100,7 +100,7 @@ fn merge_beside_newer(table: &Path, output: &str, options: &[&str]) -> Output {
     compactor(table, &arguments)
 }
 
-/// Rows written, and what was shadowed.
+/// Numbers of rows written and shadowed.
 fn left(out: &Output) -> (u64, u64) {
     let report = json(out);
     let shadowed = report["purged"]["shadowed"].as_u64().unwrap();
@@ -113,7 +113,8 @@ const PROVIDE: &str = "--provide-overlapping-tombstones";
 fn overlapping_sstables_remove_what_they_shadow() {
     let temp = TempDir::new().unwrap();
     let table = table(temp.path(), "pa");
-    let merged = |name: &str, options: &[&str]| left(&merge_beside_newer(&table, name, options));
+    let merged =
+        |name: &str, options: &[&str]| left(&merge_with_newer_overlapping(&table, name, options));
     let none = merged("none", &[]);
     let row = merged("row", &[PROVIDE, "row"]);
     let cell = merged("cell", &[PROVIDE, "cell"]);
@@ -151,7 +152,7 @@ fn overlapping_sstables_remove_what_they_shadow() {
 
 /// An overlapping SSTable is validated against its checksums like an input.
 #[test]
-fn damage_in_what_shadows_is_an_error() {
+fn damage_in_a_shadowing_sstable_is_an_error() {
     let temp = TempDir::new().unwrap();
     let table = table(temp.path(), "pa");
     let data = table.join("pa-2-big-Data.db");
@@ -160,9 +161,9 @@ fn damage_in_what_shadows_is_an_error() {
         let mut bad = good.clone();
         bad[at] ^= 1;
         fs::write(&data, bad).unwrap();
-        let believed = merge_beside_newer(&table, &format!("{at}"), &[]);
+        let believed = merge_with_newer_overlapping(&table, &format!("{at}"), &[]);
         assert_eq!(left(&believed).1, 0);
-        let refused = merge_beside_newer(&table, "refused", &[PROVIDE, "cell"]);
+        let refused = merge_with_newer_overlapping(&table, "refused", &[PROVIDE, "cell"]);
         let stderr = stderr(&refused);
         assert_eq!(refused.status.code(), Some(3), "{at}: {stderr}");
         assert!(stderr.contains("pa-2-big-Data.db"), "{at}: {stderr}");

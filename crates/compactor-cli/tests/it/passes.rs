@@ -29,7 +29,7 @@ fn few_descriptors_are_enough_for_many_sstables() {
     let report = json(&limited(temp.path(), 1024, &arguments));
     let table = report["table_directory"].as_str().unwrap();
     let mut bytes = Vec::new();
-    // In the last there are more intermediate SSTables at a time than descriptors.
+    // The last case has more intermediate SSTables at a time than descriptors.
     for (output, limit, passes) in [("one", 1024, 1), ("several", 160, 2), ("many", 64, 7)] {
         let arguments = words_and(
             "merge --flat --complete --now=2000000000 --format json",
@@ -71,7 +71,7 @@ fn few_descriptors_are_enough_for_many_sstables() {
     );
     let data = report["outputs"][0]["data_path"].as_str().unwrap();
     assert!(bytes[0].contains(&fs::read(temp.path().join(data)).unwrap()));
-    // Compactions at once share them: one has to do, and some five.
+    // Concurrent compactions share the descriptors: there are enough for one, and for some five.
     for limit in [128, 306] {
         let output = format!("tiered{limit}");
         let arguments = words_and(

@@ -23,7 +23,7 @@ fn merge(directory: &Path, arguments: &[&str]) -> Output {
     compactor(directory, &words_and("merge", arguments))
 }
 
-/// Gives the files of SSTables other names in another directory; returns those of their `Data.db`.
+/// Links the files of SSTables under other names in another directory; returns the paths of their `Data.db`.
 fn link_all(
     from: &Path,
     to: &Path,
@@ -65,7 +65,7 @@ fn assert_refused(out: &Output, why: &str) {
 }
 
 #[test]
-fn an_output_beside_symbolic_links_to_its_inputs_is_refused() {
+fn an_output_next_to_symbolic_links_to_its_inputs_is_refused() {
     let temp = TempDir::new().unwrap();
     let here = temp.path();
     table(here, "real");
@@ -83,9 +83,9 @@ fn an_output_beside_symbolic_links_to_its_inputs_is_refused() {
     assert_done(&out);
 }
 
-/// Making the directories of such a path ends where the inputs lie.
+/// Creating the directories of such a path would end in the directory of the inputs.
 #[test]
-fn an_output_that_leads_back_through_what_does_not_exist_is_refused() {
+fn an_output_with_dotdot_after_a_missing_directory_is_refused() {
     let temp = TempDir::new().unwrap();
     let here = temp.path();
     table(here, "real");
@@ -106,9 +106,9 @@ fn an_output_that_leads_back_through_what_does_not_exist_is_refused() {
     assert_done(&out);
 }
 
-/// JSON has no bytes that are not UTF-8; a report must not fail for them when the work is done.
+/// JSON cannot contain paths that are not UTF-8; a report must not fail for them after the work is done.
 #[test]
-fn names_of_any_bytes_are_reported_as_json() {
+fn names_that_are_not_utf8_are_reported_as_json() {
     let temp = TempDir::new().unwrap();
     let here = temp.path();
     table(here, "plain");
@@ -134,7 +134,7 @@ fn names_of_any_bytes_are_reported_as_json() {
 }
 
 #[test]
-fn an_output_beside_hard_links_of_its_inputs_is_refused() {
+fn an_output_next_to_hard_links_of_its_inputs_is_refused() {
     let temp = TempDir::new().unwrap();
     let here = temp.path();
     table(here, "real");
@@ -143,7 +143,7 @@ fn an_output_beside_hard_links_of_its_inputs_is_refused() {
     });
     let out = merge(here, &["real", "--output", "live"]);
     assert_refused(&out, "under another name");
-    // A copy of an input is another file: it may be replaced, but not stay.
+    // A copy of an input is another file: it may be replaced, but not kept.
     table(here, "copies");
     let out = merge(here, &["real", "--output", "copies"]);
     assert_refused(&out, "holds SSTables already");
@@ -152,7 +152,7 @@ fn an_output_beside_hard_links_of_its_inputs_is_refused() {
 }
 
 #[test]
-fn what_lies_beside_the_target_of_a_symbolic_link_belongs_to_the_table() {
+fn sstables_next_to_the_target_of_a_symbolic_link_belong_to_the_table() {
     let temp = TempDir::new().unwrap();
     let here = temp.path();
     let data = table(here, "real");
@@ -224,7 +224,7 @@ fn a_complete_snapshot_is_not_the_complete_table() {
     }
 }
 
-/// Nothing is damaged where a link leads away from the other components.
+/// A symbolic link to a `Data.db` without its other components is not reported as damage.
 #[test]
 fn a_lone_link_to_a_data_file_is_no_damage() {
     let temp = TempDir::new().unwrap();
@@ -248,7 +248,7 @@ fn a_lone_link_to_a_data_file_is_no_damage() {
         assert!(!here.join("out").exists());
     }
 
-    // Where the other files are missing there as well, they are.
+    // It is, if the other files are missing next to the link's target too.
     fs::remove_file(here.join("real/oa-1-big-Index.db")).unwrap();
     let out = merge(&here, &[link.to_str().unwrap(), "--output", "out"]);
     assert_eq!(out.status.code(), Some(3), "{}", text(&out.stderr));
@@ -274,12 +274,12 @@ fn hard_links_to_an_sstable_are_read_once() {
     ];
     let out = merge(here, &inputs);
     assert_done(&out);
-    let told = "3 of the SSTables are each a hard link to one that is named as well";
-    assert!(text(&out.stderr).contains(told), "{}", text(&out.stderr));
+    let message = "3 of the SSTables are each a hard link to one that is named as well";
+    assert!(text(&out.stderr).contains(message), "{}", text(&out.stderr));
     let report: Value = serde_json::from_slice(&out.stdout).unwrap();
     assert_eq!(report["inputs"].as_array().unwrap().len(), 3, "{report}");
 
-    // Links that are left out have not appeared meanwhile, and are named.
+    // Skipped links are named, and are not taken for SSTables that appeared during the merge.
     let link = |name: &str, ids: [&str; 2]| {
         fs::create_dir_all(here.join("t/snapshots").join(name)).unwrap();
         for entry in fs::read_dir(here.join("t")).unwrap() {
@@ -315,7 +315,7 @@ fn hard_links_to_an_sstable_are_read_once() {
     }
 }
 
-/// Inputs of a snapshot do not overlap themselves in the table's directory, where they have another name.
+/// Inputs in a snapshot do not overlap their own hard links in the table's directory.
 #[test]
 fn hard_links_do_not_keep_tombstones() {
     let temp = TempDir::new().unwrap();
@@ -387,7 +387,7 @@ fn a_data_file_alone_needs_its_other_files() {
 }
 
 #[test]
-fn a_component_that_is_a_dangling_link_is_missing_to_all_commands() {
+fn all_commands_report_a_dangling_link_as_a_missing_component() {
     let temp = TempDir::new().unwrap();
     let here = temp.path();
     let data = table(here, "t");

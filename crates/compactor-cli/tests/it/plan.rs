@@ -1,4 +1,4 @@
-//! `compactor plan` as a person uses it.
+//! `compactor plan` from the command line.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::support::{
     assert_ends, assert_prints, compactor, data_files, generated, json, text, words, words_and,
 };
 
-/// SSTables of like size.
+/// SSTables of similar size.
 const ALIKE: &str = "--size 20KiB --sstables";
 
 fn plan(table: &Path, options: &[&str]) -> Value {
@@ -84,7 +84,7 @@ fn options_are_refused_as_by_cassandra() {
     }
 }
 
-/// Cassandra has names of its own for them in each strategy, which may be that of the schema.
+/// Each strategy has its own options; without `--strategy` it is the schema's.
 #[test]
 fn options_are_those_of_the_strategy() {
     let temp = TempDir::new().unwrap();
@@ -115,7 +115,7 @@ fn options_are_those_of_the_strategy() {
     }
 }
 
-/// A node of 6.0 that is compatible with 5.0 writes its versions.
+/// A 6.0 node in 5.0 compatibility mode writes SSTable versions of 5.0.
 #[test]
 fn the_release_is_one_that_has_the_options() {
     let temp = TempDir::new().unwrap();
@@ -132,7 +132,7 @@ fn the_release_is_one_that_has_the_options() {
     assert_ends(&out, 2, "parallelize_output_shards");
 }
 
-/// Outputs of a merge report none, and are to be judged as the inputs are.
+/// Outputs of a merge report no share, and must be planned like the inputs.
 #[test]
 fn a_reported_share_of_the_tokens_of_a_node_does_not_matter() {
     let temp = TempDir::new().unwrap();
@@ -152,7 +152,7 @@ fn a_reported_share_of_the_tokens_of_a_node_does_not_matter() {
     assert_eq!(tasks(), before);
 }
 
-/// Also where nothing is compacted that would have to be written in that form.
+/// Even if nothing is compacted that would be written in that format.
 #[test]
 fn a_contradiction_is_refused_before_anything_is_compacted() {
     let temp = TempDir::new().unwrap();
@@ -175,7 +175,7 @@ fn a_contradiction_is_refused_before_anything_is_compacted() {
 }
 
 #[test]
-fn a_damaged_sstable_is_left_out_and_named() {
+fn a_damaged_sstable_is_skipped_and_named() {
     let temp = TempDir::new().unwrap();
     let table = generated(temp.path(), &words_and(ALIKE, &["5"]));
     let statistics = fs::read_dir(&table)

@@ -1,4 +1,4 @@
-//! `compactor merge` with several threads: the same files, and what is said of them; and several outputs.
+//! `compactor merge` with several threads: identical files, and the messages about ranges; and several outputs.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,7 +8,7 @@ use crate::support::{compactor, generated, json, names_in, words};
 
 fn files(directory: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut names = names_in(directory);
-    // It contains the time of writing.
+    // The record contains the time of writing.
     names.retain(|name| name != "compactor-run.json");
     let file = |name: String| {
         let bytes = fs::read(directory.join(&name)).unwrap();

@@ -85,8 +85,8 @@ fn the_text_has_a_part_for_each() {
     );
 }
 
-/// The unrepaired ones are merged first: their output is complete when damage is found in the other
-/// group, and nobody is to see it.
+/// The unrepaired SSTables are merged first: their output is complete when damage is found in the other
+/// group, and must not be published.
 #[test]
 fn damage_in_one_state_leaves_no_output_of_any() {
     let temp = tempfile::tempdir().unwrap();

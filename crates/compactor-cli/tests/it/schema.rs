@@ -75,7 +75,7 @@ fn a_schema_of_another_table_than_the_directory_s_is_a_warning() {
 }
 
 #[test]
-fn dropped_columns_go() {
+fn dropped_columns_are_purged() {
     let table = Table::generate();
     let before = json(&table.merge(&[]));
     assert_eq!(before["purged"]["of_dropped_columns"], 0);
@@ -123,8 +123,8 @@ fn a_schema_of_another_table_is_refused() {
     }
 }
 
-/// Of a text with many tables, such as `DESCRIBE SCHEMA` prints, the one of the inputs' directory is
-/// taken; with `--schema`, a schema.cql that cannot be read does not matter.
+/// From a text with many tables, as printed by `DESCRIBE SCHEMA`, the table of the inputs' directory is
+/// used; with `--schema`, an unreadable schema.cql is ignored.
 #[test]
 fn one_table_of_many() {
     let table = Table::generate();
@@ -138,7 +138,7 @@ fn one_table_of_many() {
     json(&table.with_schema(&many));
     fs::write(table.directory.join("schema.cql"), many).unwrap();
     json(&table.merge(&[]));
-    // By the directory that a file is in, also if only the file or a link to it is named.
+    // The directory of a file counts, also if only the file or a link to it is named.
     let arguments = |output| {
         let line = "merge oa-1-big-Data.db --schema schema.cql --format json --no-purge --output";
         [words(line), vec![output]].concat()
@@ -161,7 +161,7 @@ fn one_table_of_many() {
     );
 }
 
-/// In a directory that is named after no table it is the first, if the others are its views.
+/// In a directory that is not named after a table, the first table is used if the others are its views.
 #[test]
 fn a_table_with_its_views() {
     let mut table = Table::generate();
@@ -172,13 +172,13 @@ fn a_table_with_its_views() {
     fs::rename(&table.directory, &flat).unwrap();
     table.directory = flat;
     json(&table.with_schema(&with_view));
-    // SSTables of a view cannot be told from those of its base table.
+    // SSTables of a view cannot be distinguished from those of its base table.
     let of_view = format!("{view}\n{}", table.schema);
     assert_ends(&table.with_schema(&of_view), 2, "KEYSPACE/TABLE-ID");
 }
 
 #[test]
-fn schemas_that_differ_are_not_chosen_between() {
+fn differing_schemas_are_refused() {
     let table = Table::generate();
     let copy = table.path("copy");
     fs::create_dir(&copy).unwrap();
@@ -212,7 +212,7 @@ fn is_of_second(name: &str) -> bool {
     name.split('-').nth(1) == Some("2")
 }
 
-/// A pipe that nobody writes to would be waited for.
+/// Opening a pipe without a writer would block.
 #[test]
 fn a_schema_that_is_a_pipe_is_refused() {
     let table = Table::generate();
@@ -230,9 +230,9 @@ fn a_schema_that_is_a_pipe_is_refused() {
     assert_ends(&merged, 2, "it is not a file");
 }
 
-/// Tombstones are purged by the table's own grace or not at all.
+/// Tombstones are purged only if the table's gc_grace_seconds is known.
 #[test]
-fn a_grace_that_is_not_known_is_not_guessed() {
+fn an_unknown_grace_is_not_guessed() {
     let table = Table::generate();
     let schema = table.directory.join("schema.cql");
     let silent = table.path("silent.cql");
@@ -294,13 +294,13 @@ fn a_grace_that_is_not_known_is_not_guessed() {
 }
 
 #[test]
-fn a_schema_that_is_not_there_is_a_wrong_path() {
+fn a_missing_schema_is_wrong_usage() {
     let table = Table::generate();
     let missing = table.merge(&["--schema", "/nix"]);
     assert_ends(&missing, 2, "/nix: no such file");
 }
 
-/// As a snapshot's schema.cql and DESCRIBE have it (`CompactTableMetadata`).
+/// As in a snapshot's schema.cql and the output of DESCRIBE (`CompactTableMetadata`).
 #[test]
 fn a_compact_storage_table_that_is_described_in_a_comment_only() {
     let table = Table::generate();
@@ -339,9 +339,9 @@ fn a_compact_storage_table_that_is_described_in_a_comment_only() {
     assert_done(&compactor(table.temp.path(), &major));
 }
 
-/// A daemon in the POSIX locale writes `?` for characters of names, and no one else can mend a file of a snapshot.
+/// A daemon in the POSIX locale writes `?` for non-ASCII characters of names, and users cannot edit a snapshot's files.
 #[test]
-fn rewrites_take_another_schema_than_the_one_next_to_the_inputs() {
+fn rewrites_accept_another_schema_than_the_one_next_to_the_inputs() {
     let table = Table::generate();
     fs::write(table.path("good.cql"), &table.schema).unwrap();
     let run = |line: &str, more: &[&str]| {

@@ -1,4 +1,4 @@
-//! `compactor scrub` as a person meets it: what it prints and how it ends.
+//! `compactor scrub` from the command line: its output and exit codes.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -24,7 +24,7 @@ fn table(directory: &Path) -> PathBuf {
 }
 
 #[test]
-fn a_sound_sstable_ends_with_0_and_nothing_lost() {
+fn an_intact_sstable_exits_with_0_and_nothing_lost() {
     let place = tempfile::tempdir().unwrap();
     let data = table(place.path());
     let out = place.path().join("out");
@@ -35,7 +35,7 @@ fn a_sound_sstable_ends_with_0_and_nothing_lost() {
 }
 
 #[test]
-fn losses_are_listed_and_end_with_3() {
+fn losses_are_listed_and_exit_with_3() {
     let place = tempfile::tempdir().unwrap();
     let data = table(place.path());
     flip(&data, 3000);
@@ -63,7 +63,7 @@ fn losses_are_listed_and_end_with_3() {
     assert_eq!(report["loss_count"], report["partitions_lost"]);
 }
 
-/// More than are listed: what Data.db lacks is found in the index.
+/// Also those that are not listed: partitions missing from a truncated Data.db are found in the index.
 #[test]
 fn all_partitions_beyond_the_end_of_the_data_are_counted() {
     let place = tempfile::tempdir().unwrap();
@@ -81,7 +81,7 @@ fn all_partitions_beyond_the_end_of_the_data_are_counted() {
 }
 
 #[test]
-fn one_that_cannot_be_read_does_not_keep_the_others_from_it() {
+fn an_unreadable_sstable_does_not_prevent_scrubbing_the_others() {
     let place = tempfile::tempdir().unwrap();
     let data = table(place.path());
     let name = data.file_name().unwrap().to_str().unwrap();
@@ -103,7 +103,7 @@ fn one_that_cannot_be_read_does_not_keep_the_others_from_it() {
 }
 
 #[test]
-fn an_output_is_asked_for_and_not_put_beside_the_input() {
+fn an_output_is_required_and_may_not_be_next_to_the_input() {
     let place = tempfile::tempdir().unwrap();
     let data = table(place.path());
     assert_eq!(run("scrub", &[&data]).status.code(), Some(2));

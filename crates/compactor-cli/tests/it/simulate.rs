@@ -1,4 +1,4 @@
-//! `compactor simulate` as a person uses it.
+//! `compactor simulate` from the command line.
 
 use std::fs;
 use std::process::{Command, Output};
@@ -22,7 +22,7 @@ fn json(arguments: &[&str]) -> Value {
     serde_json::from_slice(&out.stdout).unwrap()
 }
 
-/// The command of the issue, for a shorter time.
+/// A simulation of leveled compaction, and the analytical model.
 #[test]
 fn a_simulation_has_figures_and_the_model() {
     let found = json(&[
@@ -112,7 +112,7 @@ fn a_table_is_simulated_from_its_sstables() {
         "--from",
         table.to_str().unwrap(),
     ]);
-    // The five are compacted at once.
+    // The five SSTables are compacted at the start.
     assert!(found["compactions"]["merges"].as_u64().unwrap() > 0);
     assert!(text(found["caveats"][0].as_str().unwrap().as_bytes()).contains("estimated"));
     std::fs::write(table.join("oa-2-big-Statistics.db"), "x").unwrap();

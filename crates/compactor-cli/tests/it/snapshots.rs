@@ -59,7 +59,7 @@ impl Snapshot {
 }
 
 #[test]
-fn a_snapshot_of_which_sstables_are_missing_is_not_purged() {
+fn an_incomplete_snapshot_is_not_purged() {
     let snapshot = Snapshot::new();
     let [first, second] = snapshot.directories.each_ref().map(PathBuf::as_path);
     for line in [
@@ -84,7 +84,7 @@ fn a_snapshot_of_which_sstables_are_missing_is_not_purged() {
     assert_done(&snapshot.run("merge --complete --no-purge", &[first]));
     let overlapping = ["--overlapping", second.to_str().unwrap()];
     assert_done(&snapshot.run(&words_and("merge", &overlapping).join(" "), &[first]));
-    // Of one file, the others of its directory are named, and those of the other directory are not.
+    // For a single file, the other SSTables of its directory are named, and those of the other directory are not.
     let one = &data_files(first)[0];
     let overlapping = ["--overlapping", first.to_str().unwrap()];
     let refused = snapshot.run(&words_and("merge", &overlapping).join(" "), &[one]);
@@ -209,7 +209,7 @@ fn a_directory_may_have_only_the_schema_and_the_manifest() {
         4,
         "oa-1-big-Data.db",
     );
-    // That of another table does not.
+    // The manifest of another table does not count.
     let other = snapshot
         .temp
         .path()
@@ -220,7 +220,7 @@ fn a_directory_may_have_only_the_schema_and_the_manifest() {
         2,
         "inputs are not of one table",
     );
-    // Without either file it is not a snapshot's.
+    // Without either file the directory is not taken for one of a snapshot.
     fs::remove_file(first.join("schema.cql")).unwrap();
     assert_done(&snapshot.run("merge", &[first, second]));
     fs::remove_file(first.join("manifest.json")).unwrap();
@@ -265,7 +265,7 @@ fn sstables_of_several_data_directories_are_compacted_separately() {
         let warnings = report["warnings"].to_string();
         assert!(warnings.contains("2 data directories"), "{warnings}");
     }
-    // Copies are of no data directory.
+    // Copies belong to no data directory.
     let copies = ["copy1", "copy2"].map(|name| snapshot.temp.path().join(name));
     copy_files(first, &copies[0]);
     copy_files(second, &copies[1]);

@@ -1,4 +1,4 @@
-//! `compactor split`, and `merge --max-sstable-size`, as a person uses them.
+//! `compactor split` and `merge --max-sstable-size` from the command line.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ fn paths(reports: &Value) -> Vec<PathBuf> {
 }
 
 #[test]
-fn each_sstable_becomes_several_with_its_rows() {
+fn each_sstable_is_split_without_loss_of_rows() {
     let temp = TempDir::new().unwrap();
     let table = generated(temp.path(), &WIDE);
     let all = table.to_str().unwrap();
@@ -75,7 +75,7 @@ fn each_sstable_becomes_several_with_its_rows() {
 }
 
 #[test]
-fn what_is_small_enough_stays_where_it_is() {
+fn small_sstables_are_skipped() {
     let temp = TempDir::new().unwrap();
     let table = generated(temp.path(), &WIDE);
     let all = table.to_str().unwrap();
@@ -97,7 +97,7 @@ fn what_is_small_enough_stays_where_it_is() {
     assert_eq!(report["split"].as_array().unwrap().len(), larger);
     assert_eq!(report["skipped"].as_array().unwrap().len(), 3 - larger);
 
-    // As `sstablesplit`, 50 MiB unless another size is named.
+    // The default size is 50 MiB, as in `sstablesplit`.
     let out = compactor(temp.path(), &["split", all, "--output", "none"]);
     assert_done(&out);
     let said = text(&out.stdout);
@@ -107,7 +107,7 @@ fn what_is_small_enough_stays_where_it_is() {
 }
 
 #[test]
-fn a_damaged_one_is_left_out_and_the_others_are_split() {
+fn a_damaged_sstable_is_skipped_and_the_others_are_split() {
     let temp = TempDir::new().unwrap();
     let table = generated(temp.path(), &WIDE);
     let damaged = data_files(&table)[1].clone();
@@ -127,14 +127,14 @@ fn a_damaged_one_is_left_out_and_the_others_are_split() {
     assert_eq!(report["split"].as_array().unwrap().len(), 2);
     let failed = report["failed"][0]["data_path"].as_str().unwrap();
     assert_eq!(Path::new(failed), damaged);
-    // Several outputs of it were complete when the damage was met.
+    // Several of its outputs were complete when the damage was found.
     let split = report["split"].as_array().unwrap().iter();
     let written: usize = split.map(|s| s["outputs"].as_array().unwrap().len()).sum();
     assert_eq!(data_files(&temp.path().join("out")).len(), written);
 }
 
 #[test]
-fn an_empty_one_is_damaged_not_small() {
+fn an_empty_sstable_is_damaged_not_small() {
     let temp = TempDir::new().unwrap();
     let table = generated(temp.path(), &WIDE);
     let empty = data_files(&table)[1].clone();
@@ -154,7 +154,7 @@ fn an_empty_one_is_damaged_not_small() {
 }
 
 #[test]
-fn sizes_that_make_no_sense_and_the_inputs_own_directory() {
+fn invalid_sizes_and_the_inputs_own_directory_are_refused() {
     let temp = TempDir::new().unwrap();
     let table = generated(temp.path(), &WIDE);
     let all = table.to_str().unwrap();
@@ -173,7 +173,7 @@ fn sizes_that_make_no_sense_and_the_inputs_own_directory() {
 }
 
 #[test]
-fn a_merge_makes_outputs_of_a_size() {
+fn a_merge_limits_the_size_of_outputs() {
     let temp = TempDir::new().unwrap();
     let table = generated(temp.path(), &WIDE);
     let all = table.to_str().unwrap();

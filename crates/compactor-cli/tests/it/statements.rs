@@ -1,4 +1,4 @@
-//! Statements of several commands about the same thing agree, and name it.
+//! Consistency of messages and reports across commands.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -125,9 +125,9 @@ fn lost_keys_can_be_looked_up() {
     }
 }
 
-/// Advice on damage is advice for that file.
+/// Advice on damage fits the damaged file.
 #[test]
-fn advice_is_that_of_the_damaged_file() {
+fn advice_fits_the_damaged_file() {
     for (name, at, expected) in [
         ("Data.db", 100, "`compactor scrub` writes what can be read"),
         (
@@ -154,7 +154,7 @@ fn advice_is_that_of_the_damaged_file() {
             advice.iter().any(|l| l.contains(expected)),
             "{name}: {said}"
         );
-        // And it is true.
+        // The advice works.
         let scrub = compactor(temp.path(), &["scrub", data, "--output", "mended"]);
         let is_salvaged = scrub.status.success() || stdout(&scrub).contains("SALVAGED IN PART");
         assert_eq!(
@@ -169,9 +169,9 @@ fn advice_is_that_of_the_damaged_file() {
     }
 }
 
-/// A dry run of a merge that purges nothing does not speak of what it purges.
+/// A dry run of a merge that purges nothing does not list what it would purge.
 #[test]
-fn a_dry_run_says_one_thing_about_purging() {
+fn a_dry_run_does_not_contradict_itself_about_purging() {
     let (temp, table) = table("wide", "2", &[]);
     let merge = ["merge", table.as_str(), "--output", "out", "--dry-run"];
     let text = stdout(&compactor(temp.path(), &merge));
@@ -191,9 +191,9 @@ fn a_dry_run_says_one_thing_about_purging() {
     assert!(text.contains("every tombstone is kept"), "{text}");
 }
 
-/// Temporary files of old releases are left out, whatever version they name.
+/// Temporary files of old releases are skipped, whatever version they name.
 #[test]
-fn temporary_files_are_left_out() {
+fn temporary_files_are_skipped() {
     let (temp, table) = table("kv", "2", &[]);
     let directory = Path::new(&table);
     for name in ["tmp-oa-9-big-Data.db", "tmplink-la-9-big-Index.db"] {
@@ -211,9 +211,9 @@ fn temporary_files_are_left_out() {
     assert_done(&verified);
 }
 
-/// Numbers have units, and one thing is not called several.
+/// Numbers have units, and one thing is not in the plural.
 #[test]
-fn summaries_count_things() {
+fn counts_in_summaries_have_units() {
     let (temp, table) = table("wide", "3", &["--deletions", "0.2"]);
     let files = data_files(Path::new(&table));
     let named = [
@@ -249,7 +249,7 @@ fn summaries_count_things() {
     let purged = text.lines().find(|l| l.contains("purged")).unwrap();
     assert!(purged.ends_with(" tombstones"), "{purged}");
 
-    // A lone SSTable has nothing to be compacted with.
+    // A single SSTable has nothing to be compacted with.
     let alone = ["compact", files[0].to_str().unwrap(), "--output", "alone"];
     let text = stdout(&compactor(temp.path(), &alone));
     assert!(text.contains("1 SSTable stays as it is"), "{text}");
@@ -263,7 +263,7 @@ fn summaries_count_things() {
     );
 }
 
-/// A dry run and a run report the same of an SSTable that is not supported.
+/// A dry run and a run report an unsupported SSTable alike.
 #[test]
 fn a_dry_run_refuses_what_the_run_refuses() {
     for partitioner in ["LocalPartitioner", "ReversedLongLocalPartitioner"] {
@@ -293,9 +293,9 @@ fn a_dry_run_refuses_what_the_run_refuses() {
     }
 }
 
-/// One SSTable of everything is not what these strategies make.
+/// A major compaction into one SSTable contradicts these strategies.
 #[test]
-fn strategies_that_keep_sstables_apart_are_named() {
+fn strategies_that_separate_sstables_are_named() {
     let (temp, table) = table("timeseries", "2", &[]);
     let schema = Path::new(&table).join("schema.cql");
     let cql = fs::read_to_string(&schema).unwrap();
@@ -351,9 +351,9 @@ fn strategies_that_keep_sstables_apart_are_named() {
     }
 }
 
-/// Sizes and rates in decimal units, as they are written elsewhere.
+/// Sizes and rates may be given in decimal units.
 #[test]
-fn decimal_units_are_taken() {
+fn decimal_units_are_accepted() {
     let (temp, table) = table("kv", "2", &[]);
     let merge = words_and(
         "merge --output out --memory 64MB --throughput 50MB/s",

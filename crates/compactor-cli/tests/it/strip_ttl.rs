@@ -1,4 +1,4 @@
-//! `--strip-ttl` as a person uses it.
+//! `--strip-ttl` from the command line.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use crate::support::{
     stdout, words, words_and,
 };
 
-/// Long after all that is generated has expired, and its grace period.
+/// Time long after all generated data has expired and its grace period has passed.
 const LATER: [&str; 2] = ["--now", "1900000000"];
 
 /// A time series of rows with a TTL, half of which have expired already.
@@ -19,7 +19,7 @@ fn time_series(directory: &Path) -> PathBuf {
     generated(directory, &words(options))
 }
 
-/// Number of rows of all SSTables of a directory, and of mentions of TTLs.
+/// Numbers of rows and of TTLs in the dumps of all SSTables of a directory.
 fn rows_and_ttls(directory: &Path) -> (usize, usize) {
     let (mut rows, mut ttls) = (0, 0);
     for data in data_files(directory) {
@@ -52,7 +52,7 @@ fn merge<'a>(table: &'a Path, output: &'a str, options: &[&'a str]) -> Vec<&'a s
 }
 
 #[test]
-fn a_backup_has_all_of_its_data_again() {
+fn all_data_of_a_backup_is_restored() {
     let temp = TempDir::new().unwrap();
     let table = time_series(temp.path());
     let (rows, ttls) = rows_and_ttls(&table);
@@ -82,7 +82,7 @@ fn a_backup_has_all_of_its_data_again() {
     let (rows_written, ttls) = rows_and_ttls(&temp.path().join("text"));
     assert_eq!(ttls, 0);
 
-    // The same to the byte for any number of threads.
+    // Identical bytes for any number of threads.
     let expected = fs::read(&data_files(&temp.path().join("text"))[0]).unwrap();
     for threads in ["1", "2", "3", "8"] {
         let options = ["--strip-ttl", "--threads", threads, "--format", "json"];
@@ -118,7 +118,7 @@ fn a_backup_has_all_of_its_data_again() {
     );
 }
 
-/// Also where the strategy finds nothing to do: an SSTable that keeps its TTLs would win over copies.
+/// Even if the strategy has nothing to do: an SSTable that kept its TTLs would win over the stripped copies.
 #[test]
 fn a_compaction_leaves_no_ttl() {
     let temp = TempDir::new().unwrap();
@@ -156,7 +156,7 @@ fn a_compaction_leaves_no_ttl() {
         );
         let (left, ttls) = rows_and_ttls(&temp.path().join(output));
         assert_eq!(ttls, 0, "{output}");
-        // SSTables that are not merged have versions of the same rows.
+        // SSTables that are not merged contain versions of the same rows.
         assert_eq!(
             left == rows,
             output == "alone",
@@ -197,7 +197,7 @@ fn an_upgrade_may_change_nothing_but_ttls() {
 }
 
 #[test]
-fn where_it_makes_no_sense_it_is_refused() {
+fn contradictory_options_are_refused() {
     let temp = TempDir::new().unwrap();
     let table = generated(temp.path(), &words("--size 100KiB --shape counters"));
     let table = table.to_str().unwrap();

@@ -24,7 +24,7 @@ pub fn words(line: &str) -> Vec<&str> {
     line.split_whitespace().collect()
 }
 
-/// Words of a command line, and after them others.
+/// Words of a command line, followed by others.
 pub fn words_and<'a>(line: &'a str, others: &[&'a str]) -> Vec<&'a str> {
     [&words(line), others].concat()
 }
@@ -43,7 +43,7 @@ pub fn data_files(directory: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Everything in a directory, ascending.
+/// Paths of all entries of a directory, ascending.
 pub fn paths_in(directory: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).unwrap();
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
@@ -51,7 +51,7 @@ pub fn paths_in(directory: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// Names of everything in a directory, ascending.
+/// Names of all entries of a directory, ascending.
 pub fn names_in(directory: &Path) -> Vec<String> {
     let names = paths_in(directory).into_iter();
     names
@@ -59,7 +59,7 @@ pub fn names_in(directory: &Path) -> Vec<String> {
         .collect()
 }
 
-/// Copies the files of a directory, which must not have directories in it, into another; makes that.
+/// Copies the files of a directory without subdirectories into a new directory.
 pub fn copy_files(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for path in paths_in(from) {
@@ -121,14 +121,14 @@ pub fn assert_done(output: &Output) {
     assert!(output.status.success(), "{}", stderr(output));
 }
 
-/// Expects an exit code, and words on stderr.
+/// Asserts the exit code, and that stderr contains `words`.
 pub fn assert_ends(output: &Output, code: i32, words: &str) {
     let stderr = stderr(output);
     assert_eq!(output.status.code(), Some(code), "{stderr}");
     assert!(stderr.contains(words), "{stderr}");
 }
 
-/// Expects words on stdout.
+/// Asserts that stdout contains `words`.
 pub fn assert_prints(output: &Output, words: &str) {
     let stdout = stdout(output);
     assert!(stdout.contains(words), "{stdout}");

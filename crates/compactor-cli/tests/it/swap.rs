@@ -1,4 +1,4 @@
-//! `compactor swap` as an operator uses it. A child that holds a file open stands for the node.
+//! `compactor swap` from the command line. A child process that holds a file open simulates the node.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -68,7 +68,7 @@ impl Table {
         self.directory().join("snapshots/before")
     }
 
-    /// Puts the SSTable `from` of the test data into the table under the id `id`.
+    /// Copies the SSTable `from` of the test data into the table under the id `id`.
     fn flush(&self, from: &str, id: &str) {
         for entry in fs::read_dir(format!("{INPUTS}/{from}")).unwrap() {
             let entry = entry.unwrap();
@@ -105,7 +105,7 @@ impl Table {
         names
     }
 
-    /// A file of the output, wherever below the output directory it is.
+    /// Path of a file of the output, at any depth below the output directory.
     fn output(&self, name: &str) -> PathBuf {
         let mut all = Files::new();
         files(&self.temp.path().join("out"), &mut all);
@@ -131,7 +131,7 @@ impl Table {
         self.run("swap", &arguments)
     }
 
-    /// Swaps, and expects the code and the words, and that nothing has changed.
+    /// Swaps, and asserts the exit code, the words on stderr, and that nothing has changed.
     fn refused(&self, code: i32, words: &str) {
         let (mut before, mut after) = (Files::new(), Files::new());
         files(self.temp.path(), &mut before);
@@ -184,12 +184,12 @@ fn a_snapshot_is_merged_and_swapped_in() {
     );
 }
 
-/// Commands that README once advised moved the new SSTable away, and gave its name to the output.
+/// Regression test: commands that README once advised moved the flushed SSTable away and gave its name to the output.
 #[test]
-fn what_was_flushed_since_stays_and_keeps_its_name() {
+fn an_sstable_flushed_after_the_merge_is_kept_under_its_name() {
     let table = Table::new();
     table.merge(&table.snapshot(), &[]);
-    // The output is called so as well.
+    // The output has the same name.
     assert!(table.output("oa-3-big-Data.db").exists());
     table.flush("3", "3");
     let flushed = fs::read(table.directory().join("oa-3-big-Data.db")).unwrap();
@@ -202,9 +202,9 @@ fn what_was_flushed_since_stays_and_keeps_its_name() {
     assert!(!table.temp.path().join("inputs/oa-3-big-Data.db").exists());
 }
 
-/// It may hold rows that only purged tombstones shadow.
+/// The flushed SSTable may contain rows that were shadowed only by the purged tombstones.
 #[test]
-fn what_was_flushed_since_a_merge_that_purges_is_refused() {
+fn an_sstable_flushed_after_a_purging_merge_is_refused() {
     let table = Table::new();
     table.merge(&table.snapshot(), &["--complete"]);
     table.flush("3", "3");
@@ -213,7 +213,7 @@ fn what_was_flushed_since_a_merge_that_purges_is_refused() {
 
 /// The overlapping SSTable, whose tombstones the merge applied, was replaced by another of the same name.
 #[test]
-fn an_sstable_that_took_the_name_of_one_that_the_merge_knew_is_refused() {
+fn a_replaced_overlapping_sstable_is_refused() {
     let table = Table::new();
     table.flush("3", "3");
     let first = table.directory().join("oa-1-big-Data.db");
@@ -230,7 +230,7 @@ fn an_sstable_that_took_the_name_of_one_that_the_merge_knew_is_refused() {
 
 /// Outputs of two tables below one directory, and the same directories the next night.
 #[test]
-fn each_table_has_its_own_record_and_the_next_night_finds_room() {
+fn each_table_has_its_own_record_and_directories_can_be_reused() {
     let table = Table::new();
     let other = table
         .temp
@@ -266,9 +266,9 @@ fn each_table_has_its_own_record_and_the_next_night_finds_room() {
     assert_eq!(table.data_names().len(), 1);
 }
 
-/// SSTables that the run was told of may be there, and others may not.
+/// SSTables that were named to the merge as overlapping are accepted, and others are refused.
 #[test]
-fn sstables_that_a_merge_knew_may_be_there() {
+fn overlapping_sstables_of_the_merge_are_accepted() {
     let table = Table::new();
     table.flush("3", "3");
     let first = table.directory().join("oa-1-big-Data.db");
@@ -288,7 +288,7 @@ fn sstables_that_a_merge_knew_may_be_there() {
     );
 }
 
-/// Of a table with two data directories, one is merged and swapped. The other's SSTables stay where they are.
+/// One of two data directories of a table is merged and swapped. The SSTables of the other are not moved.
 #[test]
 fn overlapping_sstables_are_looked_for_in_their_own_data_directory() {
     let table = Table::new();
@@ -315,7 +315,7 @@ fn overlapping_sstables_are_looked_for_in_their_own_data_directory() {
     let away = table.temp.path().join("away");
     fs::rename(&data, &away).unwrap();
     table.refused(4, "oa-2-big-Data.db is no longer in ");
-    // A copy is not in the table.
+    // A copy does not belong to the table.
     let copies = table.temp.path().join("copies");
     fs::rename(&other, &copies).unwrap();
     fs::rename(&away, copies.join("oa-2-big-Data.db")).unwrap();
@@ -327,7 +327,7 @@ fn overlapping_sstables_are_looked_for_in_their_own_data_directory() {
 }
 
 #[test]
-fn what_was_flushed_into_another_data_directory_since_a_merge_that_purges_is_refused() {
+fn an_sstable_flushed_into_another_data_directory_after_a_purging_merge_is_refused() {
     for named in ["", "/snapshots/before"] {
         let table = Table::new();
         let other = table.in_other_data_directory("2");
@@ -336,7 +336,7 @@ fn what_was_flushed_into_another_data_directory_since_a_merge_that_purges_is_ref
             &table.directory().join("oa-1-big-Data.db"),
             &["--overlapping", &named],
         );
-        // It counts only in the table's own directory.
+        // New SSTables in backups and snapshots are ignored.
         let late = other.join("oa-9-big-Data.db");
         for below in ["backups", "snapshots/later"] {
             fs::create_dir_all(other.join(below)).unwrap();
@@ -350,7 +350,7 @@ fn what_was_flushed_into_another_data_directory_since_a_merge_that_purges_is_ref
         fs::hard_link(other.join("backups/oa-9-big-Data.db"), &late).unwrap();
         table.refused(4, "that the run did not see (1), such as oa-9-big-Data.db");
         fs::remove_file(late).unwrap();
-        // A snapshot may have been cleared.
+        // The snapshot may have been cleared.
         fs::remove_dir_all(other.join("snapshots")).unwrap();
         assert_done(&table.swap(&[]));
     }
@@ -363,13 +363,13 @@ fn a_running_node_is_refused() {
     let node = Node::with(&table.directory().join("oa-1-big-Index.db"));
     table.refused(4, "(sleep) has ");
     drop(node);
-    // A process that copies the snapshot is none.
+    // A process that copies the snapshot is not taken for a node.
     let _reader = Node::with(&table.snapshot().join("oa-1-big-Data.db"));
     stdout(&table.swap(&[]));
 }
 
 #[test]
-fn another_file_where_an_input_goes_is_refused() {
+fn an_existing_file_at_the_destination_of_an_input_is_refused() {
     let table = Table::new();
     table.merge(&table.snapshot(), &["--complete"]);
     let inputs = table.temp.path().join("inputs");
@@ -379,7 +379,7 @@ fn another_file_where_an_input_goes_is_refused() {
 }
 
 #[test]
-fn a_transaction_under_way_is_refused() {
+fn a_transaction_in_progress_is_refused() {
     let table = Table::new();
     table.merge(&table.snapshot(), &["--complete"]);
     let name = "nb_txn_compaction_7cc16910-c6a1-11e6-9d2c-b5d4e8a16a52.log";
@@ -388,7 +388,7 @@ fn a_transaction_under_way_is_refused() {
 }
 
 #[test]
-fn inputs_that_are_gone_or_others_are_refused() {
+fn missing_or_replaced_inputs_are_refused() {
     let table = Table::new();
     table.merge(&table.snapshot(), &["--complete"]);
     let statistics = table.directory().join("oa-1-big-Statistics.db");
@@ -407,7 +407,7 @@ fn inputs_that_are_gone_or_others_are_refused() {
     table.refused(4, "1 of the run's 2 input SSTables");
 }
 
-/// A copy that keeps times, as `cp -p` makes it, is as good as the file.
+/// A copy that preserves times, as made by `cp -p`, is accepted like the original.
 #[test]
 fn a_merge_of_a_copy_is_swapped_in() {
     let table = Table::new();
@@ -425,7 +425,7 @@ fn a_merge_of_a_copy_is_swapped_in() {
 }
 
 #[test]
-fn outputs_that_are_not_what_the_run_wrote_are_refused() {
+fn outputs_that_differ_from_the_record_are_refused() {
     let table = Table::new();
     table.merge(&table.snapshot(), &["--complete"]);
     let data = table.output("oa-3-big-Data.db");
@@ -439,7 +439,7 @@ fn outputs_that_are_not_what_the_run_wrote_are_refused() {
     fs::write(&digest, other).unwrap();
     table.refused(4, "holds another digest");
     fs::write(&digest, text).unwrap();
-    // Of the same length, with a time of its own.
+    // Of the same length, with another modification time.
     let mut changed = bytes.clone();
     changed[bytes.len() / 2] ^= 1;
     fs::write(&data, changed).unwrap();
@@ -482,7 +482,7 @@ fn a_directory_for_the_inputs_that_has_other_sstables_is_refused() {
                 || stderr(&out).contains("which the node reads")
         );
     }
-    // The name of a directory that no node reads does not matter.
+    // Names of directories that no node reads do not matter.
     let elsewhere = format!("inputs/ks/{}", directory.file_name().unwrap().display());
     let arguments = ["--into", into, "--inputs-to", &elsewhere];
     assert_done(&table.run("swap", &words_and("out --dry-run", &arguments)));
@@ -503,7 +503,7 @@ fn a_directory_for_the_inputs_that_has_other_sstables_is_refused() {
 }
 
 #[test]
-fn indexes_are_spoken_of_and_their_components_go_with_the_inputs() {
+fn indexes_are_reported_and_their_components_are_moved_with_the_inputs() {
     let table = Table::new();
     let component = "oa-1-big-SAI+aa+by_v+Meta.db";
     fs::write(table.directory().join(component), "x").unwrap();
@@ -519,7 +519,7 @@ fn indexes_are_spoken_of_and_their_components_go_with_the_inputs() {
     assert!(hidden.join("oa-1-big-Data.db").exists());
 }
 
-/// Only what a compaction replaces goes; SSTables that it left alone stay.
+/// Only SSTables that the compaction replaces are moved away; the others are kept.
 #[test]
 fn a_compaction_is_swapped_in() {
     let table = Table::new();
@@ -540,9 +540,9 @@ fn a_compaction_is_swapped_in() {
     assert_eq!(table.data_names().len(), untouched + outputs);
 }
 
-/// Nothing is left of the inputs: they go, and nothing takes their place.
+/// If the merge has no output, the inputs are moved away and nothing replaces them.
 #[test]
-fn a_merge_that_leaves_nothing_is_swapped_in() {
+fn a_merge_without_outputs_is_swapped_in() {
     let temp = TempDir::new().unwrap();
     let run = |arguments: &[&str]| stdout(&compactor(temp.path(), arguments));
     let made = run(&words(

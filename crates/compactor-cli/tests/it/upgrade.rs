@@ -1,4 +1,4 @@
-//! `compactor upgrade` as a person uses it.
+//! `compactor upgrade` from the command line.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -56,7 +56,7 @@ fn each_sstable_keeps_its_rows_and_id() {
 }
 
 #[test]
-fn a_dry_run_says_what_would_be_written_and_writes_nothing() {
+fn a_dry_run_reports_the_outputs_and_writes_nothing() {
     let temp = TempDir::new().unwrap();
     let table = generated(temp.path(), &WIDE);
     let arguments = words_and(
@@ -74,7 +74,7 @@ fn a_dry_run_says_what_would_be_written_and_writes_nothing() {
     assert_eq!(plan["dry_run"], true);
     assert_eq!(plan["failed"].as_array().unwrap().len(), 0);
     assert_eq!(plan["upgrade"].as_array().unwrap().len(), 3);
-    // It ends as the run would.
+    // The exit code is that of the run.
     fs::remove_file(table.join("oa-2-big-Statistics.db")).unwrap();
     let out = compactor(temp.path(), &arguments);
     assert_prints(&out, "oa-3-big-Data.db");
@@ -171,7 +171,7 @@ fn a_chunk_length_alone_keeps_the_compressor_and_its_options() {
 }
 
 #[test]
-fn a_damaged_one_is_left_out_and_the_others_are_written() {
+fn a_damaged_sstable_is_skipped_and_the_others_are_written() {
     let temp = TempDir::new().unwrap();
     let table = generated(temp.path(), &WIDE);
     let damaged = data_files(&table)[1].clone();
@@ -203,7 +203,7 @@ fn a_damaged_one_is_left_out_and_the_others_are_written() {
 }
 
 #[test]
-fn what_is_to_change_must_be_said() {
+fn a_change_must_be_requested() {
     let temp = TempDir::new().unwrap();
     let table = generated(temp.path(), &WIDE);
     let table = table.to_str().unwrap();
@@ -214,9 +214,9 @@ fn what_is_to_change_must_be_said() {
     assert_eq!(out.status.code(), Some(4), "{}", text(&out.stderr));
 }
 
-/// Each failure has its own remedy, and two in a row that have the same have it once.
+/// Advice is printed below each failure, and once for consecutive failures with the same advice.
 #[test]
-fn a_remedy_is_below_its_error() {
+fn advice_is_below_its_error() {
     let temp = TempDir::new().unwrap();
     let table = generated(temp.path(), &WIDE);
     let damage = |name: &str, change: fn(&mut Vec<u8>)| {

@@ -1,4 +1,4 @@
-//! `compactor verify` as a person meets it: what it prints and how it ends.
+//! `compactor verify` from the command line: its output and exit codes.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -86,12 +86,12 @@ fn damage_is_named_with_file_offset_expected_and_found() {
         text.lines().last().unwrap().contains(": DAMAGED: "),
         "{text}"
     );
-    // A word on stderr would be one too many: the result is the message.
+    // Nothing on stderr: the result on stdout is the message.
     assert!(output.stderr.is_empty(), "{output:?}");
 }
 
 #[test]
-fn each_sstable_has_its_own_line_and_one_damaged_one_decides() {
+fn each_sstable_has_its_own_line_and_a_damaged_one_sets_the_exit_code() {
     let (good, bad) = (
         Copy::of("nb-statics/inputs/1"),
         Copy::of("oa-ttl_ties/inputs/1"),
@@ -118,9 +118,9 @@ fn each_sstable_has_its_own_line_and_one_damaged_one_decides() {
     );
 }
 
-/// One that is not readable, or not even of a known version, does not affect the others.
+/// An SSTable that is unreadable or of an unknown version does not affect the others.
 #[test]
-fn every_sstable_of_a_directory_is_looked_at() {
+fn every_sstable_of_a_directory_is_verified() {
     let copy = Copy::of("oa-ttl_ties/inputs/1");
     let at = |name: &str| copy.directory().join(name);
     let data = copy.file("-Data.db");
@@ -145,9 +145,9 @@ fn every_sstable_of_a_directory_is_looked_at() {
     assert_eq!(document["unreadable"].as_array().unwrap().len(), 2);
 }
 
-/// A FIFO would wait for a writer that never comes.
+/// Opening a FIFO would block, since it has no writer.
 #[test]
-fn a_component_that_is_no_regular_file_is_named() {
+fn a_component_that_is_not_a_regular_file_is_named() {
     let copy = Copy::of("oa-ttl_ties/inputs/1");
     let components = words(
         "-Data.db -Index.db -Statistics.db -CompressionInfo.db -Summary.db -Filter.db \
@@ -171,7 +171,7 @@ fn a_component_that_is_no_regular_file_is_named() {
             &[&"metadata", &data],
             &[&"merge", &data, &"--output", &out],
         ] {
-            // `timeout` ends with 124 what still waits.
+            // `timeout` exits with 124 if the command blocks.
             let mut command = Command::new("timeout");
             command.arg("20").arg(env!("CARGO_BIN_EXE_compactor"));
             let output = command
@@ -205,7 +205,7 @@ fn a_component_that_is_no_regular_file_is_named() {
 }
 
 #[test]
-fn names_that_are_not_utf8_do_not_cost_the_json() {
+fn names_that_are_not_utf8_are_printed_as_json() {
     use std::os::unix::ffi::OsStrExt;
     let copy = Copy::of("oa-ttl_ties/inputs/1");
     let directory = copy.directory().join(OsStr::from_bytes(b"caf\xe9"));
@@ -230,7 +230,7 @@ fn names_that_are_not_utf8_do_not_cost_the_json() {
 }
 
 #[test]
-fn a_merge_that_verifies_first_says_damage_once() {
+fn a_merge_that_verifies_first_reports_damage_once() {
     let copy = Copy::of("oa-ttl_ties/inputs/1");
     let temp = tempfile::tempdir().unwrap();
     copy.edit("-Data.db", |bytes| bytes[20] ^= 1);
@@ -320,7 +320,7 @@ fn wrong_usage() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_error() {
+fn a_closed_stdout_is_not_an_error() {
     let mut child = Command::new(env!("CARGO_BIN_EXE_compactor"))
         .arg("verify")
         .args(
@@ -337,9 +337,9 @@ fn a_reader_that_goes_away_is_no_error() {
     assert!(output.stderr.is_empty(), "{output:?}");
 }
 
-/// Address space of a quarter of the length that a field claims: trusting it would fail.
+/// The address space is limited to a quarter of the length in the field: allocating that length would fail.
 #[test]
-fn absurd_lengths_do_not_take_memory() {
+fn absurd_lengths_are_not_allocated() {
     type Edit = fn(&mut Vec<u8>);
     let edits: [(&str, Edit); 5] = [
         // Count of samples, length of the summary.
@@ -371,7 +371,7 @@ fn absurd_lengths_do_not_take_memory() {
     }
 }
 
-/// The damage is that of `verify`, and so is its place: an offset in the file, not a position in the rows.
+/// Damage is reported as by `verify`, at an offset in the file, not at a position in the uncompressed rows.
 #[test]
 fn damage_found_before_a_run_has_its_offset() {
     let temp = tempfile::TempDir::new().unwrap();

@@ -1,4 +1,4 @@
-//! Faults that once did harm.
+//! Regression cases: faults that once caused a defect.
 
 use crate::faults::inject::Injection;
 use crate::faults::setting::{SEVERAL, Setting, TOKIO_URING, Tried};
@@ -6,7 +6,7 @@ use crate::faults::setting::{SEVERAL, Setting, TOKIO_URING, Tried};
 pub fn known(setting: &Setting) -> Vec<(&Tried, Injection)> {
     let merge = setting.command("merge", "");
     let mut known = Vec::new();
-    // Hung: a submission that fails was never repeated.
+    // Hung: a failed submission was never retried.
     for error in ["EAGAIN", "EBUSY", "EINTR", "ENOMEM"] {
         for when in ["2+2", "3", "4..9", "7"] {
             known.push((merge, Injection::new("io_uring_enter", error, when)));
@@ -19,16 +19,16 @@ pub fn known(setting: &Setting) -> Vec<(&Tried, Injection)> {
             Injection::new("io_uring_enter", "EAGAIN", when),
         ));
     }
-    // Hung: one that can never work.
+    // Hung: a submission that always fails.
     for when in ["2", "3", "6+"] {
         known.push((merge, Injection::new("io_uring_enter", "EIO", when)));
     }
-    // Hung: a thread that is not woken.
+    // Hung: a thread was not woken.
     for error in ["EIO", "EAGAIN"] {
         known.push((merge, Injection::new("write", error, "1+")));
     }
     known.push((merge, Injection::new("write", "EINTR", "1+2")));
-    // Panicked: a directory that cannot be closed, a thread that cannot be started.
+    // Panicked: a directory could not be closed, a thread could not be started.
     for command in ["merge", "compact", "split", "upgrade", "scrub"] {
         let tried = setting.command(command, "");
         for when in ["5+", "8+", "12+", "20+"] {
@@ -38,13 +38,13 @@ pub fn known(setting: &Setting) -> Vec<(&Tried, Injection)> {
             known.push((tried, Injection::new("clone3", "EAGAIN", when)));
         }
     }
-    known.extend(while_it_is_taken_back(setting));
+    known.extend(during_rollback(setting));
     known
 }
 
-/// Lost: the COMMIT of a transaction log was not synced but could be read, and what was there so far was being
-/// taken back when that was cut off. Refused ever after: the log could not be removed, and what says whose it is was.
-fn while_it_is_taken_back(setting: &Setting) -> Vec<(&Tried, Injection)> {
+/// Data loss: the COMMIT of a transaction log was readable but not synced, and the rollback of the published files
+/// was interrupted. Permanent refusal: the log could not be removed, but the file that identifies its owner was.
+fn during_rollback(setting: &Setting) -> Vec<(&Tried, Injection)> {
     let mut known = Vec::new();
     for tried in [
         setting.command("swap", ""),
@@ -65,7 +65,7 @@ fn while_it_is_taken_back(setting: &Setting) -> Vec<(&Tried, Injection)> {
                 known.push((tried, injection.with("unlink", fault, when.to_owned())));
             }
         }
-        // Nor can the log be put back.
+        // The log cannot be restored either.
         for sync in syncs.saturating_sub(8)..=syncs {
             let when = format!("{sync}..{}", sync + 1);
             known.push((tried, Injection::new("fsync", "EIO", &when)));

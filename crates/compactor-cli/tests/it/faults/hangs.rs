@@ -1,4 +1,4 @@
-//! Operations without an answer.
+//! Operations that never complete.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -10,23 +10,23 @@ use compactor_testkit::machine::has_strace;
 
 use crate::faults::setting::{Setting, compactor, files_below};
 
-/// Calls that do not return for longer than any test waits.
+/// strace option that delays a call for longer than any test waits.
 fn stuck(call: &str, when: &str) -> String {
     format!("--inject={call}:delay_enter=100s:when={when}")
 }
 
-/// SIGINT ends a run also if it waits for an operation that never completes. It is the next run that
-/// removes what it was writing.
+/// SIGINT ends a run even if it waits for an operation that never completes. The next run removes the
+/// files that it was writing.
 #[test]
 fn an_interrupted_run_ends_whatever_it_waits_for() {
     if !has_strace() {
         return;
     }
-    // What is stuck has its inputs open, which other tests' runs would refuse.
+    // A stuck run has its inputs open, which runs of other tests would refuse.
     let setting = Setting::new();
     for (backend, call, when) in [
         ("uring", "io_uring_enter", "4+"),
-        // The loader reads libraries with it, before.
+        // The dynamic loader uses this call before, to read libraries.
         ("threads", "pread64", "6+"),
         ("threads", "pwrite64", "1+"),
         ("threads", "fdatasync", "1+"),
@@ -61,14 +61,17 @@ fn an_interrupted_run_ends_whatever_it_waits_for() {
             std::thread::sleep(Duration::from_millis(10));
         }
         let code = exit_code(&traced);
-        // It waits for the thread that it holds, and lets go of it when it ends.
+        // strace waits for the thread that it delays, and detaches from it when killed.
         strace.kill().unwrap();
         strace.wait().unwrap();
-        let told = fs::read_to_string(directory.join("stderr")).unwrap();
-        assert!(matches!(code, None | Some(130)), "{call}: {code:?}, {told}");
+        let stderr = fs::read_to_string(directory.join("stderr")).unwrap();
         assert!(
-            told.contains("may be in a hidden directory"),
-            "{call}: {told}"
+            matches!(code, None | Some(130)),
+            "{call}: {code:?}, {stderr}"
+        );
+        assert!(
+            stderr.contains("may be in a hidden directory"),
+            "{call}: {stderr}"
         );
         let next = Command::new(compactor())
             .args(tried.arguments(&out))
@@ -84,7 +87,7 @@ fn child_of(parent: &Child) -> Option<String> {
     children.ok()?.split(' ').next().map(str::to_owned)
 }
 
-/// Whether a process has no threads left but those that strace holds.
+/// Whether a process has no threads left except those stopped by strace.
 fn has_ended(process: &str) -> bool {
     let threads = fs::read_dir(format!("/proc/{process}/task"));
     let threads = threads.into_iter().flatten().flatten();
@@ -94,7 +97,7 @@ fn has_ended(process: &str) -> bool {
         .all(|fields| fields.starts_with(['Z', 'X', 't']))
 }
 
-/// Of a process that nobody has waited for, unless it is its first thread that strace holds.
+/// Exit code of a zombie, or `None` if its main thread is stopped by strace.
 fn exit_code(process: &str) -> Option<i32> {
     let fields = fields(format!("/proc/{process}/stat").as_ref())?;
     let code: i32 = fields.trim_end().rsplit(' ').next()?.parse().ok()?;

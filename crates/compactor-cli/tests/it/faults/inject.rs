@@ -9,9 +9,9 @@ use compactor_testkit::Random;
 
 use crate::faults::setting::{Calls, compactor};
 
-/// System calls that may fail. Not among them: futex and getrandom, without which the standard library's
-/// locks and hash maps have no way to go on; those that end processes; and those of memory maps, without
-/// which neither the loader nor the allocator can work (see the tests of limits).
+/// System calls that may fail. Excluded: futex and getrandom, whose failure the standard library's locks and
+/// hash maps cannot handle; calls that end processes; and those of memory maps, without which neither the
+/// loader nor the allocator works (see the tests of limits).
 pub const CALLS: &[&str] = &[
     "access",
     "clock_gettime",
@@ -69,8 +69,8 @@ pub const CALLS: &[&str] = &[
     "cachestat",
 ];
 
-/// `EACCES` is not among them: a directory above the inputs that may not be listed is passed over, and ids are
-/// others then.
+/// `EACCES` is excluded: a directory above the inputs that may not be listed is skipped, which changes the ids of
+/// outputs.
 const ERRORS: &[&str] = &[
     "EIO", "EIO", "ENOSPC", "EAGAIN", "EAGAIN", "EINTR", "EINTR", "ENOMEM", "EBUSY", "EPERM",
     "EMFILE", "ENOSYS", "EINVAL", "EDQUOT", "ENOENT", "EEXIST",
@@ -81,9 +81,9 @@ const ERRORS: &[&str] = &[
 pub struct Injection {
     pub call: String,
     pub error: &'static str,
-    /// Of each thread's calls, as strace has it: `3`, `3+`, `3+2`, `3..5`.
+    /// Which of each thread's calls fail, in the syntax of strace: `3`, `3+`, `3+2`, `3..5`.
     pub when: String,
-    /// Another fault besides, by its call, `error=` or `signal=`, and when.
+    /// A second fault: its call, `error=` or `signal=`, and when.
     pub second: Option<(&'static str, &'static str, String)>,
 }
 
@@ -102,7 +102,7 @@ impl Injection {
         self
     }
 
-    /// At any place of what the command does.
+    /// A random fault at any call of the command.
     pub fn random(random: &mut Random, calls: &Calls) -> Injection {
         let mut made: Vec<_> = CALLS
             .iter()
@@ -112,19 +112,19 @@ impl Injection {
         let call = **random.pick(&made);
         let first = 1 + random.index(calls[call]);
         let error = match *random.pick(ERRORS) {
-            // The C library takes it for the end of the directory; and what is gone need not be removed.
+            // The C library takes ENOENT for the end of the directory, and a missing file need not be removed.
             "ENOENT" if ["getdents64", "unlink", "unlinkat"].contains(&call) => "EIO",
             error => error,
         };
         let when = match random.index(6) {
             0..3 => first.to_string(),
-            // The standard library calls again what was interrupted, for ever.
+            // The standard library would retry an interrupted call forever.
             3 if error != "EINTR" => format!("{first}+"),
             4 => format!("{first}+{}", 2 + random.index(5)),
             _ => format!("{first}..{}", first + 1 + random.index(8)),
         };
         let injection = Injection::new(call, error, &when);
-        // A second fault while the first is handled: the machine, or the file system's writer, is gone.
+        // A second fault while the first is handled: the process is killed, or the file system fails.
         let second = *random.pick(&["unlink", "rename", "fsync", "ftruncate"]);
         let fault = match second {
             "unlink" => *random.pick(&["error=EROFS", "signal=KILL"]),
@@ -162,7 +162,7 @@ impl Injection {
     }
 }
 
-/// Number of times that each call is made, by the thread that makes it most often.
+/// Counts of each call, in the thread that makes it most often.
 pub fn count_calls(arguments: &[String], directory: &Path) -> HashMap<String, usize> {
     let log = directory.join("calls");
     let mut command = Command::new("strace");

@@ -55,10 +55,10 @@ fn address_space() {
     all(&limits, |mib, line| ulimit("-v", mib << 10, line));
 }
 
-/// Of a user who has no other threads; root has no limit.
+/// Threads of a user who has no others; root is not limited.
 #[test]
 fn threads() {
-    // What is left to a stranger is tried by its own means: a shell that makes nothing.
+    // Check first that another user may run the command.
     let stranger = ["setpriv", "--reuid=54321", "--clear-groups"];
     let sees_the_command = Command::new(stranger[0])
         .args(&stranger[1..])

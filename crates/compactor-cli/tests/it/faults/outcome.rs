@@ -1,4 +1,4 @@
-//! How a run ended, and whether it may end so.
+//! Outcome of a run, and whether it is acceptable.
 
 use std::fs::{self, File};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -10,7 +10,7 @@ use tempfile::NamedTempFile;
 
 use crate::faults::setting::{Files, INPUTS, Known, Tried, compactor, files_below};
 
-/// Nothing that is tried takes a second by itself.
+/// Without faults every command takes less than a second.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 pub struct Outcome {
@@ -18,16 +18,16 @@ pub struct Outcome {
     pub status: Option<ExitStatus>,
     pub stdout: Vec<u8>,
     pub stderr: String,
-    /// Its writes fail, also those of messages.
+    /// All writes fail, including those of messages.
     is_mute: bool,
-    /// It is told that files do not exist, which is damage.
+    /// Calls fail with `ENOENT`, so missing files may be reported as damage.
     pub sees_nothing: bool,
 }
 
 impl Outcome {
     /// Runs a command line to its end, or until it is killed for taking too long.
     pub fn of(line: &[String]) -> Outcome {
-        // Files, as pipes would have to be read meanwhile.
+        // Output is sent to files, since pipes would have to be read concurrently.
         let (stdout, stderr) = (NamedTempFile::new().unwrap(), NamedTempFile::new().unwrap());
         let open = |file: &NamedTempFile| Stdio::from(File::create(file.path()).unwrap());
         let mut child = Command::new(&line[0])
@@ -64,22 +64,22 @@ impl Outcome {
         }
     }
 
-    pub fn told(&self) -> String {
+    pub fn text(&self) -> String {
         let lines = self.stderr.lines().take(12);
         lines.map(|line| format!("  | {line}\n")).collect()
     }
 
-    /// An error describes what is wrong with the outcome.
+    /// Returns a description of the defect as an error.
     pub fn check(&self, known: &Known, tried: &Tried, out: &Path) -> Result<(), String> {
         let code = match self.status {
             None => return Err("it does not end".to_owned()),
-            // The loader failed, before the program began.
+            // The dynamic loader failed, before the program started.
             Some(status) if status.code() == Some(127) => return Ok(()),
             Some(status) => match (status.code(), status.signal()) {
                 (Some(code), _) => code,
-                // Before main the standard library has no other way.
+                // Before main the standard library can only abort.
                 (None, Some(_)) if self.is_start_of_runtime() => return Ok(()),
-                // By the kernel, for want of memory.
+                // Killed by the kernel for lack of memory.
                 (None, Some(9)) => return check_left_over(known, tried, out),
                 (None, signal) => return Err(format!("it ended with signal {signal:?}")),
             },
@@ -138,11 +138,11 @@ impl Outcome {
 fn is_hidden(path: &Path) -> bool {
     path.components()
         .any(|part| part.as_os_str().as_encoded_bytes().starts_with(b"."))
-        // A committed one, which the next run removes.
+        // A committed transaction log, which the next run removes.
         || path.to_string_lossy().contains("_txn_compaction_")
 }
 
-/// Checks the files that a run left: whole SSTables that were wanted, and others that the next run removes.
+/// Checks the files that a run left: complete, wanted SSTables, and others that the next run removes.
 fn check_left_over(known: &Known, tried: &Tried, out: &Path) -> Result<(), String> {
     if tried.is_swap {
         return check_second_run(known, tried, out);
@@ -177,7 +177,7 @@ fn check_left_over(known: &Known, tried: &Tried, out: &Path) -> Result<(), Strin
     check_second_run(known, tried, out)
 }
 
-/// The output of `compact` where an SSTable lacks a component and stays: sound, with no hidden files next to it.
+/// Checks the output of `compact` that skipped an SSTable without a component: intact, with no hidden files next to it.
 fn check_rest(out: &Path) -> Result<(), String> {
     let left = files_below(out);
     if let Some(hidden) = left.keys().find(|path| is_hidden(path)) {
@@ -194,11 +194,13 @@ fn check_rest(out: &Path) -> Result<(), String> {
     if verify.status.success() {
         return Ok(());
     }
-    let told = String::from_utf8_lossy(&verify.stdout).into_owned();
-    Err(format!("nor what is left by leaving one out: {told}"))
+    let printed = String::from_utf8_lossy(&verify.stdout).into_owned();
+    Err(format!(
+        "nor is the output that skips an SSTable intact: {printed}"
+    ))
 }
 
-/// The same command, run again: it finishes what was begun, or removes it and begins anew.
+/// Runs the same command again, which must complete the interrupted run, or remove its files and start anew.
 fn check_second_run(known: &Known, tried: &Tried, out: &Path) -> Result<(), String> {
     let is_done = (tried.is_swap || tried.name == "generate") && files_below(out) == known.good;
     let next = {
@@ -208,10 +210,10 @@ fn check_second_run(known: &Known, tried: &Tried, out: &Path) -> Result<(), Stri
             .output()
     };
     let next = next.map_err(|error| error.to_string())?;
-    // Of a finished swap there is nothing left to swap, and a table that was generated stays.
+    // After a completed swap there is nothing left to swap, and a generated table is not replaced.
     if !next.status.success() && !is_done {
-        let told = String::from_utf8_lossy(&next.stderr).into_owned();
-        return Err(format!("the next run does not work: {told}"));
+        let stderr = String::from_utf8_lossy(&next.stderr).into_owned();
+        return Err(format!("the next run fails: {stderr}"));
     }
     let found = files_below(out);
     if found != known.good {

@@ -1,4 +1,4 @@
-//! Inputs, the commands that are tried on them, and what each makes of them without faults.
+//! Inputs, the commands that are run on them, and the result of each without faults.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -13,34 +13,34 @@ use tempfile::TempDir;
 use crate::faults::inject::{self, Injection};
 use crate::faults::outcome::Outcome;
 
-/// Held by who reads the inputs, and shared by runs that must succeed: these refuse a table whose files another process
+/// Locked exclusively while the test reads the inputs, and shared by runs that must succeed: these refuse a table whose files another process
 /// has open, as a node would.
 pub static INPUTS: RwLock<()> = RwLock::new(());
 
-/// Several outputs of one merge, which are all there or none.
+/// Options for several outputs of one merge, which are published all or none.
 pub const SEVERAL: &str = "--max-sstable-size 60KiB";
 
-/// The command that is tried, unless the environment names another build of it.
+/// Path of the command under test, which the environment may override.
 pub fn compactor() -> String {
     let built = env!("CARGO_BIN_EXE_compactor");
     std::env::var("COMPACTOR_FAULT_COMMAND").unwrap_or_else(|_| built.to_owned())
 }
 
-/// A backend that may take ten minutes to give up, and that nobody gets unasked.
+/// A backend that may take ten minutes to give up, and that is never chosen by default.
 pub const TOKIO_URING: &str = "tokio-uring";
 
-/// Of the generated table.
+/// Keyspace of the generated table.
 const KEYSPACE: &str = "generated";
 
 /// File names and their content.
 pub type Files = BTreeMap<PathBuf, Vec<u8>>;
 
-/// A command line, tried again and again.
+/// A command line that is run with many faults.
 pub struct Tried {
     pub name: &'static str,
     /// With `OUT` for the output directory.
     arguments: Vec<String>,
-    /// It finds a table and a merge of it below `OUT`, and changes both.
+    /// Whether the command swaps; `OUT` then contains a table and a merge of it beforehand.
     pub is_swap: bool,
     known: OnceLock<Known>,
     calls: OnceLock<Calls>,
@@ -50,11 +50,11 @@ pub struct Tried {
 pub struct Known {
     /// Files below the output directory afterwards.
     pub good: Files,
-    /// Its standard output, if that is the same each time.
+    /// Its standard output, if that is the same in each run.
     pub printed: Option<Vec<u8>>,
 }
 
-/// System calls of a command without faults, and how many of each the thread makes that makes most.
+/// System calls of a command without faults: counts of each, in the thread that makes it most often.
 pub type Calls = HashMap<String, usize>;
 
 impl Tried {
@@ -79,7 +79,7 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// The one of all tests that run at this time.
+    /// The instance shared by all tests that run at the same time.
     pub fn shared() -> Arc<Setting> {
         static SHARED: Mutex<Weak<Setting>> = Mutex::new(Weak::new());
         let mut shared = SHARED.lock().unwrap();
@@ -91,7 +91,7 @@ impl Setting {
     }
 
     pub fn new() -> Setting {
-        // On a disk, which /tmp need not be.
+        // On a disk; /tmp may be a tmpfs.
         let root = disk_directory();
         let data = root.path().join("data");
         let made = Command::new(compactor())
@@ -120,7 +120,7 @@ impl Setting {
                 "compact",
                 "compact IN --output OUT --complete --major --now 1800000000",
             ),
-            // Several outputs, which are all there or none.
+            // Several outputs, which are published all or none.
             ("split", "split IN --output OUT --size 60KiB"),
             (
                 "upgrade",
@@ -204,14 +204,14 @@ impl Setting {
             .args(tried.arguments(&out))
             .output();
         let output = output.unwrap();
-        let told = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{:?}: {told}", tried.arguments);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{:?}: {stderr}", tried.arguments);
         let files = files_below(&out);
         fs::remove_dir_all(directory).unwrap();
         (files, output.stdout)
     }
 
-    /// Makes what a command finds below its output directory: for a swap a table, and a merge of it.
+    /// Creates the files that a command needs below its output directory: for a swap a table, and a merge of it.
     fn prepare(&self, tried: &Tried, out: &Path) {
         if !tried.is_swap {
             return;
@@ -258,7 +258,7 @@ impl Setting {
         self.try_under(tried, |command| injection.tracer(command))
     }
 
-    /// Runs a command as `wrap` has it run.
+    /// Runs a command line that was changed by `wrap`.
     pub fn try_under(
         &self,
         tried: &Tried,
@@ -288,7 +288,7 @@ impl Setting {
             }
         });
         let _ = fs::remove_dir_all(&directory);
-        result.map_err(|what| format!("{what}\n  {}\n{}", line.join(" "), outcome.told()))
+        result.map_err(|what| format!("{what}\n  {}\n{}", line.join(" "), outcome.text()))
     }
 }
 
@@ -304,7 +304,7 @@ pub fn files_below(directory: &Path) -> Files {
             match path.is_dir() {
                 true => left.push(path),
                 false if path.ends_with("compactor-swap.json") => {}
-                // It has times, which differ between runs: that it is there is compared.
+                // The content has times, which differ between runs: only its presence is compared.
                 false if path.ends_with("compactor-run.json") => {
                     let name = path.strip_prefix(directory).unwrap().to_owned();
                     files.insert(name, Vec::new());

@@ -1,4 +1,4 @@
-//! Commands that are interrupted in the middle of their work.
+//! Commands that are interrupted while they run.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -6,11 +6,11 @@ use std::process::{Child, ChildStderr, Command, Stdio};
 
 use super::is_empty;
 
-/// A command that is at work, and its messages.
+/// A running command, and its messages.
 pub struct AtWork {
     pub child: Child,
     pub messages: BufReader<ChildStderr>,
-    /// Its messages up to the line that was waited for.
+    /// Its messages up to the awaited line.
     pub said: String,
 }
 
@@ -41,7 +41,7 @@ impl AtWork {
         assert!(sent.unwrap().success());
     }
 
-    /// Waits for the end, expects this exit code, and returns the rest of stderr.
+    /// Waits for the command to end, asserts its exit code, and returns the rest of stderr.
     pub fn ends_with(&mut self, code: i32) -> String {
         let mut rest = String::new();
         self.messages.read_to_string(&mut rest).unwrap();
@@ -49,7 +49,7 @@ impl AtWork {
         rest
     }
 
-    /// Interrupts it: it has something in a directory, and leaves nothing there.
+    /// Asserts that the command has files in a directory, interrupts it, and asserts that it leaves none.
     pub fn leaves_nothing(mut self, signal: &str, directory: &Path) {
         assert!(!is_empty(directory));
         self.signal(signal);

@@ -17,7 +17,7 @@ pub struct Nobody {
 }
 
 impl Nobody {
-    /// Gives the directory away. `None` without root, which tests in a container are.
+    /// Changes the owner of the directory to `nobody`. `None` if not root, as which tests in a container run.
     pub fn in_directory(directory: &Path) -> Option<Nobody> {
         if chown(directory, Some(NOBODY), Some(NOBODY)).is_err() {
             skip(Need::Root, "only root runs programs as others");
