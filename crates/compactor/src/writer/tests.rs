@@ -33,7 +33,7 @@ fn with(
     row
 }
 
-/// Output of `compactor dump` for each SSTable, which must be sound.
+/// Output of `compactor dump` for each SSTable, which must be intact.
 fn dumps(directory: &Path) -> Vec<serde_json::Value> {
     let table = Table::open(directory).unwrap();
     let io = Resources::default().io().unwrap();
@@ -91,7 +91,7 @@ fn rows_are_written_in_order_with_all_kinds_of_columns() {
     let expiring = RowTimes::at(3).with_ttl(77);
     writer.add_row_with(key(2, 1, 1), expiring).unwrap();
     let written = writer.finish().unwrap();
-    // Equal static rows are one.
+    // Equal static rows are written once.
     assert_eq!((written.sstables.len(), written.rows), (1, 5));
     assert_eq!(written.next_steps.commands[0].purpose, "import");
 
@@ -141,7 +141,7 @@ fn rows_are_written_in_order_with_all_kinds_of_columns() {
 }
 
 #[test]
-fn of_rows_added_twice_the_later_values_count() {
+fn the_later_values_of_rows_added_twice_win() {
     let temp = tempfile::tempdir().unwrap();
     let options = SstableWriter::new(SCHEMA).unwrap().flat(true);
     let mut writer = options.open(temp.path()).unwrap();
@@ -289,7 +289,7 @@ fn rows_that_are_not_of_the_table_are_refused_and_leave_nothing() {
         ),
     ] {
         let error = writer.add_row(row).unwrap_err();
-        // Nothing of it stays.
+        // Nothing of the refused row is kept.
         assert_eq!(writer.buffer.len_in_memory(), 0);
         assert_eq!(error.kind(), ErrorKind::InvalidInput);
         assert!(error.to_string().contains(why), "{error}");
@@ -377,7 +377,7 @@ fn a_merge_keeps_the_order_of_dates() {
     assert_eq!(dumps(&output)[0][0]["rows"].as_array().unwrap().len(), 5);
 }
 
-/// Rows that were added to one writer are those of a writer each, merged.
+/// One writer reconciles rows like a merge of the outputs of separate writers.
 #[test]
 fn rows_added_twice_are_reconciled_as_a_merge_does() {
     const SCHEMA: &str = "CREATE TYPE ks.p (x int, y text);
@@ -489,7 +489,7 @@ fn without_positions(value: &mut serde_json::Value) {
     }
 }
 
-/// Elements of lists with equal timestamps are all there, in the order in which they were added.
+/// Elements of lists with equal timestamps are all kept, in the order in which they were added.
 #[test]
 fn lists_of_equal_timestamps_are_joined() {
     let temp = tempfile::tempdir().unwrap();
@@ -503,7 +503,7 @@ fn lists_of_equal_timestamps_are_joined() {
     assert!(rows[0].ends_with(r#""l": ["b", "a"]}"#), "{rows:?}");
 }
 
-/// A static column that each row of a partition sets costs no SSTable per row.
+/// A static column that is set with each row of a partition does not cause an SSTable per row.
 #[test]
 fn static_columns_of_many_rows_are_one_static_row() {
     let temp = tempfile::tempdir().unwrap();
@@ -578,7 +578,7 @@ fn values_that_readers_would_refuse_are_refused() {
     assert_eq!(writer.finish().unwrap().rows, 0);
 }
 
-/// Rows that were to be written are lost: the others must not pass for all of them.
+/// After a failed write rows are lost, so the others must not be published as a complete SSTable.
 #[test]
 fn after_a_failed_write_nothing_is_published() {
     let temp = tempfile::tempdir().unwrap();
@@ -607,7 +607,7 @@ fn after_a_failed_write_nothing_is_published() {
 
 /// A load may take longer than the TTL of its first rows.
 #[test]
-fn ttls_count_from_when_a_row_is_added() {
+fn ttls_start_when_a_row_is_added() {
     let temp = tempfile::tempdir().unwrap();
     let options = SstableWriter::new(SCHEMA).unwrap().flat(true);
     let mut writer = options.open(temp.path()).unwrap();
@@ -677,7 +677,7 @@ fn tables_that_cassandra_would_not_create_are_refused() {
 }
 
 #[test]
-fn clustering_columns_have_a_longest_length_together() {
+fn clustering_columns_have_a_maximum_total_length() {
     let temp = tempfile::tempdir().unwrap();
     let schema = "CREATE TABLE ks.t (k int, a text, b text, PRIMARY KEY (k, a, b));";
     let mut writer = open(temp.path(), schema);
@@ -710,7 +710,7 @@ fn sstables_of_another_table_are_not_replaced() {
     drop(replacing(one).unwrap());
 }
 
-/// As one writer does with elements of equal timestamps.
+/// Lists of two writers are merged like elements of equal timestamps in one writer.
 #[test]
 fn list_elements_of_two_writers_are_joined() {
     let temp = tempfile::tempdir().unwrap();
@@ -719,7 +719,7 @@ fn list_elements_of_two_writers_are_joined() {
         let directory = temp.path().join(element);
         let options = SstableWriter::new(schema).unwrap().flat(true);
         let mut writer = options.open(&directory).unwrap();
-        // As if both had begun at the same moment.
+        // As if both had started at the same time.
         writer.last_ticks = ticks_of(1_700_000_000_000_000);
         let list = Value::List(vec![element.into()]);
         let row = [("k", 1.into()), ("l", list)];

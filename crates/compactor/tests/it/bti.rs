@@ -39,7 +39,7 @@ fn request(inputs: &[PathBuf], output: &Path) -> MergeRequest {
     request
 }
 
-/// Merges; the path of the output's `Data.db`.
+/// Merges, and returns the path of the output's `Data.db`.
 fn run(request: MergeRequest) -> compactor::Result<PathBuf> {
     let job = open_merge(options(), request)?;
     let report = run_merge(job, InputCheck::AllComponents, &mut NoObserver)?;
@@ -61,8 +61,8 @@ fn damages(data: &Path) -> Vec<String> {
     report.findings.iter().map(ToString::to_string).collect()
 }
 
-/// Outcome of a merge of damaged inputs: it stops, or goes on without something.
-fn told(copy: &Copy) -> String {
+/// Messages of a merge of damaged inputs: the error, or the warnings if it continues without a component.
+fn merge_messages(copy: &Copy) -> String {
     let directory = tempfile::tempdir().unwrap();
     let output = directory.path().join("y");
     let merged = open_merge(options(), request(&[copy.data()], &output))
@@ -100,7 +100,7 @@ fn keys(data: &Path) -> String {
 }
 
 #[test]
-fn there_and_back_again() {
+fn rows_survive_a_round_trip_between_formats() {
     let mut row_indexes = 0;
     for place in SOURCES {
         let directory = tempfile::tempdir().unwrap();
@@ -174,9 +174,9 @@ fn formats_mixed_and_chosen() {
     );
 }
 
-/// Nobody reads them: told, and no damage.
+/// Such bytes are never read, so they are a note and not damage.
 #[test]
-fn bytes_behind_the_last_row_index_are_noted() {
+fn bytes_after_the_last_row_index_are_a_note() {
     let directory = tempfile::tempdir().unwrap();
     let place = sstable("pa-range_nested/compacted");
     let data = rewrite(&place, Version::Ea, &directory.path().join("x"));
@@ -186,13 +186,13 @@ fn bytes_behind_the_last_row_index_are_noted() {
     copy.edit(Component::Rows, |bytes| bytes.extend([0; 10]));
     let found = damages(&copy.data());
     assert_eq!(found.len(), 1, "{found:?}");
-    let told = format!("Rows.db: row_index.end at offset {end}");
+    let merge_messages = format!("Rows.db: row_index.end at offset {end}");
     assert!(found[0].starts_with("note: "), "{found:?}");
-    assert!(found[0].contains(&told), "{found:?}");
+    assert!(found[0].contains(&merge_messages), "{found:?}");
     run(request(&[copy.data()], &directory.path().join("y"))).unwrap();
 }
 
-/// By a verification, and by a merge that checks its inputs.
+/// By a verification, and by a merge that validates its inputs.
 #[test]
 fn a_flipped_bit_is_found() {
     let mut missed = Vec::new();
@@ -203,7 +203,7 @@ fn a_flipped_bit_is_found() {
         let copy = Copy::of(&data);
         for component in [Component::Partitions, Component::Rows, Component::Filter] {
             let intact = copy.read(component);
-            // Odd: every bit of a byte has its turn.
+            // An odd step, so that every bit of a byte is flipped.
             let stride = ((8 * intact.len() / 60).max(1) * campaign::stride()) | 1;
             for bit in (0..8 * intact.len()).step_by(stride) {
                 let (at, bit) = (bit / 8, (bit % 8) as u8);
@@ -213,10 +213,13 @@ fn a_flipped_bit_is_found() {
                 if damages(&copy.data()).is_empty() {
                     missed.push(format!("verify: {what}"));
                 }
-                // A position may lead to a wrong place in the other file.
-                let (told, files) = (told(&copy), [component, Component::Rows]);
-                if !files.iter().any(|file| told.contains(file.file_suffix())) {
-                    missed.push(format!("merge: {what}: {told}"));
+                // A wrong position may be reported as damage of the other file.
+                let (merge_messages, files) = (merge_messages(&copy), [component, Component::Rows]);
+                if !files
+                    .iter()
+                    .any(|file| merge_messages.contains(file.file_suffix()))
+                {
+                    missed.push(format!("merge: {what}: {merge_messages}"));
                 }
                 copy.write(component, &intact);
             }
@@ -231,7 +234,7 @@ fn a_flipped_bit_is_found() {
 }
 
 #[test]
-fn missing_swapped_and_cut_files() {
+fn missing_swapped_and_truncated_files() {
     let directory = tempfile::tempdir().unwrap();
     let make = |place: &str, name: &str| {
         let data = rewrite(&sstable(place), Version::Ea, &directory.path().join(name));
@@ -242,10 +245,10 @@ fn missing_swapped_and_cut_files() {
         let name = format!("{component:?}");
         let copy = make("oa-wide_uncompressed/inputs/2", &name);
         let intact = copy.read(component);
-        // A position may lead to a wrong place in the other file.
+        // A wrong position may be reported as damage of the other file.
         let files = [component, Component::Rows].map(Component::file_suffix);
         let check = |what: &str| {
-            let text = told(&copy);
+            let text = merge_messages(&copy);
             assert!(
                 files.iter().any(|file| text.contains(file)),
                 "{what}: {text}"
@@ -269,7 +272,7 @@ fn missing_swapped_and_cut_files() {
     }
 }
 
-/// All that an input holds is past its grace: it goes unread, and its tries are checked alone.
+/// A fully expired input is dropped unread; only its tries are validated.
 #[test]
 fn dropped_unread() {
     let directory = tempfile::tempdir().unwrap();
@@ -295,9 +298,9 @@ fn dropped_unread() {
     assert_eq!(run().unwrap_err().kind(), ErrorKind::Corrupt);
 }
 
-/// The newest input decides the form of the output, even if it is not read.
+/// The newest input determines the format of the output, even if it is dropped unread.
 #[test]
-fn what_is_dropped_unread_says_the_form() {
+fn an_input_dropped_unread_determines_the_format() {
     let directory = tempfile::tempdir().unwrap();
     let source = sstable("pa-range_nested/inputs/1");
     let mut newest = request(std::slice::from_ref(&source), &directory.path().join("x"));
@@ -329,11 +332,11 @@ fn what_is_dropped_unread_says_the_form() {
     assert_eq!(found.compression, None);
     assert_eq!(found.bloom_filter_fp_chance, 0.25);
     assert_eq!(found.column_index_size, expected.column_index_size);
-    // But not what is in it: its times are left out.
+    // Its timestamps do not affect the encoding header.
     assert_ne!(found.header, expected.header);
 }
 
-/// Files of 6.0-alpha2 and 5.0.5: intact, and merged alone they keep both tries.
+/// Files written by 6.0-alpha2 and 5.0.5 are intact, and both tries are unchanged by a merge of each alone.
 #[test]
 fn files_of_cassandra() {
     let testdata = Path::new(env!("CARGO_MANIFEST_DIR")).join("../compactor-sstable/testdata/bti");
@@ -362,7 +365,7 @@ fn files_of_cassandra() {
             .collect();
         assert_eq!(found, Vec::<String>::new(), "{table}");
         let mut request = request(std::slice::from_ref(&data), &directory.path().join("out"));
-        // As the Cassandra was set that wrote them.
+        // The setting of the Cassandra node that wrote them.
         request.column_index_size = Some(1024);
         let merged = run(request).unwrap();
         let name = merged.file_name().unwrap().to_str().unwrap();

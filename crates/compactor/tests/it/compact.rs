@@ -1,4 +1,4 @@
-//! Refusals of a compaction of a table, and settings that its merges share.
+//! Compactions of a table: refusals, shared settings, and what is planned.
 
 use std::num::NonZeroU64;
 use std::path::PathBuf;
@@ -30,9 +30,9 @@ fn sstables(temp: &TempDir, count: u32) -> Vec<PathBuf> {
     made.sstables.into_iter().map(|s| s.data_path).collect()
 }
 
-/// All that merges at a time read is on one bill, so that a rate is that of all together.
+/// Concurrent merges draw from one rate limiter, so that the limit applies to their total.
 #[test]
-fn merges_at_a_time_share_one_rate() {
+fn concurrent_merges_share_one_rate_limit() {
     let temp = TempDir::new().unwrap();
     let inputs = sstables(&temp, 8);
     let lens = inputs.iter().map(|path| path.metadata().unwrap().len());
@@ -77,7 +77,7 @@ impl Observer for CancelsAfter {
 
 /// A complete compaction is not reported as interrupted, however late it was cancelled.
 #[test]
-fn an_interruption_is_one_where_something_is_left_to_do() {
+fn an_interruption_is_reported_only_if_work_remains() {
     for (ended, left, is_interrupted) in [(1, 5, true), (2, 2, false), (3, 2, false)] {
         let temp = TempDir::new().unwrap();
         let inputs = sstables(&temp, 8);
@@ -102,7 +102,7 @@ fn an_interruption_is_one_where_something_is_left_to_do() {
     }
 }
 
-/// Cancels what does not end.
+/// Cancels a compaction that does not end.
 struct Deadline(Instant);
 
 impl Deadline {
@@ -147,9 +147,9 @@ fn run(request: CompactRequest, observer: &mut dyn Observer) -> Compacted {
     compaction.run(observer).unwrap()
 }
 
-/// Leveled compaction selects suspect SSTables of L1 with what overlaps them in L0.
+/// Leveled compaction selects suspect SSTables of L1 together with overlapping ones of L0.
 #[test]
-fn a_damaged_sstable_of_a_level_is_left_out() {
+fn a_damaged_sstable_of_a_level_is_skipped() {
     let temp = TempDir::new().unwrap();
     let l0 = generated(&temp, Shape::KeyValue, 3, 1500);
     let leveled = |inputs: &[PathBuf], output: &str| {
@@ -179,7 +179,7 @@ fn a_damaged_sstable_of_a_level_is_left_out() {
 }
 
 #[test]
-fn a_change_of_level_is_planned_as_it_is_done() {
+fn a_change_of_level_is_executed_as_planned() {
     let temp = TempDir::new().unwrap();
     let l0 = generated(&temp, Shape::KeyValue, 3, 1500);
     let merges = MergeRequest::new(l0, temp.path().join("levels"));
@@ -205,9 +205,9 @@ fn a_change_of_level_is_planned_as_it_is_done() {
     assert_eq!(planned.len(), report.level_changes);
 }
 
-/// They shadow data of the other SSTable, so that the rewrite changes nothing.
+/// The tombstones shadow data of the other SSTable, so the rewrite cannot purge them.
 #[test]
-fn tombstones_that_stay_are_tried_once() {
+fn unpurgeable_tombstones_are_rewritten_once() {
     let temp = TempDir::new().unwrap();
     let inputs = generated(&temp, Shape::Tombstones, 2, 2000);
     let mut merges = MergeRequest::new(inputs, temp.path().join("output"));
@@ -228,7 +228,7 @@ fn tombstones_that_stay_are_tried_once() {
 
 /// An input is not an overlapping SSTable of itself, which would keep all of its tombstones.
 #[test]
-fn a_directory_with_a_dot_behind_it_is_the_same() {
+fn a_directory_with_a_trailing_dot_is_the_same() {
     let temp = TempDir::new().unwrap();
     let inputs = generated(&temp, Shape::Tombstones, 4, 2000);
     let purged = |directory: &str| {
@@ -250,7 +250,7 @@ fn a_directory_with_a_dot_behind_it_is_the_same() {
 }
 
 #[test]
-fn sstables_whose_ttl_was_not_removed_are_left_to_do() {
+fn sstables_with_remaining_ttls_are_pending() {
     for (ended, is_interrupted) in [(1, true), (9, false)] {
         let temp = TempDir::new().unwrap();
         let inputs = generated(&temp, Shape::TimeSeries, 5, 10);
@@ -293,8 +293,8 @@ fn the_strategy_decides_where_outputs_are_split() {
     assert!(!output.exists());
 }
 
-/// Values of its clustering may be equal and have different bytes, so that the order of partitions decides which stay:
-/// its merges are not split into ranges, but into shards.
+/// Clustering values may compare equal but differ in bytes, so that the order of merging decides which are kept:
+/// such merges are not split into ranges, but into shards.
 #[test]
 fn shards_of_a_table_whose_values_have_several_encodings() {
     let temp = TempDir::new().unwrap();
@@ -302,7 +302,7 @@ fn shards_of_a_table_whose_values_have_several_encodings() {
     let inputs = ["one", "other"].map(|name| {
         let options = SstableWriter::new(schema).unwrap();
         let mut writer = options.open(temp.path().join(name)).unwrap();
-        // Few of the other's partitions, so that it has none in some shards.
+        // Fewer partitions than the other, so that it has none in some shards.
         let partitions = if name == "one" { 300 } else { 2 };
         for k in 0..partitions {
             let values = [
@@ -348,9 +348,9 @@ fn written(temp: &TempDir, name: &str, bytes: usize, times: impl Fn(i32) -> RowT
     writer.finish().unwrap().sstables[0].data_path.clone()
 }
 
-/// A node looks for expired SSTables in intervals, and so also when the merges have ended.
+/// A node looks for expired SSTables periodically, so they are looked for again after the last merge.
 #[test]
-fn an_sstable_that_older_data_kept_is_dropped_once_that_is_merged_away() {
+fn an_expired_sstable_is_dropped_once_the_older_data_is_merged() {
     const LATER: i64 = 500_000_000_000;
     for (class, options) in [
         (
@@ -372,7 +372,7 @@ fn an_sstable_that_older_data_kept_is_dropped_once_that_is_merged_away() {
             RowTimes::at(if k > 5 { LATER } else { 10 })
         });
         let newer = written(&temp, "newer", 10, |_| RowTimes::at(LATER));
-        // Not dropped for the data of this one, and not tried again and again.
+        // Kept because of the older data of this SSTable, and not retried endlessly.
         let outside = Scope::Overlapping(vec![written(&temp, "outside", 10, |_| RowTimes::at(5))]);
         for (scope, is_dropped) in [(Scope::Complete, true), (outside, false)] {
             let inputs = [&expired, &older, &newer].map(PathBuf::clone).to_vec();

@@ -1,4 +1,4 @@
-//! `compactor::dump` against what Cassandra's `sstabledump -l` printed of the same SSTables.
+//! Compares `compactor::dump` with the output of Cassandra's `sstabledump -l` for the same SSTables.
 //!
 //! `testdata/dump` holds some; with `COMPACTOR_GOLDEN_DIR` set to a directory that the interop
 //! crate's `interop-inputs` filled, all SSTables there are compared as well.
@@ -42,7 +42,7 @@ fn now_of(meta: &Path) -> i64 {
     meta["now_s"].as_i64().expect("now_s")
 }
 
-/// Compares text first, since Cassandra's order of fields is ours, then values.
+/// Compares text first, since the order of fields is Cassandra's, then values.
 fn compare(io: &Io, data: &Path, expected: &Path, now_s: i64, differing: &mut Vec<String>) {
     let expected = fs::read_to_string(expected).expect("the expected dump");
     let found = dumped(io, data, &options(now_s));
@@ -80,7 +80,7 @@ fn compare(io: &Io, data: &Path, expected: &Path, now_s: i64, differing: &mut Ve
     ));
 }
 
-/// All SSTables below a golden directory, with what Cassandra printed of them and its clock.
+/// All SSTables below a golden directory, with Cassandra's dump and the clock at that time.
 fn golden_cases(root: &Path) -> Vec<(PathBuf, PathBuf, i64)> {
     let mut cases = Vec::new();
     let list = |path: &Path| -> Vec<PathBuf> {
@@ -173,7 +173,7 @@ fn parsed(dump: &str) -> Vec<(Value, Vec<Value>)> {
 }
 
 #[test]
-fn keys_are_chosen_and_left_out() {
+fn keys_are_selected_and_excluded() {
     let (io, data) = (io(), case("oa_composite_key"));
     let all = parsed(&dumped(&io, &data, &options(0)));
     assert_eq!(all.len(), 8);
@@ -232,7 +232,7 @@ fn keys_alone_come_from_the_index() {
 }
 
 #[test]
-fn an_index_that_is_cut_off_is_damage() {
+fn a_truncated_index_is_damage() {
     let io = io();
     let directory = tempfile::tempdir().expect("a directory");
     for entry in fs::read_dir(testdata().join("oa_composite_key")).expect("testdata") {
@@ -283,7 +283,7 @@ fn tombstones_alone() {
         tombstones_only: true,
         ..options(now_s)
     };
-    // Rows and cells with TTLs, of which the first alone has expired.
+    // Rows and cells with TTLs, only the first of which has expired.
     let partitions = parsed(&dumped(&io, &case("oa_ttl_edges"), &only(1_700_000_099)));
     assert!(partitions.len() >= 2);
     assert!(
@@ -291,9 +291,9 @@ fn tombstones_alone() {
         "{partitions:?}"
     );
     assert_eq!(dumped(&io, &case("oa_ttl_edges"), &only(1_700_000_098)), "");
-    // Without anything deleted nothing is printed.
+    // Nothing is printed if nothing is deleted.
     assert_eq!(dumped(&io, &case("oa_composite_key"), &only(0)), "");
-    // Markers stay, rows go.
+    // Range tombstone markers are printed, rows are not.
     for (_, rows) in parsed(&dumped(&io, &case("nb_range_touching"), &only(0))) {
         let is_marker = |row: &Value| {
             row["type"]
@@ -312,7 +312,7 @@ fn tombstones_alone() {
 }
 
 #[test]
-fn damage_is_an_error_behind_what_is_readable() {
+fn damage_is_an_error_after_the_readable_rows() {
     let io = io();
     let directory = tempfile::tempdir().expect("a directory");
     let source = testdata().join("pa_type_nested");

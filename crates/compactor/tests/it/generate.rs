@@ -1,4 +1,4 @@
-//! Generated SSTables: intact, the same every time, of the size, overlap and compressibility asked for.
+//! Generated SSTables: intact, reproducible, of the requested size, overlap and compressibility.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -55,7 +55,7 @@ fn every_shape_in_every_version_is_intact_and_merges() {
             let temp = TempDir::new().unwrap();
             let mut options = options(shape, temp.path());
             options.version = version;
-            // The three versions take turns in the other choices, too.
+            // The three versions also vary the other options.
             options.compression = match version {
                 Version::Oa => None,
                 _ => Some(CompressionParams::new(Codec::Lz4, 4096)),
@@ -105,7 +105,7 @@ fn every_shape_in_every_version_is_intact_and_merges() {
 }
 
 #[test]
-fn the_same_options_give_the_same_bytes_and_another_seed_others() {
+fn equal_options_give_equal_bytes_and_another_seed_different_ones() {
     for shape in Shape::ALL {
         let temp = TempDir::new().unwrap();
         let of = |name: &str, threads, seed| {
@@ -222,7 +222,7 @@ fn the_last_sstable_wins() {
 }
 
 #[test]
-fn without_overlap_nothing_is_in_two() {
+fn without_overlap_no_partition_is_in_two_sstables() {
     let temp = TempDir::new().unwrap();
     let mut options = options(Shape::Wide, temp.path());
     options.overlap = 0.0;
@@ -233,7 +233,7 @@ fn without_overlap_nothing_is_in_two() {
 }
 
 #[test]
-fn the_share_asked_for_has_expired() {
+fn the_requested_share_has_expired() {
     for expired in [0.0, 0.3, 1.0] {
         let temp = TempDir::new().unwrap();
         let mut options = options(Shape::TimeSeries, temp.path());
@@ -257,7 +257,7 @@ fn the_share_asked_for_has_expired() {
 }
 
 #[test]
-fn rows_are_updated_and_deleted_as_often_as_asked_for() {
+fn rows_are_updated_and_deleted_as_often_as_requested() {
     let temp = TempDir::new().unwrap();
     let mut options = options(Shape::Tombstones, temp.path());
     options.amount = Amount::Rows(20_000);
@@ -324,7 +324,7 @@ fn counters(path: &Path) -> Counters {
     counters
 }
 
-/// Of a context whose shards are all global.
+/// Shards of a context that has only global shards.
 fn shards(context: &[u8]) -> BTreeMap<[u8; 16], (i64, i64)> {
     let (count, rest) = context.split_first_chunk::<2>().unwrap();
     let count = usize::from(u16::from_be_bytes(*count));
@@ -347,7 +347,7 @@ fn shards(context: &[u8]) -> BTreeMap<[u8; 16], (i64, i64)> {
 }
 
 #[test]
-fn counters_of_several_sstables_are_joined() {
+fn counters_of_several_sstables_are_merged() {
     let temp = TempDir::new().unwrap();
     let mut options = options(Shape::Counters, temp.path());
     options.overlap = 1.0;
@@ -370,7 +370,7 @@ fn counters_of_several_sstables_are_joined() {
         joined += usize::from(before > 0 && known.len() > before);
     }
     assert!(expected.values().all(|shards| shards.len() <= 3));
-    // Neither of the two is rare.
+    // Neither case is rare.
     let few = expected.len() / 4;
     assert!(
         replaced > few && joined > few,
@@ -419,7 +419,7 @@ fn lists(path: &Path) -> Lists {
 }
 
 #[test]
-fn elements_of_lists_are_set_anew_and_removed_by_the_next_sstable() {
+fn elements_of_lists_are_replaced_and_removed_by_the_next_sstable() {
     let temp = TempDir::new().unwrap();
     let mut options = options(Shape::Collections, temp.path());
     options.overlap = 1.0;
@@ -443,7 +443,7 @@ fn elements_of_lists_are_set_anew_and_removed_by_the_next_sstable() {
 }
 
 #[test]
-fn the_schema_beside_them_says_what_they_are() {
+fn the_generated_schema_describes_the_sstables() {
     let temp = TempDir::new().unwrap();
     let mut options = options(Shape::TimeSeries, temp.path());
     options.gc_grace_seconds = 77;
@@ -494,7 +494,7 @@ impl Observer for Stop {
     fn progress(&mut self, _read_bytes: u64, _rows: u64, _partitions: u64) {}
 }
 
-/// Stops when the second SSTable has been begun.
+/// Cancels after the second SSTable has been started.
 struct StopInSecond {
     rows: u64,
     of_one: u64,
@@ -511,7 +511,7 @@ impl Observer for StopInSecond {
 }
 
 #[test]
-fn what_is_not_completed_leaves_nothing() {
+fn an_incomplete_run_leaves_nothing() {
     let temp = TempDir::new().unwrap();
     let mut options = options(Shape::KeyValue, &temp.path().join("new"));
     options.amount = Amount::Rows(3000);
@@ -530,7 +530,7 @@ fn what_is_not_completed_leaves_nothing() {
 }
 
 #[test]
-fn what_is_there_is_not_touched() {
+fn existing_files_are_not_touched() {
     let temp = TempDir::new().unwrap();
     let report = run(options(Shape::KeyValue, temp.path()));
     let before = files(&report.table_directory);
@@ -542,7 +542,7 @@ fn what_is_there_is_not_touched() {
 }
 
 #[test]
-fn options_without_sense_are_refused() {
+fn invalid_options_are_refused() {
     type Change = fn(&mut GenerateOptions);
     let cases: [(Shape, Change, &str); 15] = [
         (Shape::KeyValue, |o| o.overlap = 1.5, "overlap 1.5"),

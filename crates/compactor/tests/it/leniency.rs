@@ -1,4 +1,4 @@
-//! Components that a node rebuilds or does not need stop no merge, and are reported (LENIENCE.md).
+//! Damage of components that a node rebuilds or does not need is reported and does not stop a merge (LENIENCE.md).
 
 use crate::support::damage::Copy;
 use crate::support::sstable;
@@ -41,7 +41,7 @@ fn sstables() -> Vec<Copy> {
 }
 
 #[test]
-fn missing_files_are_told() {
+fn missing_files_are_reported() {
     for original in sstables() {
         for component in [
             Component::Summary,
@@ -61,12 +61,12 @@ fn missing_files_are_told() {
                     copy.remove_and_unlist(component)
                 }
                 let report = merged(&[&copy], Scope::Unknown).unwrap();
-                let [told] = &report.warnings[..] else {
+                let [message] = &report.warnings[..] else {
                     panic!("{component}: {:?}", report.warnings);
                 };
                 assert!(
-                    told.contains(component.file_suffix()) && told.contains("no such file"),
-                    "{told}"
+                    message.contains(component.file_suffix()) && message.contains("no such file"),
+                    "{message}"
                 );
                 let options = VerifyOptions::default();
                 let report = verify(&io(), &copy.data(), &options, &mut NoObserver).unwrap();
@@ -80,23 +80,23 @@ fn missing_files_are_told() {
     }
 }
 
-/// A line for each kind, not for each input.
+/// One line for each kind of component, not for each input.
 #[test]
-fn of_many_inputs_the_first_is_named() {
+fn of_many_inputs_only_the_first_is_named() {
     let copies = ["nb-range_nested/inputs/1", "nb-range_nested/inputs/2"]
         .map(|place| Copy::of(&sstable(place)));
     copies
         .iter()
         .for_each(|copy| copy.remove(Component::Filter));
     let report = merged(&[&copies[0], &copies[1]], Scope::Unknown).unwrap();
-    let [told] = &report.warnings[..] else {
+    let [message] = &report.warnings[..] else {
         panic!("{:?}", report.warnings);
     };
-    assert!(told.contains("and 1 more inputs"), "{told}");
+    assert!(message.contains("and 1 more inputs"), "{message}");
 }
 
 #[test]
-fn what_has_no_substitute_is_refused() {
+fn a_missing_component_without_substitute_is_refused() {
     for original in sstables() {
         for component in [
             Component::Statistics,
@@ -116,9 +116,9 @@ fn what_has_no_substitute_is_refused() {
     }
 }
 
-/// A merge makes an index, a filter and a summary of its own, and reads all of `Data.db`.
+/// A merge writes a new index, filter and summary, and reads all of `Data.db`.
 #[test]
-fn damage_that_a_merge_does_without_is_told() {
+fn damage_of_components_that_a_merge_does_not_need_is_reported() {
     for original in sstables() {
         for component in [Component::Summary, Component::Filter, Component::Crc] {
             let copy = Copy::of(&original.data());
@@ -127,11 +127,11 @@ fn damage_that_a_merge_does_without_is_told() {
             }
             copy.edit(component, |bytes| bytes.push(7));
             let report = merged(&[&copy], Scope::Unknown).unwrap();
-            let [told] = &report.warnings[..] else {
+            let [message] = &report.warnings[..] else {
                 panic!("{component}: {:?}", report.warnings);
             };
-            assert!(told.contains(component.file_suffix()), "{told}");
-            // A node would rebuild a file that it cannot read, or not stream it.
+            assert!(message.contains(component.file_suffix()), "{message}");
+            // A node would rebuild an unreadable file, or not stream it.
             let options = VerifyOptions::default();
             let report = verify(&io(), &copy.data(), &options, &mut NoObserver).unwrap();
             assert!(report.is_damaged() && !report.stops_merge, "{report:#?}");
@@ -139,9 +139,9 @@ fn damage_that_a_merge_does_without_is_told() {
     }
 }
 
-/// A filter that lacks a key lets tombstones go that shadow it elsewhere.
+/// If the filter lacks a key, tombstones that still shadow it would be purged.
 #[test]
-fn the_filter_of_what_overlaps_must_be_whole() {
+fn the_filter_of_an_overlapping_sstable_must_be_intact() {
     let input = Copy::of(&sstable("nb-range_nested/inputs/1"));
     let beside = Copy::of(&sstable("nb-range_nested/inputs/2"));
     let merged = |beside: &Copy| merged(&[&input], Scope::Overlapping(vec![beside.data()]));
@@ -153,34 +153,37 @@ fn the_filter_of_what_overlaps_must_be_whole() {
 }
 
 /// Merges a changed SSTable, and returns the message.
-fn told_of(copy: &Copy) -> String {
+fn merge_message(copy: &Copy) -> String {
     merged(&[copy], Scope::Unknown).unwrap().warnings.join("\n")
 }
 
-/// A node builds a summary anew that it cannot read; before `oa` first and last key are in it.
+/// A node rebuilds an unreadable summary; before `oa` it contains the first and last key.
 #[test]
-fn a_summary_that_cannot_be_read_is_not_needed() {
+fn an_unreadable_summary_is_not_needed() {
     let copy = Copy::of(&sstable("nb-range_nested/inputs/1"));
     let len = copy.read(Component::Summary).len();
     for left in [len - 1, len / 2, 0] {
         copy.truncate(Component::Summary, left);
-        assert!(told_of(&copy).contains("Summary.db"), "{left} of {len}");
+        assert!(
+            merge_message(&copy).contains("Summary.db"),
+            "{left} of {len}"
+        );
     }
 }
 
-/// No reader before 6.0 reads what follows the offsets.
+/// No reader before 6.0 reads the bytes after the offsets.
 #[test]
-fn what_follows_the_chunk_offsets_is_not_read() {
+fn bytes_after_the_chunk_offsets_are_not_read() {
     let copy = Copy::of(&sstable("nb-range_nested/inputs/1"));
     copy.edit(Component::CompressionInfo, |bytes| bytes.push(1));
-    let told = told_of(&copy);
-    assert!(told.contains("CompressionInfo.db"), "{told}");
+    let message = merge_message(&copy);
+    assert!(message.contains("CompressionInfo.db"), "{message}");
     let options = VerifyOptions::default();
     let report = verify(&io(), &copy.data(), &options, &mut NoObserver).unwrap();
     assert_eq!((report.damages, report.notes), (0, 1), "{report:#?}");
 }
 
-/// A table's option would be refused, but not a value in a file.
+/// Cassandra refuses such a value as a table option, but not in a file.
 #[test]
 fn a_maximum_beyond_the_chunk_is_never_reached() {
     let copy = Copy::of(&sstable("nb-range_nested/inputs/1"));
@@ -188,16 +191,16 @@ fn a_maximum_beyond_the_chunk_is_never_reached() {
         let at = bytes.windows(4).position(|b| b == [0x7f, 0xff, 0xff, 0xff]);
         bytes[at.unwrap() + 1] = 0xbf;
     });
-    let told = told_of(&copy);
-    assert!(told.contains("maximum compressed length"), "{told}");
+    let message = merge_message(&copy);
+    assert!(message.contains("maximum compressed length"), "{message}");
     let options = VerifyOptions::default();
     let report = verify(&io(), &copy.data(), &options, &mut NoObserver).unwrap();
     assert!(report.is_damaged() && !report.stops_merge, "{report:#?}");
 }
 
-/// They are in `Statistics.db` as well, where nodes look.
+/// Nodes read them from `Statistics.db`.
 #[test]
-fn the_keys_in_the_footer_of_the_trie_are_not_asked_for() {
+fn the_keys_in_the_footer_of_the_trie_are_not_used() {
     let copies = sstables();
     let copy = &copies[2];
     copy.edit(Component::Partitions, |bytes| {
@@ -205,58 +208,58 @@ fn the_keys_in_the_footer_of_the_trie_are_not_asked_for() {
         let at: [u8; 8] = bytes[end - 24..end - 16].try_into().unwrap();
         bytes[u64::from_be_bytes(at) as usize + 2] ^= 1;
     });
-    let told = told_of(copy);
-    assert!(told.contains("partition_index.first_key"), "{told}");
+    let message = merge_message(copy);
+    assert!(message.contains("partition_index.first_key"), "{message}");
 }
 
-/// Cassandra estimates by it.
+/// Cassandra uses it for estimates only.
 #[test]
-fn the_number_of_keys_in_the_footer_of_the_trie_is_not_relied_on() {
+fn the_number_of_keys_in_the_footer_of_the_trie_is_not_trusted() {
     let copies = sstables();
     let copy = &copies[2];
     copy.edit(Component::Partitions, |bytes| {
         let at = bytes.len() - 9;
         bytes[at] ^= 1;
     });
-    let told = told_of(copy);
-    assert!(told.contains("partition_index.key_count"), "{told}");
+    let message = merge_message(copy);
+    assert!(message.contains("partition_index.key_count"), "{message}");
     let options = VerifyOptions::default();
     let report = verify(&io(), &copy.data(), &options, &mut NoObserver).unwrap();
     assert!(report.is_damaged() && !report.stops_merge, "{report:#?}");
 }
 
-/// A read of the key finds nothing then, and a merge looks up no key.
+/// A node would not find the key, but a merge looks up no key.
 #[test]
-fn a_trie_that_does_not_lead_to_a_key_is_told() {
+fn a_trie_that_does_not_find_a_key_is_reported() {
     let copies = sstables();
     let trie = &copies[2];
     let len = trie.read(Component::Partitions).len();
-    let mut told = 0;
+    let mut message = 0;
     for at in 0..len - 24 {
         let copy = Copy::of(&trie.data());
         copy.edit(Component::Partitions, |bytes| bytes[at] ^= 1);
         if let Ok(report) = merged(&[&copy], Scope::Unknown) {
             let warnings = report.warnings.join("\n");
             assert!(warnings.contains("Partitions.db"), "{at}: {warnings}");
-            told += usize::from(warnings.contains("index.key"));
+            message += usize::from(warnings.contains("index.key"));
         }
     }
-    assert!(told > 0);
+    assert!(message > 0);
 }
 
 #[test]
-fn a_digest_is_read_as_java_reads_a_number() {
+fn a_digest_is_parsed_like_a_number_in_java() {
     let copy = Copy::of(&sstable("nb-range_nested/inputs/1"));
     copy.edit(Component::Digest, |bytes| {
         bytes.splice(0..0, *b"+00");
         bytes.extend_from_slice(b"\r\nData.db");
     });
-    assert_eq!(told_of(&copy), "");
+    assert_eq!(merge_message(&copy), "");
 }
 
-/// A merge does not look at values.
+/// A merge does not validate values.
 #[test]
-fn values_that_are_not_of_their_types_are_copied() {
+fn values_that_are_invalid_for_their_types_are_copied() {
     let copy = Copy::of(&sstable("nb-statics/inputs/1"));
     copy.edit_content(|bytes| {
         let at = bytes.windows(2).position(|value| value == b"s5");
@@ -273,9 +276,9 @@ fn values_that_are_not_of_their_types_are_copied() {
     merged(&[&copy], Scope::Unknown).unwrap();
 }
 
-/// Those that leave rows out are taken.
+/// Readable ones that do not cover all rows are accepted.
 #[test]
-fn covered_clusterings_that_cannot_be_read_stop_a_merge() {
+fn unreadable_covered_clusterings_stop_a_merge() {
     let copy = Copy::of(&sstable("pa-range_nested/inputs/1"));
     copy.edit_statistics(|statistics| {
         let covered = &mut statistics.stats.covered_clustering;

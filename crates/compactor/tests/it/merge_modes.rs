@@ -1,8 +1,8 @@
-//! Merges through every mode of input and output on both backends: the same bytes in every component,
-//! O_DIRECT where it is claimed, nothing left in the page cache, and partitions larger than the memory.
+//! Merges in every mode of input and output on both backends: identical components, O_DIRECT where it is
+//! reported, nothing left in the page cache, and partitions larger than the memory limit.
 //!
-//! Those about direct I/O need a file system that has it: `COMPACTOR_TEST_DIRECT_DIR`, else the target
-//! directory. They are skipped where it does not.
+//! Tests of direct I/O need a file system that supports it: `COMPACTOR_TEST_DIRECT_DIR`, else the target
+//! directory. They are skipped if it does not.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -46,7 +46,7 @@ fn inputs(directory: &Path, shape: Shape, sstables: u32, bytes: u64) -> Vec<Path
     options.amount = Amount::Bytes(bytes);
     options.sstables = sstables;
     if shape == Shape::TimeSeries {
-        // Enough partitions that something lives and something has expired.
+        // Enough partitions for both live and expired data.
         options.rows_per_partition = 50;
     }
     options.now_s = NOW_S;
@@ -70,7 +70,7 @@ fn merge(backend: BackendKind, request: MergeRequest) -> Result<MergeReport, Err
     run_merge(job, InputCheck::AllComponents, &mut NoObserver)
 }
 
-/// Takes the output away and compares it with the first one.
+/// Removes the output after comparing it with the first one.
 fn compare(output: &Path, first: &mut Option<Files>, what: &str) {
     let found = files(output);
     fs::remove_dir_all(output).unwrap();
@@ -114,12 +114,12 @@ fn modes_and_backends_give_the_same_bytes() {
                         Err(error) => {
                             let modes = format!("{read_mode} {write_mode}");
                             if backend != BackendKind::Threads && modes.contains("dontcache") {
-                                // Refused everywhere, with the remedy.
+                                // Refused everywhere, with advice.
                                 let message = error.to_string();
                                 assert!(message.contains("RWF_DONTCACHE"), "{what}: {message}");
                                 assert!(message.contains("threads"), "{what}: {message}");
                             } else {
-                                // Only what the kernel or file system here does not have.
+                                // Only modes that this kernel or file system may lack.
                                 let may_lack =
                                     modes.contains("dontcache") || modes.contains("direct");
                                 assert!(may_lack, "{what}: {error}");
@@ -137,9 +137,9 @@ fn modes_and_backends_give_the_same_bytes() {
     }
 }
 
-/// Versions and shapes, verified component against component.
+/// Outputs of every version and shape pass a full verification.
 #[test]
-fn outputs_are_sound() {
+fn outputs_are_intact() {
     let directory = disk_directory();
     for (index, shape) in [Shape::KeyValue, Shape::Wide, Shape::TimeSeries]
         .into_iter()
@@ -164,7 +164,7 @@ fn outputs_are_sound() {
     }
 }
 
-/// Notes the flags of every descriptor of this process for files below a directory.
+/// Records the flags of every descriptor of this process for files below a directory.
 struct Descriptors<'a> {
     directory: &'a Path,
     /// File name, and whether it was open with `O_DIRECT`.
@@ -172,7 +172,7 @@ struct Descriptors<'a> {
 }
 
 impl Descriptors<'_> {
-    fn look(&mut self) {
+    fn record(&mut self) {
         for entry in fs::read_dir("/proc/self/fd").unwrap() {
             let entry = entry.unwrap();
             let Ok(target) = fs::read_link(entry.path()) else {
@@ -180,7 +180,7 @@ impl Descriptors<'_> {
             };
             let number = entry.file_name();
             let number = number.to_str().unwrap();
-            // The descriptor may be closed by now.
+            // The descriptor may have been closed.
             let info = fs::read_to_string(format!("/proc/self/fdinfo/{number}"));
             if let (true, Ok(info)) = (target.starts_with(self.directory), info) {
                 let flags = info.lines().find_map(|line| line.strip_prefix("flags:"));
@@ -199,11 +199,11 @@ impl Observer for Descriptors<'_> {
     }
 
     fn progress(&mut self, _read_bytes: u64, _rows: u64, _partitions: u64) {
-        self.look();
+        self.record();
     }
 
     fn before_publish(&mut self, _data_path: &Path) -> Result<(), Error> {
-        self.look();
+        self.record();
         Ok(())
     }
 }
@@ -243,7 +243,7 @@ fn direct_is_direct() {
                 .chain([(&written, writes_direct)])
             {
                 let name = path.file_name().unwrap().to_str().unwrap();
-                // The input's name may be that of the output of an earlier round, but not of this.
+                // An input may have the name of an output of an earlier round, but not of this one.
                 let found: Vec<bool> = descriptors
                     .seen
                     .iter()
@@ -295,7 +295,7 @@ fn direct_leaves_no_page_behind() {
             (ReadMode::Direct, WriteMode::Direct, true),
             (ReadMode::Auto, WriteMode::Auto, true),
             (ReadMode::DontNeed, WriteMode::DontNeed, true),
-            // That it does leave pages, or the others would prove nothing.
+            // Control: buffered I/O does leave pages.
             (ReadMode::Buffered, WriteMode::Buffered, false),
         ] {
             let input_directory = paths[0].parent().unwrap();
@@ -328,10 +328,10 @@ fn direct_leaves_no_page_behind() {
     }
 }
 
-/// Names the directory that the child merges in.
+/// Environment variable with the directory that the child merges in.
 const CHILD: &str = "COMPACTOR_TEST_WIDE_MERGE_IN";
 
-/// Not a test by itself: a merge in a process whose memory can be measured.
+/// Not a test by itself: a merge in a child process whose memory is measured.
 #[test]
 fn child() {
     let Some(directory) = std::env::var_os(CHILD).map(PathBuf::from) else {
@@ -362,7 +362,7 @@ fn child() {
 }
 
 #[test]
-fn a_partition_larger_than_the_memory() {
+fn a_partition_larger_than_the_memory_limit() {
     let directory = disk_directory();
     let mut options = GenerateOptions::new(Shape::Wide, directory.path());
     options.sstables = 2;

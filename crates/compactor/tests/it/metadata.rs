@@ -1,4 +1,4 @@
-//! `compactor::metadata` against what Cassandra's readers found in the same files.
+//! Compares `compactor::metadata` with the metadata that Cassandra's readers found in the same files.
 //!
 //! `testdata/dump` holds some; with `COMPACTOR_GOLDEN_DIR` set to a directory that the interop
 //! crate's `interop-inputs` filled, all SSTables there are compared as well.
@@ -30,7 +30,7 @@ fn case(io: &Io, name: &str, options: &MetadataOptions) -> SstableMetadata {
     read(io, &data, options).unwrap_or_else(|e| panic!("{name}: {e}"))
 }
 
-/// Ours in the shape of `MetadataJson.java`; what that leaves out is not in it.
+/// Our metadata in the shape of `MetadataJson.java`, without the fields that it omits.
 fn in_cassandras_shape(ours: &SstableMetadata) -> Value {
     let stats = &ours.stats;
     let or_max = |time: Option<i64>| time.unwrap_or(i64::MAX);
@@ -74,7 +74,7 @@ fn in_cassandras_shape(ours: &SstableMetadata) -> Value {
             "cells_per_partition": histogram(&stats.cells_per_partition),
             "commit_log_intervals": format!("{{{}}}", intervals.collect::<Vec<_>>().join(", ")),
             "compression_ratio": stats.recorded_compression_ratio.unwrap_or(-1.0),
-            // Before oa these are in Summary.db, which MetadataJson.java does not look into.
+            // Before oa these are in Summary.db, which MetadataJson.java does not read.
             "first_key": ours.first.as_ref().filter(|_| ours.version != "nb").map(|k| &k.hex),
             "last_key": ours.last.as_ref().filter(|_| ours.version != "nb").map(|k| &k.hex),
             "has_legacy_counter_shards": stats.has_legacy_counter_shards,
@@ -124,7 +124,7 @@ fn bound_in_text(bound: &str, types: &[String]) -> (bool, Vec<Option<String>>) {
     let values: Vec<Option<String>> = serde_json::from_str(&bound[at..]).expect("JSON");
     let values = values.into_iter().zip(types).map(|(value, class)| {
         value.map(|hex| {
-            // Of long values there is a hash.
+            // Long values are replaced by a hash.
             if hex.starts_with("sha256:") {
                 return UNKNOWN.to_owned();
             }
@@ -142,7 +142,7 @@ fn compare(io: &Io, data: &Path, expected: &Path, differing: &mut Vec<String>) {
     let ours = read(io, data, &MetadataOptions::new(0))
         .unwrap_or_else(|e| panic!("{}: {e}", data.display()));
     // Cassandra adds this delta in 32 bits (EncodingStats.Serializer), so that it shows seconds beyond
-    // 2038 as ones before 1970; its cells come out right nevertheless.
+    // 2038 as ones before 1970; its cells are correct nevertheless.
     let base = &mut expected["header"]["min_local_deletion_time"];
     if base.as_i64().is_some_and(|seconds| seconds < 0) {
         *base = json!(base.as_i64().map(|seconds| seconds + (1 << 32)));
@@ -201,7 +201,7 @@ fn differences(at: &str, found: &Value, expected: &Value, differing: &mut Vec<St
             }
         }
         (a, b) if a == b => {}
-        // serde_json reads the last digit of a fraction wrong at times.
+        // serde_json sometimes parses the last digit of a fraction wrong.
         (Value::Number(a), Value::Number(b))
             if a.is_f64()
                 && a.as_f64()
@@ -212,7 +212,7 @@ fn differences(at: &str, found: &Value, expected: &Value, differing: &mut Vec<St
 }
 
 #[test]
-fn equals_cassandras_on_committed_files() {
+fn equals_cassandras_metadata_on_committed_files() {
     let io = io();
     let mut differing = Vec::new();
     let mut cases = 0;
@@ -228,7 +228,7 @@ fn equals_cassandras_on_committed_files() {
 }
 
 #[test]
-fn equals_cassandras_on_all_golden_files() {
+fn equals_cassandras_metadata_on_all_golden_files() {
     let Some(root) = env::var_os("COMPACTOR_GOLDEN_DIR") else {
         return;
     };
@@ -341,7 +341,7 @@ fn sizes_on_disk_and_in_memory() {
 }
 
 #[test]
-fn ratio_of_several_weighs_by_bytes() {
+fn compression_ratio_of_several_is_weighted_by_bytes() {
     let io = io();
     let options = MetadataOptions::new(0);
     let all = ["oa_composite_key", "nb_random_mixed_2"].map(|name| case(&io, name, &options));
@@ -418,7 +418,7 @@ fn damage_names_the_component() {
         let bytes = fs::read(&path).expect("a component");
         fs::write(&path, &bytes[..bytes.len() - 1]).expect("a component");
         let data = directory.path().join("oa-1-big-Data.db");
-        let told = match read(&io, &data, &MetadataOptions::new(0)) {
+        let message = match read(&io, &data, &MetadataOptions::new(0)) {
             Ok(metadata) => {
                 assert!(!is_needed, "{component}");
                 metadata.notes.join("\n")
@@ -429,7 +429,7 @@ fn damage_names_the_component() {
                 error.to_string()
             }
         };
-        assert!(told.contains(component), "{told}");
+        assert!(message.contains(component), "{message}");
     }
     fs::remove_file(directory.path().join("oa-1-big-Statistics.db")).expect("removed");
     let data = directory.path().join("oa-1-big-Data.db");

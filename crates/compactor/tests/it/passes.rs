@@ -1,4 +1,4 @@
-//! More inputs than descriptors or memory allow: merged in passes, to the same bytes.
+//! More inputs than descriptors or memory allow are merged in passes, with identical output.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -33,7 +33,7 @@ fn generated_of(sstables: u32, shape: Shape, version: Version, directory: &Path)
         options.range_tombstones = 0.2;
     }
     if shape == Shape::Counters {
-        // A deletion between two versions that an earlier pass has added up comes too late for the older one.
+        // A deletion between two versions that an earlier pass has summed cannot remove the older one.
         options.deletions = 0.0;
         options.range_tombstones = 0.0;
     }
@@ -71,7 +71,7 @@ fn counts(report: &MergeReport) -> String {
 }
 
 #[test]
-fn passes_leave_what_one_pass_leaves() {
+fn several_passes_write_the_output_of_one_pass() {
     let tables = [
         (Shape::Wide, Version::Pa),
         (Shape::Wide, Version::Nb),
@@ -113,7 +113,7 @@ fn passes_leave_what_one_pass_leaves() {
 
 /// The index files and the filter of an input are in memory only during its pass.
 #[test]
-fn components_of_bti_inputs_are_checked_in_every_pass() {
+fn components_of_bti_inputs_are_validated_in_every_pass() {
     let temp = TempDir::new().unwrap();
     let inputs = generated_of(6, Shape::KeyValue, Version::Ea, &temp.path().join("data"));
     let run = |name: &str| {
@@ -132,7 +132,7 @@ fn components_of_bti_inputs_are_checked_in_every_pass() {
                 .replace("Data.db", &format!("{component}.{extension}"));
             let sound = fs::read(&path).unwrap();
             let mut damaged = sound.clone();
-            // In the bits of the filter, behind its two numbers of 4 bytes.
+            // In the bits of the filter, after its two 4-byte numbers.
             let at = damaged.len() / 2;
             damaged[at..at + 2].fill(b'0');
             assert!(sound != damaged, "{path}");
@@ -172,7 +172,7 @@ fn little_memory_makes_passes() {
     let (several, found) = run("several", 768 << 10);
     let (with_none, found_with_none) = run("none", 0);
     assert!(one == 1 && several > 1, "{one} {several}");
-    // Less memory does not make more passes than a mebibyte does.
+    // Memory below 1 MiB does not increase the number of passes.
     assert_eq!(several, with_none);
     assert!(found == expected && found_with_none == expected);
 }

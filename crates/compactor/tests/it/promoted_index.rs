@@ -1,5 +1,5 @@
-//! The promoted indexes of inputs go ahead of the merge that holds them against the rows, by a bounded
-//! number of bytes: whichever side stops first, the other does too.
+//! Promoted indexes are read ahead of the merge that compares them with the rows, by a bounded number of
+//! bytes: whichever side stops first, the other does too.
 
 use std::cell::Cell;
 use std::fs;
@@ -13,7 +13,7 @@ use compactor_io::IoOptions;
 use compactor_sstable::{Component, Version};
 
 const NOW_S: i64 = 1_780_000_000;
-/// Most bytes that wait for the merge, as in `verify::indexed_partitions`.
+/// Maximum number of bytes that wait for the merge, as in `verify::indexed_partitions`.
 const WAITING_BYTES: usize = 256 << 10;
 
 fn request(inputs: &[PathBuf], output: &Path) -> MergeRequest {
@@ -27,7 +27,7 @@ fn run(request: MergeRequest, observer: &mut dyn Observer) -> Result<MergeReport
     run_merge(job, InputCheck::AllComponents, observer)
 }
 
-/// SSTables of partitions with a block for each row or two, whose indexes do not all fit ahead.
+/// SSTables with a block for each row or two, whose indexes exceed the bytes that may be read ahead.
 fn inputs(directory: &Path) -> Vec<Copy> {
     let mut options = GenerateOptions::new(Shape::Wide, directory.join("generated"));
     options.sstables = 2;
@@ -86,8 +86,8 @@ fn either_side_may_stop_first() {
         for part in [1, 8, 15] {
             let damage_at = intact.len() / 16 * part;
             copy.edit(Component::Index, |bytes| bytes[damage_at] ^= 1);
-            // A merge goes on without the index of a partition, but not without positions of partitions.
-            let told = match merge(&mut NoObserver) {
+            // A merge continues without the promoted index of a partition, but not without partition positions.
+            let message = match merge(&mut NoObserver) {
                 Ok(report) => {
                     fs::remove_dir_all(&output).unwrap();
                     report.warnings.join("\n")
@@ -97,7 +97,7 @@ fn either_side_may_stop_first() {
                     error.to_string()
                 }
             };
-            assert!(told.contains("Index.db"), "{damage_at}: {told}");
+            assert!(message.contains("Index.db"), "{damage_at}: {message}");
             copy.write(Component::Index, &intact);
         }
         // An index that ends early.

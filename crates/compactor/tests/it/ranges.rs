@@ -1,5 +1,5 @@
-//! Merges in ranges of partitions, with every component of the inputs checked: the same files, the same
-//! counts and the same verdict as of a merge of all at once.
+//! Merges in ranges of partitions, with every component of the inputs validated: the same files, counts
+//! and verdict as of an unsplit merge.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -50,7 +50,7 @@ fn in_ranges(mut request: MergeRequest, bytes: u64) -> MergeRequest {
 
 type Files = BTreeMap<String, Vec<u8>>;
 
-/// Merges; the files of the output are gone then.
+/// Merges, and returns and removes the files of the output.
 fn run(request: MergeRequest) -> Result<(MergeReport, Files), Error> {
     let output = request.output_directory.clone();
     let report = merge(request, &mut NoObserver)?;
@@ -85,7 +85,7 @@ fn counts(report: &MergeReport) -> String {
 
 /// Every shape and version, into every version.
 #[test]
-fn ranges_leave_what_one_merge_leaves() {
+fn merges_in_ranges_write_the_output_of_one_merge() {
     for (shape, version, output) in [
         (Shape::Wide, Version::Pa, Version::Pa),
         (Shape::Wide, Version::Nb, Version::Ea),
@@ -118,7 +118,7 @@ fn ranges_leave_what_one_merge_leaves() {
     }
 }
 
-/// Changed bytes of every component, where the verdict of a merge of all at once is known.
+/// Flipped bits in every component give the verdict of an unsplit merge.
 #[test]
 fn damage_has_one_verdict() {
     for (shape, version) in [

@@ -1,4 +1,4 @@
-//! SSTables compacted as they were written, at times of a virtual clock.
+//! SSTables compacted in the order of their flushes, at times of a virtual clock.
 
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,7 @@ const ROWS: i64 = 100;
 const TTL_S: u32 = 150;
 const GC_GRACE_S: i64 = 10;
 
-/// An SSTable of rows that are written at this time.
+/// Writes an SSTable of rows with this write time.
 fn flush(directory: &Path, at_s: i64) -> PathBuf {
     let schema = "CREATE TABLE ks.t (k bigint PRIMARY KEY, v bigint)";
     let options = SstableWriter::new(schema).unwrap().flat(true);

@@ -28,7 +28,7 @@ fn the_schema_decides_how_long_tombstones_live() {
     assert!(purged(&short, &place("short-merged")) > 0);
     let long = table(&place("long"), 999_999_999);
     assert_eq!(purged(&long, &place("long-merged")), 0);
-    // Without a schema it is not known.
+    // Without a schema gc_grace_seconds is unknown.
     fs::remove_file(short.join("schema.cql")).unwrap();
     let table = Table::open(&short).unwrap();
     let error = table.merge().complete().into(place("unknown-merged"));

@@ -1,4 +1,4 @@
-//! Merged rows as Rust types are what a merge into an SSTable leaves, and reading them ends whatever happens.
+//! Merged rows read as Rust types equal those of a merge into an SSTable, and reading never hangs.
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -59,7 +59,7 @@ fn form(version: Version) -> OutputForm {
     form
 }
 
-/// Merges, and purges all that is not live.
+/// Merges, and purges everything that is not live.
 fn merge(inputs: &[PathBuf], output: &Path, form: OutputForm) -> Table {
     let mut purging = Purging::default();
     purging.scope = Scope::Complete;
@@ -214,7 +214,7 @@ fn damage_anywhere_ends_the_rows() {
     }
 }
 
-/// Threads are waited for, whatever they do.
+/// Dropping the rows joins the threads, whatever they are doing.
 #[test]
 fn rows_can_be_dropped_anywhere() {
     let temp = TempDir::new().unwrap();
@@ -236,7 +236,7 @@ fn rows_can_be_dropped_anywhere() {
             before = threads();
         }
     }
-    // Others are of tests that run concurrently.
+    // Other threads belong to tests that run concurrently.
     assert!(threads() < before + 30);
 }
 
@@ -351,7 +351,7 @@ fn columns_have_their_times() {
         at(0),
         [(1, 9, Some(NOW_S + 10), None), (2, 10, None, None), third]
     );
-    // What has expired still shadows older values.
+    // Expired cells still shadow older values.
     assert_eq!(at(50), [(2, 10, None, None), third]);
     assert_eq!(at(99), [(2, 10, None, None)]);
 }

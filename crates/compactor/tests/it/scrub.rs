@@ -27,10 +27,10 @@ fn io() -> Io {
     .unwrap()
 }
 
-/// A row or partition deletion as it was read, and where it lay.
+/// A row or partition deletion as it was read, and its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Item {
-    /// Key, place in the partition and content.
+    /// Key, position in the partition and content.
     text: String,
     /// The range tombstone open at it.
     open: DeletionTime,
@@ -59,7 +59,7 @@ fn row_text(row: &read::RowRef<'_>) -> String {
     text
 }
 
-/// Rows, static rows and partition deletions by key and place.
+/// Rows, static rows and partition deletions by key and position.
 fn items(data: &Path) -> BTreeMap<String, Item> {
     let mut found = BTreeMap::new();
     let mut scan = Scan::open(&io(), data, ReadMode::Auto).unwrap();
@@ -126,7 +126,7 @@ fn scrubbed(data: &Path) -> Scrubbed {
     scrubbed_with(data, |_| {}).unwrap()
 }
 
-/// Scrubs, and verifies what came of it.
+/// Scrubs, and verifies the output.
 fn scrubbed_with(
     data: &Path,
     change: impl FnOnce(&mut ScrubOptions),
@@ -152,7 +152,7 @@ fn scrubbed_with(
     })
 }
 
-/// Kept data is unchanged; other data is in a loss; data in no loss was kept.
+/// Asserts that kept data is unchanged, and that all other data is in a reported loss.
 fn check(original: &BTreeMap<String, Item>, scrubbed: &Scrubbed) -> usize {
     let kept = scrubbed.output.as_deref().map(items).unwrap_or_default();
     let lost = |item: &Item| {
@@ -169,7 +169,7 @@ fn check(original: &BTreeMap<String, Item>, scrubbed: &Scrubbed) -> usize {
             .get(place)
             .unwrap_or_else(|| panic!("{place} was not there: {:#?}", scrubbed.report));
         assert_eq!(item.text, was.text, "{place}");
-        // Unless bounds did not fit one another, what is deleted stays so, and nothing else is.
+        // Unless bounds were inconsistent, the same data is deleted as before.
         assert!(
             item.open == was.open || (item.open.is_live() && lost_bounds),
             "{place}: {item:?}, was {was:?}"
@@ -228,7 +228,7 @@ fn chunk_offsets(copy: &Copy, version: Version) -> Vec<usize> {
 }
 
 #[test]
-fn nothing_is_lost_of_a_sound_sstable() {
+fn nothing_is_lost_of_an_intact_sstable() {
     for data in support::testdata() {
         let scrubbed = scrubbed(&data);
         let report = &scrubbed.report;
@@ -257,7 +257,7 @@ fn damaged_chunks_cost_no_more_than_the_rows_in_them() {
             let lost = check(&original, &scrubbed);
             assert!(lost > 0, "{shape:?}");
             if with_index {
-                // A block of 64 KiB, or what is left of it, for each of four places.
+                // A block of 64 KiB, or the rest of it, for each of four damaged positions.
                 assert!(
                     scrubbed.report.bytes_lost < 4 * (70 << 10),
                     "{:#?}",
@@ -271,7 +271,7 @@ fn damaged_chunks_cost_no_more_than_the_rows_in_them() {
 }
 
 #[test]
-fn random_damage_is_salvaged_to_the_row() {
+fn after_random_damage_every_intact_row_is_salvaged() {
     let mut random = Random::new(1);
     for (shape, rows, version, chunk) in [
         (Shape::KeyValue, 1500, Version::Nb, Some(4096)),
@@ -328,7 +328,7 @@ fn an_index_that_is_damaged_too_gives_no_partition_another_key_or_deletion() {
 }
 
 #[test]
-fn a_truncated_file_is_kept_up_to_where_it_ends() {
+fn a_truncated_file_is_salvaged_up_to_its_end() {
     for chunk in [Some(4096), None] {
         let copy = generated(Shape::KeyValue, 1000, Version::Oa, chunk);
         let original = items(&copy.data());
@@ -348,7 +348,7 @@ fn a_truncated_file_is_kept_up_to_where_it_ends() {
 }
 
 #[test]
-fn other_components_are_made_anew() {
+fn other_components_are_rebuilt() {
     let copy = generated(Shape::Wide, 3000, Version::Oa, Some(4096));
     let original = items(&copy.data());
     for component in [Component::Filter, Component::Summary, Component::Toc] {
@@ -373,7 +373,7 @@ fn other_components_are_made_anew() {
 }
 
 #[test]
-fn what_nothing_can_be_read_without_is_named() {
+fn damage_of_indispensable_components_is_reported() {
     for component in [Component::Statistics, Component::CompressionInfo] {
         let copy = generated(Shape::KeyValue, 10, Version::Oa, Some(4096));
         copy.truncate(component, 5);
@@ -399,7 +399,7 @@ fn nothing_is_written_where_nothing_is_salvaged() {
 }
 
 #[test]
-fn a_dry_run_tells_the_same_and_writes_nothing() {
+fn a_dry_run_reports_the_same_and_writes_nothing() {
     let copy = generated(Shape::KeyValue, 1000, Version::Oa, Some(4096));
     copy.flip(Component::Data, 10_000, 1);
     let wet = scrubbed(&copy.data()).report;
@@ -408,8 +408,7 @@ fn a_dry_run_tells_the_same_and_writes_nothing() {
     assert_eq!(dry.report.losses, wet.losses);
 }
 
-/// Of a row that cannot be read, with valid checksums, nothing is lost except the bytes between it
-/// and the next place that is known.
+/// An unreadable row with valid checksums loses only the bytes from it to the next known position.
 #[test]
 fn an_unreadable_row_ends_what_is_open_and_no_more() {
     let mut open_cut = 0;
@@ -439,7 +438,7 @@ fn an_unreadable_row_ends_what_is_open_and_no_more() {
     assert!(open_cut > 0, "no row below a range tombstone");
 }
 
-/// Without its tries: what is found is found by itself.
+/// Without the tries: partitions are found by their content.
 #[test]
 fn sstables_of_the_bti_format_are_salvaged_too() {
     for version in [Version::Da, Version::Ea] {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// Contents of files by name.
 pub type Files = BTreeMap<String, Vec<u8>>;
 
-/// The files of a directory that has no others.
+/// Files of a directory without subdirectories.
 pub fn files(directory: &Path) -> Files {
     std::fs::read_dir(directory)
         .unwrap()
@@ -38,7 +38,7 @@ pub fn find_sstables(directory: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The SSTables of Cassandra that are part of the repository.
+/// SSTables written by Cassandra that are in the repository.
 pub fn testdata() -> Vec<PathBuf> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../compactor-sstable/testdata");
     let found = find_sstables(&directory);
@@ -54,7 +54,7 @@ pub fn golden() -> Vec<PathBuf> {
     }
 }
 
-/// The SSTable of the repository in this place, such as `oa-wide_uncompressed/inputs/1`.
+/// Path of an SSTable in the repository, such as `oa-wide_uncompressed/inputs/1`.
 pub fn sstable(place: &str) -> PathBuf {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../compactor-sstable/testdata")

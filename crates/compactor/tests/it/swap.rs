@@ -1,5 +1,5 @@
-//! Swaps that are killed after each step: the table is all old or all new to a program that acts on the
-//! transaction log, and to the next swap.
+//! Swaps that are killed after each step: a program that applies the transaction log, and the next swap,
+//! find the table either entirely old or entirely new.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -18,9 +18,9 @@ use compactor::{ErrorKind, InputCheck, Io, MergeJob, MergeRequest, NoObserver, S
 use compactor_io::IoOptions;
 use compactor_sstable::transaction_log::{self, TransactionLog};
 
-/// Names the directory that the child swaps in.
+/// Environment variable with the directory that the child swaps in.
 const CHILD: &str = "COMPACTOR_TEST_SWAP_IN";
-/// Names the step, counted from 0, after which it kills itself.
+/// Environment variable with the step, counted from 0, after which the child kills itself.
 const KILLED_AFTER: &str = "COMPACTOR_TEST_SWAP_KILLED_AFTER";
 
 fn request(directory: &Path) -> SwapRequest {
@@ -31,7 +31,7 @@ fn request(directory: &Path) -> SwapRequest {
     }
 }
 
-/// Not a test by itself: what the others start in a process of its own.
+/// Not a test by itself: run by the others in a child process.
 #[test]
 fn child() {
     let Some(directory) = std::env::var_os(CHILD) else {
@@ -50,7 +50,7 @@ fn child() {
     .unwrap();
 }
 
-/// True if it was killed; false if it was done before.
+/// Returns whether the child was killed before it was done.
 fn swap_in_a_child(directory: &Path, killed_after: usize) -> bool {
     let output = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "swap::child"])
@@ -104,7 +104,7 @@ impl Setting {
                 fs::copy(entry.path(), table.join(entry.file_name())).unwrap();
             }
         }
-        // A component that is not ours goes with its SSTable.
+        // A component that compactor does not know is moved with its SSTable.
         fs::write(table.join("oa-1-big-SAI+aa+ix+Meta.db"), "index").unwrap();
         let inputs = [1, 2].map(|id| table.join(format!("oa-{id}-big-Data.db")));
         let others = vec![table.join("oa-3-big-Data.db")];
@@ -127,7 +127,7 @@ impl Setting {
         request(self.temp.path()).table_directory
     }
 
-    /// Does what an in-process Cassandra does when it starts: see `interop`, where a real one does it.
+    /// Applies the transaction logs as Cassandra does when it starts (`interop` tests it with a real node).
     fn node_starts(&self) {
         let table = self.table();
         for name in names(&table) {
@@ -178,12 +178,12 @@ fn steps() -> Vec<Step> {
 }
 
 #[test]
-fn a_killed_swap_is_all_old_or_all_new_to_a_node_and_to_the_next_swap() {
+fn a_killed_swap_leaves_the_table_old_or_new_for_a_node_and_the_next_swap() {
     let steps = steps();
     let committed = steps.iter().position(|s| *s == Step::Committed).unwrap();
     assert_eq!(steps.last(), Some(&Step::InputsRemoved));
     assert!(steps.contains(&Step::OutputPlaced) && steps.contains(&Step::FileRemoved));
-    // Of a run of like steps the first and the last.
+    // The first and the last of consecutive equal steps.
     let differs = |a: usize, b: usize| steps.get(a) != steps.get(b);
     for after in
         (0..steps.len()).filter(|&at| at == 0 || differs(at, at - 1) || differs(at, at + 1))
@@ -214,9 +214,9 @@ fn a_killed_swap_is_all_old_or_all_new_to_a_node_and_to_the_next_swap() {
     }
 }
 
-/// A swap that is killed while it takes up one that was killed.
+/// A swap that is killed while it resumes a killed one.
 #[test]
-fn a_swap_that_is_killed_twice_is_taken_up() {
+fn a_swap_that_is_killed_twice_is_resumed() {
     let steps = steps();
     let committed = steps.iter().position(|s| *s == Step::Committed).unwrap();
     for (first, second) in [
@@ -257,9 +257,9 @@ fn a_swap_that_fails_or_is_cancelled_before_its_commit_leaves_nothing() {
     }
 }
 
-/// The note of an interrupted swap is text, and outputs are removed by what it says.
+/// The note of an interrupted swap lists outputs to remove, and could be edited.
 #[test]
-fn paths_that_a_note_cannot_have_are_refused() {
+fn invalid_paths_in_a_note_are_refused() {
     let setting = Setting::new();
     let directory = setting.temp.path();
     let not_text = directory.join(OsStr::from_bytes(b"\xff"));
@@ -284,9 +284,9 @@ fn paths_that_a_note_cannot_have_are_refused() {
     assert!(!not_text.exists());
 }
 
-/// The log is committed, and outputs are missing: removing the inputs would leave neither.
+/// If the log is committed and outputs are missing, removing the inputs would lose the data.
 #[test]
-fn inputs_stay_where_outputs_are_not_whole() {
+fn inputs_are_kept_if_outputs_are_incomplete() {
     let steps = steps();
     let committed = steps.iter().position(|s| *s == Step::Committed).unwrap();
     let setting = Setting::new();
@@ -327,9 +327,9 @@ fn a_directory_that_was_there_stays_and_the_log_is_the_nodes_to_read() {
     assert!(setting.temp.path().join("inputs").is_dir());
 }
 
-/// Somebody has written into the table's directory between the look and the COMMIT.
+/// Files are written into the table's directory between the check and the COMMIT.
 #[test]
-fn what_appears_meanwhile_undoes_a_swap() {
+fn an_sstable_that_appears_before_the_commit_undoes_a_swap() {
     let setting = Setting::new();
     let table = setting.table();
     let error = swap(&request(setting.temp.path()), &mut |step| {
@@ -355,9 +355,9 @@ fn what_appears_meanwhile_undoes_a_swap() {
     assert!(!setting.is_new());
 }
 
-/// The same in the table's directory in another data directory, whose SSTables the run knew as overlapping.
+/// The same in another data directory of the table, whose SSTables the run was given as overlapping.
 #[test]
-fn what_appears_meanwhile_in_another_data_directory_undoes_a_swap() {
+fn an_sstable_that_appears_in_another_data_directory_undoes_a_swap() {
     let setting = Setting::new();
     let (table, temp) = (setting.table(), setting.temp.path());
     let other = temp.join("data2/ks").join(table.file_name().unwrap());
@@ -386,9 +386,9 @@ fn what_appears_meanwhile_in_another_data_directory_undoes_a_swap() {
     swap(&request(temp), &mut |_| Ok(())).unwrap();
 }
 
-/// A later run into the same directory is not taken for what was swapped before.
+/// A later run into the same directory is not mistaken for the one that was swapped before.
 #[test]
-fn a_note_is_about_the_record_that_it_was_made_for() {
+fn a_note_applies_only_to_its_own_record() {
     let setting = Setting::new();
     let out = setting.temp.path().join("out");
     swap(&request(setting.temp.path()), &mut |_| Ok(())).unwrap();

@@ -1,4 +1,4 @@
-//! Rows that no checksum can object to, and that are wrong all the same.
+//! Invalid rows with valid checksums.
 
 use crate::support::damage::Copy;
 use crate::support::sstable;
@@ -43,7 +43,7 @@ fn only_finding(place: &str, edit: impl FnOnce(&mut Vec<u8>)) -> Finding {
 }
 
 #[test]
-fn a_value_that_is_not_of_its_type() {
+fn a_value_that_is_invalid_for_its_type() {
     let mut at = 0;
     let finding = only_finding("nb-statics/inputs/1", |content| {
         at = find(content, b"\x02s5");
@@ -56,7 +56,7 @@ fn a_value_that_is_not_of_its_type() {
         "{finding}"
     );
     assert!(finding.found.contains("73ff"), "{finding}");
-    // The place of the row, in the first partition.
+    // The position of the row in the first partition.
     assert!(finding.position.unwrap() < at as u64);
 }
 
@@ -115,7 +115,7 @@ fn rows_that_do_not_ascend() {
 }
 
 #[test]
-fn a_partition_deletion_that_statistics_deny() {
+fn a_partition_deletion_that_contradicts_the_statistics() {
     let copy = Copy::of(&sstable("oa-range_nested/inputs/1"));
     let index = copy.read(Component::Index);
     let last = IndexReader::new(&index).last().unwrap().unwrap().position as usize;

@@ -1,5 +1,4 @@
-//! Whatever is damaged, it is found; whatever the bytes, nothing panics, hangs or asks for memory
-//! that the files do not call for.
+//! All damage is found, and no content causes a panic, a hang or an excessive allocation.
 
 use std::time::{Duration, Instant};
 
@@ -21,9 +20,9 @@ const SSTABLES: [&str; 7] = [
     "pa-complex_ties/inputs/1",
     "pa-incompressible_chunks/inputs/1",
 ];
-/// Bits flipped in a component, at most; the first, middle and last bytes are among them.
+/// Maximum number of bits flipped in a component, including bits of the first, middle and last bytes.
 const FLIPS: usize = 56;
-/// Longest time for a damaged file of these sizes.
+/// Maximum time to verify a damaged file of these sizes.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 struct Verifier(Io);
@@ -56,9 +55,9 @@ fn options() -> VerifyOptions {
 }
 
 /// Bytes that may change without anything else in the SSTable contradicting them.
-fn tells_nothing(place: &str, component: Component, at: usize) -> bool {
+fn is_undetectable(place: &str, component: Component, at: usize) -> bool {
     match component {
-        // The payload length from which on chunks are stored raw: matters only where a chunk has
+        // The payload length from which chunks are stored uncompressed: matters only if a chunk has
         // such a length.
         Component::CompressionInfo => {
             place == "pa-incompressible_chunks/inputs/1" && (23..27).contains(&at)
@@ -68,14 +67,14 @@ fn tells_nothing(place: &str, component: Component, at: usize) -> bool {
 }
 
 /// The sampling interval of a summary with one sample, which only the table's schema can contradict:
-/// Cassandra then builds the summary anew.
+/// Cassandra then rebuilds the summary.
 fn is_index_interval(component: Component, at: usize) -> bool {
     component == Component::Summary && at < 4
 }
 
-/// Each bit of the sampling interval, also where one sample is all there is.
+/// Each bit of the sampling interval, also with a single sample.
 #[test]
-fn every_bit_of_the_index_interval_is_looked_at() {
+fn every_bit_of_the_index_interval_is_checked() {
     let verifier = Verifier::new();
     for place in SSTABLES {
         let copy = Copy::of(&sstable(place));
@@ -91,7 +90,7 @@ fn every_bit_of_the_index_interval_is_looked_at() {
                 panic!("{place} bit {bit}: {:#?}", report.findings);
             };
             assert_eq!(finding.structure, "summary.min_index_interval");
-            // 0 and negative ones are no interval at all.
+            // 0 and negative intervals are invalid.
             let is_none = matches!(bit, 7 | 31);
             assert_eq!(report.is_damaged(), is_none, "{place} bit {bit}: {finding}");
         }
@@ -108,7 +107,7 @@ fn a_flipped_bit_in_any_component_is_found() {
         for component in copy.components() {
             let intact = copy.read(component);
             let len = intact.len();
-            // Odd: every bit of a byte has its turn.
+            // An odd step, so that every bit of a byte is flipped.
             let stride = ((8 * len / FLIPS).max(1) * campaign::stride()) | 1;
             let ends = [0, 1, len / 2, len.saturating_sub(2), len - 1];
             let all = (0..8 * len).step_by(stride);
@@ -122,13 +121,13 @@ fn a_flipped_bit_in_any_component_is_found() {
                 let report = verifier.verify(&copy);
                 copy.write(component, &intact);
                 let is_found = match component {
-                    // Of what is listed and not there, or there and not listed, Cassandra opens what there
-                    // is. The last line needs no end.
+                    // Cassandra opens the components that exist, whether they are listed or not. The last line
+                    // needs no line feed.
                     Component::Toc => !report.findings.is_empty() || at == len - 1,
                     _ if is_index_interval(component, at) => !report.findings.is_empty(),
                     _ => report.is_damaged(),
                 };
-                if !is_found && !tells_nothing(place, component, at) {
+                if !is_found && !is_undetectable(place, component, at) {
                     missed.push(format!(
                         "{place} {component} byte {at} of {len}, bit {bit}: {:02x}, {:#?}",
                         intact[at], report.findings
@@ -146,7 +145,7 @@ fn a_flipped_bit_in_any_component_is_found() {
 }
 
 #[test]
-fn every_bit_that_a_filter_lacks_is_damage() {
+fn every_bit_missing_from_a_filter_is_damage() {
     let verifier = Verifier::new();
     let copy = Copy::of(&sstable("oa-range_nested/inputs/1"));
     let intact = copy.read(Component::Filter);
@@ -179,7 +178,7 @@ fn a_truncated_component_is_found() {
                 copy.truncate(component, cut);
                 let report = verifier.verify(&copy);
                 copy.write(component, &intact);
-                // A list of other files is no damage to those that there are.
+                // A TOC that lists other files is not damage of the existing ones.
                 assert_eq!(
                     report.is_damaged(),
                     component != Component::Toc,
@@ -205,7 +204,7 @@ fn trailing_bytes_are_found() {
                 copy.edit(component, |bytes| bytes.extend_from_slice(more));
                 let report = verifier.verify(&copy);
                 copy.write(component, &intact);
-                // No reader before 6.0 looks at them.
+                // No reader before 6.0 reads them.
                 let is_unread = component == Component::CompressionInfo && !place.starts_with("pa");
                 assert!(
                     report.is_damaged() != is_unread && !report.findings.is_empty(),
@@ -226,7 +225,7 @@ fn a_missing_component_is_found() {
             let copy = Copy::of(&original);
             copy.remove(component);
             let report = verifier.verify(&copy);
-            // Cassandra makes these anew or does without.
+            // Cassandra rebuilds these or does not need them.
             let optional = [
                 Component::Filter,
                 Component::Summary,
@@ -296,7 +295,7 @@ fn a_component_of_another_sstable_is_found() {
     assert!(missed.is_empty(), "{}", missed.join("\n"));
 }
 
-/// Numbers that lengths and counts must not be taken at their word for.
+/// Absurd numbers in length and count fields are not trusted.
 #[test]
 fn absurd_numbers_anywhere_end_quickly() {
     let verifier = Verifier::new();
@@ -359,7 +358,7 @@ fn absurd_numbers_anywhere_end_quickly() {
     );
 }
 
-/// Offsets at which a length may lie: all of small components, of the others a good part.
+/// Offsets where a length may be stored: all of small components, and many of the others.
 fn places(component: Component, len: usize) -> impl Iterator<Item = usize> {
     let (head, stride) = match component {
         // The histograms fill most of it, after the lengths and before the rest.
@@ -375,7 +374,7 @@ fn places(component: Component, len: usize) -> impl Iterator<Item = usize> {
     (0..len).filter(move |&at| at < head || at + tail >= len || at % stride == 0)
 }
 
-/// Changes with checksums that fit them, at random: no panic, and what is undone is clean again.
+/// Random changes with valid checksums never panic, and the original is clean again after the change is undone.
 #[test]
 fn random_changes_never_panic() {
     let verifier = Verifier::new();
@@ -412,7 +411,7 @@ fn random_changes_never_panic() {
             }
             copy.fix_statistics();
             let started = Instant::now();
-            // What claims to be of another partitioner is an error.
+            // A file that names another partitioner is an error.
             let _ = verify(&verifier.0, &copy.data(), &options(), &mut NoObserver);
             assert!(started.elapsed() < PATIENCE, "{place}");
             let copy = Copy::of(&original);

@@ -35,16 +35,16 @@ fn sstables_of_cassandra_are_clean() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// Whatever carries the bytes, the findings and counts are the same; and a direct verification
-/// leaves no page of any component in the cache.
+/// Findings and counts are the same in every mode and backend, and a direct verification leaves no page of
+/// any component in the page cache.
 #[test]
-fn every_way_of_reading_sees_the_same() {
+fn every_read_mode_finds_the_same() {
     let copy = Copy::of(&support::sstable("pa-incompressible_chunks/inputs/1"));
     copy.flip(compactor_sstable::Component::Data, 9000, 2);
     let mut seen = Vec::new();
     for backend in [BackendKind::Threads, BackendKind::Auto] {
         let io = io(backend);
-        // The first drops what copying left.
+        // The first verification evicts pages left by copying.
         for mode in [
             ReadMode::DontNeed,
             ReadMode::Direct,
@@ -126,7 +126,7 @@ fn a_report_is_plain_json() {
 }
 
 #[test]
-fn what_is_no_sstable_is_an_error_not_a_finding() {
+fn a_file_that_is_not_an_sstable_is_an_error_not_a_finding() {
     let io = io(BackendKind::Threads);
     let kind = |path: PathBuf| {
         verify(&io, &path, &VerifyOptions::default(), &mut NoObserver)
@@ -178,7 +178,7 @@ fn an_observer_can_stop_it() {
     }
 }
 
-/// Entries of partitions that are not there may go on for as long as a sparse file pretends to.
+/// A sparse file may contain an almost endless number of entries of missing partitions.
 #[test]
 fn an_endless_index_can_be_stopped() {
     struct StopSoon(std::cell::Cell<u32>);

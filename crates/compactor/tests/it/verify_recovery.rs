@@ -60,7 +60,7 @@ fn every_damaged_chunk_is_listed_and_the_rest_is_read() {
     let info = copy.read(Component::CompressionInfo);
     let info = CompressionInfo::parse(&info, Version::Oa, data_len).unwrap();
     let last = info.chunk_count() - 1;
-    // Two side by side, and the first and the last of all.
+    // Two adjacent chunks, and the first and the last.
     let damaged = [0, 5, 6, 13, last];
     for index in damaged {
         let offset = info.chunk(index).unwrap().offset as usize;
@@ -77,7 +77,7 @@ fn every_damaged_chunk_is_listed_and_the_rest_is_read() {
         .collect();
     assert_eq!(offsets, wanted, "{report:#?}");
     assert_eq!(report.chunks_damaged, damaged.len() as u64);
-    // And nothing else but the digest.
+    // No other damage except the digest.
     assert_eq!(report.damages, damaged.len() as u64 + 1, "{report:#?}");
     assert_eq!(of(&report, "digest").len(), 1);
     assert_eq!(
@@ -148,7 +148,7 @@ fn damage_that_checksums_do_not_show_is_found_in_every_partition() {
 }
 
 #[test]
-fn a_truncated_data_file_is_read_as_far_as_it_goes() {
+fn a_truncated_data_file_is_read_up_to_its_end() {
     for compressed in [true, false] {
         let directory = tempfile::tempdir().unwrap();
         let copy = Copy::of(&key_value(directory.path(), 4000, compressed));
@@ -171,7 +171,7 @@ fn a_truncated_data_file_is_read_as_far_as_it_goes() {
 
 /// Exchanges the keys of two index entries: both lead to the wrong partition.
 #[test]
-fn index_entries_that_lie_are_named() {
+fn wrong_index_entries_are_named() {
     let directory = tempfile::tempdir().unwrap();
     let copy = Copy::of(&key_value(directory.path(), 300, true));
     let mut entries = Vec::new();
@@ -201,7 +201,7 @@ fn index_entries_that_lie_are_named() {
     assert_eq!(report.partitions, 300);
     assert!(report.content_complete);
 
-    // An entry less.
+    // One entry fewer.
     let copy = Copy::of(&key_value(&directory.path().join("again"), 300, true));
     let range = entries[150]..entries[151];
     copy.edit(Component::Index, |bytes| drop(bytes.drain(range)));
@@ -211,7 +211,7 @@ fn index_entries_that_lie_are_named() {
     assert!(missing[0].partition.is_some());
     assert!(report.content_complete);
 
-    // One more: the last, twice.
+    // One entry more: the last one twice.
     let copy = Copy::of(&key_value(&directory.path().join("once more"), 300, true));
     let last = entries[299];
     copy.edit(Component::Index, |bytes| bytes.extend_from_within(last..));

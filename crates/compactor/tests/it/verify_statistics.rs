@@ -28,7 +28,7 @@ fn check(copy: &Copy) -> VerifyReport {
     .unwrap()
 }
 
-/// Verifies a copy with other statistics, whose checksums are right.
+/// Verifies a copy with changed statistics and correct checksums.
 fn with(place: &str, edit: Edit) -> VerifyReport {
     let copy = Copy::of(&sstable(place));
     copy.edit_statistics(edit);
@@ -176,7 +176,7 @@ fn too_wide_is_a_note() {
 
 /// Sums over the data identify the statistics.
 #[test]
-fn sums_that_the_data_does_not_come_to_are_damage() {
+fn sums_that_differ_from_the_data_are_damage() {
     each(
         Severity::Damage,
         &[
@@ -199,7 +199,7 @@ fn sums_that_the_data_does_not_come_to_are_damage() {
     );
 }
 
-/// A scrub that gives up a partition leaves statistics of rows, and then chunks, that no longer exist.
+/// Cassandra's scrub leaves statistics of rows and chunks that no longer exist if it skips a partition.
 #[test]
 fn sums_of_a_scrub_are_notes() {
     let report = with(RANGES, |s| {
@@ -211,7 +211,7 @@ fn sums_of_a_scrub_are_notes() {
 }
 
 #[test]
-fn a_filter_for_another_chance_is_a_note() {
+fn a_filter_for_another_fp_chance_is_a_note() {
     let report = with(RANGES, |s| s.validation.bloom_filter_fp_chance = 0.1);
     assert_eq!(report.findings.len(), 1, "{report:#?}");
     assert_eq!(report.findings[0].structure, "filter.hash_count");

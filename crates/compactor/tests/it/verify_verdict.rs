@@ -29,7 +29,7 @@ struct Judge {
     output: tempfile::TempDir,
 }
 
-/// Each merge that is not refused is synced: in memory where that is possible.
+/// Temporary directory, in memory if possible, since each output is synced.
 fn directory() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").unwrap_or_else(|_| tempfile::tempdir().unwrap())
 }
@@ -64,14 +64,14 @@ impl Judge {
         request
     }
 
-    /// The output's `Data.db`, or the merge's error.
+    /// Returns the output's `Data.db`, or the merge's error.
     fn run(&self, request: MergeRequest) -> Result<PathBuf, compactor::Error> {
         let job = MergeJob::open(self.io.clone(), request)?;
         let report = run_merge(job, InputCheck::AllComponents, &mut NoObserver)?;
         Ok(report.outputs.into_iter().next().unwrap().data_path)
     }
 
-    /// The bytes of the rows that a merge of this makes.
+    /// Returns the bytes of the rows of a merge of `input`.
     fn merged(&self, input: &Copy) -> Result<Vec<u8>, compactor::Error> {
         self.rows_of(self.request(&[&input.data()]))
     }
@@ -110,12 +110,12 @@ impl Judge {
     }
 }
 
-/// How many changes there were, by what was made of them.
+/// Number of changes, by outcome.
 #[derive(Debug, Default)]
 struct Counts {
     refused: u64,
     harmless: u64,
-    /// Damage that a merge goes on without.
+    /// Damage that does not stop a merge.
     ignored: u64,
     disagreements: Vec<String>,
 }
@@ -183,7 +183,7 @@ fn of_flipped_bits() {
         assert!(judge.verified(&copy).unwrap().findings.is_empty());
         for component in copy.components() {
             let intact = copy.read(component);
-            // A byte here and there where a checksum covers all; every byte of the rest.
+            // A few bytes of components covered by a checksum; every byte of the others.
             let (step, masks): (usize, &[u8]) = match component {
                 Component::Data => (intact.len() / 40, &[0x10]),
                 Component::Statistics => (intact.len() / 60, &[0x01]),
@@ -270,7 +270,7 @@ fn of_foreign_statistics() {
         counts.disagreements.join("\n")
     );
     assert_eq!(counts.refused, 4, "{counts:?}");
-    // What a scrub leaves is no damage.
+    // Statistics left by a scrub are not damage.
     let copy = Copy::of(&sstable(place));
     copy.edit_statistics(|s| {
         s.stats.total_rows += 40;
@@ -358,7 +358,7 @@ fn of_statistics_that_the_content_contradicts() {
         "{}",
         counts.disagreements.join("\n")
     );
-    // Cardinality loses nothing, and only reads of slices go by covered clusterings.
+    // A wrong cardinality loses no data, and only reads of slices use covered clusterings.
     let found = (counts.refused, counts.harmless, counts.ignored);
     assert_eq!(found, (16, 2, 5), "{counts:?}");
 }
@@ -412,7 +412,7 @@ fn of_many_keys() -> Vec<u8> {
 
 /// An input whose statistics show only data past its grace is dropped without being read.
 #[test]
-fn nothing_is_dropped_on_the_word_of_foreign_statistics() {
+fn nothing_is_dropped_because_of_foreign_statistics() {
     let judge = Judge::new();
     let expired = |s: &mut Statistics| {
         s.stats.min_local_deletion_time = 1;
@@ -434,7 +434,7 @@ fn nothing_is_dropped_on_the_word_of_foreign_statistics() {
         copy.edit_statistics(expired);
         assert_eq!(open(&copy).fully_expired().len(), 1, "{place}");
         assert!(run(&copy).unwrap().outputs.is_empty(), "{place}");
-        // With another ratio it is read, and found out.
+        // With another compression ratio it is read, and the contradiction is detected.
         copy.edit_statistics(|s| s.stats.compression_ratio = 0.123);
         assert!(open(&copy).fully_expired().is_empty(), "{place}");
         let error = run(&copy).unwrap_err();
@@ -456,10 +456,10 @@ fn nothing_is_dropped_on_the_word_of_foreign_statistics() {
     }
 }
 
-/// Whether an input goes unread is asked of those of the table's SSTables that may have a partition of
-/// it. One with a wrong value is detected.
+/// An input may be dropped unread depending on the SSTables of the table whose key range overlaps its own.
+/// A wrong key range is detected.
 #[test]
-fn nothing_is_dropped_on_the_word_of_a_foreign_key_range() {
+fn nothing_is_dropped_because_of_a_foreign_key_range() {
     let judge = Judge::new();
     let input = Copy::of(&sstable("nb-range_nested/inputs/1"));
     input.edit_statistics(|s| {
@@ -490,7 +490,7 @@ fn nothing_is_dropped_on_the_word_of_a_foreign_key_range() {
     assert!(!is_dropped(&honest));
     assert!(is_dropped(&liar) && is_refused(&liar));
 
-    // The input's own Summary.db may lie as well.
+    // The input's own Summary.db may be wrong as well.
     let path = input.path(Component::Summary);
     let intact = fs::read(&path).unwrap();
     let mut summary = Summary::parse(&intact, Version::Nb).unwrap();
@@ -500,16 +500,16 @@ fn nothing_is_dropped_on_the_word_of_a_foreign_key_range() {
     summary.write(&mut foreign);
     fs::write(&path, foreign).unwrap();
     assert!(is_dropped(&honest) && is_refused(&honest));
-    // Instead of a damaged or missing one Index.db is used.
+    // Index.db is used instead of a damaged or missing Summary.db.
     fs::write(&path, &intact[..intact.len() - 3]).unwrap();
     assert!(!is_dropped(&honest) && is_dropped(&liar));
     input.remove_and_unlist(Component::Summary);
     assert!(!is_dropped(&honest) && is_dropped(&liar));
 }
 
-/// Cassandra makes a missing `Summary.db` anew of `Index.db`.
+/// Cassandra rebuilds a missing `Summary.db` from `Index.db`.
 #[test]
-fn what_overlaps_needs_no_summary() {
+fn an_overlapping_sstable_needs_no_summary() {
     let judge = Judge::new();
     let input = Copy::of(&sstable("nb-range_nested/inputs/1"));
     let beside = Copy::of(&sstable("nb-range_nested/inputs/2"));
@@ -561,7 +561,7 @@ fn of_missing_truncated_and_exchanged_files() {
                 counts.judge(&judge, copy, &rows, || format!("{name} {component} {what}"));
             };
             if component != Component::Data {
-                // Without its Data.db it is no input at all.
+                // Without its Data.db it is not an input.
                 copy.remove(component);
                 judge_it("missing");
             }

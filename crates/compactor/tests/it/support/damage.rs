@@ -10,7 +10,7 @@ use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::statistics::Statistics;
 use compactor_sstable::{Component, digest};
 
-/// A copy of an SSTable in a directory of its own, which goes with it.
+/// A copy of an SSTable in its own directory, which is removed on drop.
 pub struct Copy {
     directory: tempfile::TempDir,
     descriptor: Descriptor,
@@ -80,7 +80,7 @@ impl Copy {
         self.edit(component, |bytes| bytes[at] ^= 1 << bit);
     }
 
-    /// Cuts a component off.
+    /// Truncates a component to `len` bytes.
     pub fn truncate(&self, component: Component, len: usize) {
         self.edit(component, |bytes| bytes.truncate(len));
     }
@@ -141,7 +141,7 @@ impl Copy {
         self.fix_digest();
     }
 
-    /// Changes the statistics; their checksums are right.
+    /// Changes the statistics, with correct checksums.
     pub fn edit_statistics(&self, edit: impl FnOnce(&mut Statistics)) {
         let version = self.descriptor.version;
         self.edit(Component::Statistics, |bytes| {
@@ -152,14 +152,14 @@ impl Copy {
         });
     }
 
-    /// Makes the digest that of `Data.db` as it is.
+    /// Recomputes the digest of `Data.db`.
     pub fn fix_digest(&self) {
         let mut bytes = Vec::new();
         digest::write(&mut bytes, crc32(&self.read(Component::Data)));
         self.write(Component::Digest, &bytes);
     }
 
-    /// Makes every checksum in `CRC.db` that of `Data.db` as it is.
+    /// Recomputes every checksum in `CRC.db`.
     pub fn fix_crc_file(&self) {
         let data = self.read(Component::Data);
         self.edit(Component::Crc, |bytes| {
