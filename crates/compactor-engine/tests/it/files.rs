@@ -91,7 +91,7 @@ pub fn write_sstable(
     Some(written.descriptor.path(compactor_sstable::Component::Data))
 }
 
-/// Returns every file below `directory` with its bytes, and directories without.
+/// Returns every file below `directory` with its bytes, and every directory with `None`.
 pub fn contents(directory: &Path) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
     let mut found = BTreeMap::new();
     let Ok(entries) = fs::read_dir(directory) else {

@@ -166,7 +166,7 @@ impl Setting {
         command
     }
 
-    /// Asserts that after a merge was killed each output is whole and none is missing. Returns the number of
+    /// Asserts that after a merge was killed each output is complete and none is missing. Returns the number of
     /// merges that have outputs.
     fn assert_whole(&self, what: &str) -> usize {
         let found = live_sstables(&self.output());

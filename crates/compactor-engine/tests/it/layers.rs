@@ -1,4 +1,4 @@
-//! Folders of the engine import in one direction, and no files import in a circle.
+//! Folders of the engine import in one direction, and no files import in a cycle.
 //!
 //! A file imports another if its code contains a path to it: from the crate, through `super`, or through a
 //! file below it. `mod` is not an import, so a file below another may extend what that one defines
@@ -110,10 +110,10 @@ fn folders_import_one_way() {
 }
 
 #[test]
-fn no_files_import_in_a_circle() {
+fn no_files_import_in_a_cycle() {
     let mut left = imports();
     assert!(left.len() > 50, "{}", left.len());
-    // A file that imports none of the remaining files, or is imported by none of them, is not in a circle.
+    // A file that imports none of the remaining files, or is imported by none of them, is not in a cycle.
     let in_none = |left: &Imports| {
         let is_free = |(file, imported): &(&String, &BTreeSet<String>)| {
             let mut others = left.values();

@@ -174,7 +174,7 @@ fn grouping_does_not_matter() {
 }
 
 /// An input without partitions, but with all columns.
-pub fn nothing(case: &Case) -> Input {
+pub fn empty_input(case: &Case) -> Input {
     let header = &case.settings.output;
     Input {
         header: serialization_header(&case.schema, header),
@@ -193,7 +193,8 @@ pub fn merge_some(case: &Case, inputs: &[Input]) -> Result<Output, String> {
     case.merge(&inputs, case.purge)
 }
 
-/// Counters that are added up before they meet a deletion are not deleted, even the parts that it covers.
+/// Generates a case without counters: counters that are summed before they meet a deletion are not deleted, not even
+/// the shards that it covers.
 pub fn case_without_counters(choices: &mut Choices) -> Case {
     loop {
         let case = moderate_case(choices, 5);

@@ -107,7 +107,7 @@ fn live_rows(clusterings: impl Iterator<Item = Vec<u8>>) -> Source {
     source(header(&[]), partition(Row::empty(), rows))
 }
 
-/// An input in which something might be purged, as far as its statistics tell.
+/// An input whose statistics allow purging.
 fn input_of(source: &Source, schema: &Schema, block_len: usize) -> Input {
     Input {
         block_len,
@@ -286,8 +286,8 @@ fn markers_of_a_single_input_are_kept() {
     expect(case(schema, vec![one, two]), Some(merged));
 }
 
-/// Of bounds that compare equal but differ in their bytes that of the first input was written, so that the
-/// order of inputs mattered.
+/// For bounds that compare equal but differ in their bytes, the bound of the first input was written, so that
+/// the order of inputs mattered.
 #[test]
 fn equal_bounds_of_different_bytes() {
     let schema = Schema {
@@ -469,7 +469,7 @@ fn range_tombstones_before_1970_in_wide_partitions_need_an_old_version() {
     expect(case, Some(wide));
 }
 
-/// Types of equal width and order may occur in one merge, but with different order prefixes: a date compares
+/// Types of equal width and order may occur in one merge, but with different memcomparable prefixes: a date compares
 /// by bytes, a timestamp as a signed number.
 #[test]
 fn clusterings_of_different_types_are_merged() {

@@ -129,7 +129,7 @@ fn partition_len(data: &Path) -> u64 {
     len
 }
 
-/// Whether or not it ends a block as well.
+/// Whether or not the chunk also ends a block.
 #[test]
 fn a_full_chunk_counts_once_bytes_follow_it() {
     const CHUNK_LEN: u64 = 4096;
@@ -238,7 +238,7 @@ fn tokens(data: &Path) -> Vec<i64> {
     table(data).into_keys().map(|(token, _)| token).collect()
 }
 
-/// Sizes between which no output fits.
+/// A partition larger than the maximum size is an output of its own.
 #[test]
 fn a_partition_is_never_divided() {
     let directory = disk_directory();
@@ -290,7 +290,7 @@ fn all_outputs_appear_or_none() {
         job.run(&mut Refuse(number)).unwrap_err();
         assert!(!output.exists(), "{:?}", contents(&output).keys());
     }
-    // The id of the third is taken by a file that is not an SSTable.
+    // A file that is not an SSTable has the id of the third output.
     std::fs::create_dir(&output).unwrap();
     let job = MergeJob::open(io(), options).unwrap();
     let mut third = job.settings().descriptor.clone();

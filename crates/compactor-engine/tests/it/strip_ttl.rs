@@ -31,7 +31,7 @@ fn expired(timestamp: i64) -> Source {
     expiring(timestamp, EXPIRED_S)
 }
 
-/// The same with another expiration.
+/// As [`expired`], with another expiration.
 fn expiring(timestamp: i64, seconds: i64) -> Source {
     let mut source = changed(timestamp, |cell| {
         cell.ttl = TTL;
@@ -45,7 +45,7 @@ fn expiring(timestamp: i64, seconds: i64) -> Source {
     source
 }
 
-/// The same with tombstones.
+/// As [`expired`], with tombstones.
 fn tombstones(timestamp: i64) -> Source {
     changed(timestamp, |cell| {
         cell.local_deletion_time = EXPIRED_S;
@@ -119,14 +119,14 @@ fn data_without_ttl_is_live() {
     let seconds = [min_local_deletion_time, max_local_deletion_time];
     assert_eq!(seconds, [NO_DELETION_TIME; 2]);
     assert!(stats.tombstone_drop_times.bins().is_empty());
-    // What was stripped is the same as what never had a TTL, and stripping it again changes nothing.
+    // Stripped data equals data that never had a TTL, and stripping it again changes nothing.
     let mut live = expired(10);
     compactor_testkit::model::naive::strip_ttl(&mut live.table);
     let live = [write(&directory.path().join("live"), 1, &live)];
     let expected = directory.path().join("expected");
     merge_files(&io(), options(&live, &expected)).unwrap();
     let again = directory.path().join("again");
-    // Rows that have not expired, which are copied as they are where TTLs stay.
+    // Rows that have not expired, which would be copied unchanged if TTLs were kept.
     let later = expiring(10, NOW_S + 1000);
     let later = [write(&directory.path().join("later"), 1, &later)];
     let output_of_later = directory.path().join("output of later");
@@ -166,7 +166,7 @@ fn only_sstables_without_ttl_are_dropped_unread() {
     assert_eq!(dropped(&[&tombstones], &[&newer]), those);
     assert_eq!(dropped(&[&tombstones, &older], &[]), [] as [PathBuf; 0]);
     assert_eq!(dropped(&[&tombstones], &[&older]), [] as [PathBuf; 0]);
-    // Tombstones stay what they are: the older cells are gone, and so are the tombstones.
+    // Tombstones are still tombstones: the older cells are shadowed, and the tombstones are purged.
     let output = place.join("out");
     let outcome = merge_files(&io(), stripping(&[tombstones.clone(), older], &output)).unwrap();
     let purged = outcome.counts.purged;

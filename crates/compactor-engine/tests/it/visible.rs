@@ -186,7 +186,7 @@ fn merge_all_columns(
     limit: impl Fn(&[u8]) -> PurgeLimit,
 ) -> Result<Output, String> {
     let mut inputs = inputs.to_vec();
-    inputs.push(crate::metamorphic::nothing(case));
+    inputs.push(crate::metamorphic::empty_input(case));
     merge(&case.schema, &inputs, &case.settings, limit).map_err(|e| format!("the merge fails: {e}"))
 }
 

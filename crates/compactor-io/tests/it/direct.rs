@@ -153,7 +153,7 @@ fn dontneed_drops_only_what_was_read() {
     input.read_at(2 * MIB as u64 + 5, MIB).unwrap();
     input.evict();
     let left = all.pages_total - resident(&path);
-    // The kernel drops only whole folios within the range: those at its edges may stay.
+    // The kernel drops only whole folios within the range: those at its edges may remain.
     assert!(
         (1..=257).contains(&left),
         "{left} pages were dropped for 257 that were read"

@@ -293,7 +293,7 @@ fn a_slow_write_does_not_let_the_writer_exceed_the_window() {
                 ahead = submitted;
             }
             if !writing.is_finished() {
-                backend.go_on();
+                backend.release();
             }
             writing.join().unwrap().unwrap();
             ahead

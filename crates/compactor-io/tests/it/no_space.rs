@@ -26,7 +26,7 @@ fn fill(directory: &Path, backend: BackendKind, mode: WriteMode) {
     };
     let mut writer = match io.create(&path, mode, options) {
         Ok(writer) => writer,
-        // tmpfs has no direct I/O; what this machine lacks, other tests report.
+        // tmpfs has no direct I/O; other tests report modes that this machine lacks.
         Err(error) if error.kind() == IoErrorKind::Unsupported => return,
         Err(error) => panic!("{error}"),
     };

@@ -120,7 +120,7 @@ fn files_beyond_4_gib_with_holes_are_read_everywhere() {
 
 /// A read of a small component that reads a large file.
 #[test]
-fn read_all_keeps_to_its_limit() {
+fn read_all_respects_its_limit() {
     let directory = disk_directory();
     let path = directory.path().join("file");
     fs::write(&path, content(10_000)).unwrap();

@@ -7,7 +7,7 @@ use compactor_io::{BackendKind, IoBackend, Operation, Request};
 
 use compactor_testkit::fault_backend::{Fault, FaultBackend};
 
-/// Delays the write of a file's first bytes until `go_on` is called; other operations are not delayed.
+/// Delays the write of a file's first bytes until `release` is called; other operations are not delayed.
 #[derive(Debug)]
 pub struct SlowFirstWrite {
     others: FaultBackend,
@@ -29,7 +29,7 @@ impl SlowFirstWrite {
         self.submitted.load(Ordering::Relaxed)
     }
 
-    pub fn go_on(&self) {
+    pub fn release(&self) {
         let held = self.held.lock().unwrap().take();
         self.others.submit(held.unwrap());
     }

@@ -459,7 +459,7 @@ fn texts_of_other_writers() {
 }
 
 #[test]
-fn several_tables_are_told_apart() {
+fn several_tables_are_distinguished() {
     let schema = parse(
         "CREATE TYPE a.t (x int); CREATE TYPE b.t (x text);\n\
          CREATE TABLE a.one (k frozen<t> PRIMARY KEY); CREATE TABLE b.one (k frozen<t> PRIMARY KEY);\n\

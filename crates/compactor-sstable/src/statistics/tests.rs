@@ -80,7 +80,7 @@ fn every_truncation_is_an_error() {
 }
 
 #[test]
-fn every_flipped_bit_is_found_where_there_are_checksums() {
+fn every_flipped_bit_is_found_if_there_are_checksums() {
     let bytes = sample(Version::Oa);
     for at in 0..bytes.len() {
         for bit in [0, 7] {

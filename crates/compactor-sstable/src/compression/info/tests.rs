@@ -212,7 +212,7 @@ proptest::proptest! {
     }
 }
 
-/// A class that only 6.0 has is named in its versions alone, and its own options go with it.
+/// A class that only 6.0 has is written only in 6.0 versions, together with its own options.
 #[test]
 fn older_versions_name_no_dictionary_compressor() {
     let mut params = CompressionParams::new(Codec::Zstd { level: 5 }, 16 << 10);

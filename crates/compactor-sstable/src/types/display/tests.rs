@@ -36,7 +36,7 @@ fn frozen_is_written_once_around_the_outermost() {
 }
 
 #[test]
-fn older_forms_are_written_anew() {
+fn older_forms_are_rewritten() {
     assert_eq!(
         written("FrozenType(ListType(FrozenType(ListType(Int32Type))))"),
         full("@FrozenType(@ListType(@ListType(@Int32Type)))")

@@ -28,7 +28,7 @@ fn names_with_and_without_package() {
 }
 
 #[test]
-fn frozen_goes_all_the_way_down() {
+fn frozen_applies_to_all_nested_types() {
     let inner = list(CqlType::Int32, false);
     let nested = CqlType::Map {
         key: Arc::new(CqlType::Utf8),
