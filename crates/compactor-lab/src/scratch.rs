@@ -125,13 +125,13 @@ mod tests {
             path
         };
         let dead = directory("compactor-demo-dead", true);
-        let of_a_person = directory("compactor-demo-notes", false);
+        let of_a_user = directory("compactor-demo-notes", false);
         let other = directory("other", true);
         let alive = Scratch::create(parent.path(), "demo").unwrap();
         assert!(!dead.exists());
         let second = Scratch::create(parent.path(), "demo").unwrap();
         assert!(alive.path().exists() && second.path().exists());
-        assert!(of_a_person.join("data").exists() && other.exists());
+        assert!(of_a_user.join("data").exists() && other.exists());
         second.remove().unwrap();
         let path = alive.path().to_owned();
         drop(alive);

@@ -1,4 +1,4 @@
-//! Simulations with known answers, and properties that all of them have.
+//! Simulations with known results, and properties of all simulations.
 
 use compactor_simulate::{Distribution, Outcome, Selection, Setup, simulate, simulate_with};
 use compactor_strategy::options::Options;
@@ -47,7 +47,7 @@ fn is_within(found: f64, expected: f64, part: f64) -> bool {
     (found / expected - 1.0).abs() <= part
 }
 
-/// The issue does not say how many bytes its cells of 64 bytes take on disk, nor the size of a flush. With a quarter
+/// The issue does not specify the size on disk of its cells of 64 bytes, nor the size of a flush. With a quarter
 /// more than the cells, as the headers of cells take in the format of the time, and flushes of 200 MiB, all nine
 /// measured figures are met within 15%.
 #[test]
@@ -83,7 +83,7 @@ fn predicted_figures_of_7871() {
         ("4", "1024", "20.5", "3.7"),
     ] {
         let mut setup = of_7871(fanout, sstable_mib);
-        // What the formula needs is there after the time to live.
+        // The formula applies once the first rows have expired.
         setup.duration_s = 50 * 3600;
         let model = run(&setup).model.expect("leveled compaction has one");
         assert_eq!(format!("{:.1}", model.write_mb_per_s), write_mb_per_s);
@@ -91,7 +91,7 @@ fn predicted_figures_of_7871() {
     }
 }
 
-/// Of inserts alone, four SSTables at once are merged in each tier.
+/// With inserts only, four SSTables are merged at a time in each tier.
 #[test]
 fn size_tiers_write_each_row_once_per_tier() {
     let mut setup = setup("SizeTieredCompactionStrategy", &[]);
@@ -109,9 +109,9 @@ fn size_tiers_write_each_row_once_per_tier() {
     assert_eq!(found.levels, 1.0);
 }
 
-/// Of updates of the same rows, the newest version remains.
+/// If rows are updated, only the newest version remains.
 #[test]
-fn updates_take_no_room_once_they_are_merged() {
+fn updates_take_no_space_after_they_are_merged() {
     let mut setup = setup("LeveledCompactionStrategy", &[]);
     setup.workload.updates = 1.0;
     setup.workload.rows = 10.0 * GIB / 1024.0;
@@ -135,7 +135,7 @@ fn updates_take_no_room_once_they_are_merged() {
     );
 }
 
-/// Without rows that are written again, whole windows expire, and nothing is rewritten to drop them.
+/// If rows are not updated, whole windows expire, and are dropped without a rewrite.
 #[test]
 fn time_windows_expire_as_a_whole() {
     let options = [
@@ -153,7 +153,7 @@ fn time_windows_expire_as_a_whole() {
         "{:?}",
         found.compactions
     );
-    // Two days, an hour, a window that is not over, and its last flush.
+    // Two days, an hour, an unfinished window, and its last flush.
     assert!(
         (1.0..1.25).contains(&found.space_amplification),
         "{}",
@@ -229,7 +229,7 @@ fn contradictions_are_refused() {
     assert!(error.contains("first flush"), "{error}");
 }
 
-/// Keeps the ids of the table by what it sees.
+/// Maintains the set of ids of the table from its notifications.
 #[derive(Default)]
 struct Follower {
     live: BTreeSet<SstableId>,
@@ -278,8 +278,8 @@ fn a_selection_sees_every_change() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(campaign::cases(48) as u32))]
 
-    /// Whatever the strategy, rows are neither lost nor made: without updates and expiry the table has the bytes that
-    /// were flushed, and a seed gives the same outcome again.
+    /// Rows are neither lost nor created by any strategy: without updates and expiry the table has the bytes that
+    /// were flushed, and equal seeds give equal outcomes.
     #[test]
     fn bytes_are_conserved(class in 0..5usize, seed: u64, flush_mib in 8..200u32, hours in 20..50u64) {
         let mut setup = setup(CLASSES[class], &[]);
@@ -298,7 +298,7 @@ proptest! {
 
     /// With updates, deletes and expiry all figures are numbers, and no table is smaller than its rows.
     #[test]
-    fn any_workload_has_sound_figures(
+    fn any_workload_has_valid_figures(
         class in 0..5usize,
         updates in 0..50u32,
         deletes in 0..40u32,

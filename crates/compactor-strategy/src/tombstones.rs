@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_options_are_refused_in_cassandras_words() {
+    fn invalid_options_are_refused_with_cassandras_messages() {
         let refused = |name: &str, value: &str, words: &str| {
             let options = Options::from([(name.to_owned(), value.to_owned())]);
             let found = TombstoneOptions::from_options(&options).unwrap_err().0;

@@ -75,7 +75,7 @@ fn a_line_per_reason_although_tests_pass() {
 }
 
 #[test]
-fn what_is_required_fails() {
+fn a_skipped_requirement_fails() {
     let output = run("fio,strace");
     assert_eq!(output.status.code(), Some(101));
     assert_eq!(skipped_lines(&output), [BY_CHOICE]);

@@ -11,7 +11,7 @@ fn found(groups: &str, mounts: &str) -> Option<CgroupPath> {
 }
 
 #[test]
-fn the_group_of_a_process_is_found_in_either_hierarchy() {
+fn the_cgroup_of_a_process_is_found_in_either_version() {
     let place = found("4:memory:/a/b\n3:cpu:/\n0::/\n", V1_MOUNTS).unwrap();
     assert_eq!(place.hierarchy, &V1);
     assert_eq!(place.directory, Path::new("/sys/fs/cgroup/memory/a/b"));
@@ -24,7 +24,7 @@ fn the_group_of_a_process_is_found_in_either_hierarchy() {
         Path::new("/sys/fs/cgroup/user.slice/x.scope")
     );
 
-    // A container sees the part of the hierarchy that is its own.
+    // A container sees only its own part of the hierarchy.
     let docker = "30 1 0:26 /docker/12 /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n";
     let place = found("4:memory:/docker/12/inner\n", docker).unwrap();
     assert_eq!(place.directory, Path::new("/sys/fs/cgroup/memory/inner"));
@@ -33,7 +33,7 @@ fn the_group_of_a_process_is_found_in_either_hierarchy() {
 }
 
 #[test]
-fn counters_have_other_names_in_each_hierarchy() {
+fn counters_have_different_names_in_each_version() {
     let v1 = "cache 8192\nrss 4096\ndirty 100\nwriteback 0\nworkingset_refault_file 7\n";
     let found = parse_stat(v1, &V1);
     assert_eq!(
@@ -53,7 +53,7 @@ fn counters_have_other_names_in_each_hierarchy() {
 }
 
 #[test]
-fn the_least_room_of_all_groups_above_counts() {
+fn the_least_room_of_all_ancestor_cgroups_counts() {
     let top = tempfile::tempdir().unwrap();
     let own = top.path().join("a/b");
     fs::create_dir_all(&own).unwrap();
@@ -83,13 +83,13 @@ fn the_least_room_of_all_groups_above_counts() {
     assert_eq!(group.room(), Some(0));
 }
 
-/// A hierarchy of files, and this process's lines of `/proc` in it.
+/// A fake cgroup hierarchy of ordinary files, with the `/proc` files of a process in it.
 struct Fake {
     root: tempfile::TempDir,
 }
 
 impl Fake {
-    /// The process is in the group `/slice/own`.
+    /// Puts the process into the cgroup `/slice/own`.
     fn new(hierarchy: &'static Hierarchy) -> Fake {
         let fake = Fake {
             root: tempfile::TempDir::new().unwrap(),
@@ -124,8 +124,8 @@ impl Fake {
         fs::write(self.process().join("cgroup"), line).unwrap();
     }
 
-    /// Of a group that was made below this one.
-    fn made_in(&self, group: &str) -> PathBuf {
+    /// Path of the cgroup that is created below this one.
+    fn created_in(&self, group: &str) -> PathBuf {
         self.path(group)
             .join(format!("{PREFIX}{}", std::process::id()))
     }
@@ -135,7 +135,7 @@ impl Fake {
     }
 }
 
-/// The files of a group, which here do not go with it by themselves.
+/// Removes the files of a cgroup, which the kernel would remove with the directory.
 fn remove_files(directory: &Path) {
     for entry in fs::read_dir(directory).unwrap() {
         fs::remove_file(entry.unwrap().path()).unwrap();
@@ -143,7 +143,7 @@ fn remove_files(directory: &Path) {
 }
 
 #[test]
-fn a_group_is_entered_read_and_left_in_either_hierarchy() {
+fn a_cgroup_is_entered_read_and_left_in_either_version() {
     let pid = std::process::id().to_string();
     for hierarchy in [&V1, &V2] {
         let fake = Fake::new(hierarchy);
@@ -154,7 +154,7 @@ fn a_group_is_entered_read_and_left_in_either_hierarchy() {
         .unwrap();
         let group = MemoryCgroup::enter_as(&fake.process(), 1 << 29).unwrap();
         assert_eq!(group.hierarchy, hierarchy);
-        let made = fake.made_in("fs/slice/own");
+        let made = fake.created_in("fs/slice/own");
         let (limit, swap, usage, stat) = match hierarchy.name {
             "v1" => (
                 "memory.limit_in_bytes",
@@ -193,35 +193,35 @@ fn a_group_is_entered_read_and_left_in_either_hierarchy() {
     }
 }
 
-/// In version 2 a group with processes has no children with controllers; then it is a sibling.
+/// In version 2 a cgroup with processes cannot have children with controllers; then a sibling is created.
 #[test]
-fn a_group_that_may_have_no_children_gets_a_sibling() {
+fn a_cgroup_that_may_have_no_children_gets_a_sibling() {
     let fake = Fake::new(&V2);
     fs::write(fake.path("fs/slice/cgroup.subtree_control"), "memory\n").unwrap();
     let dead = fake.path("fs/slice").join(format!("{PREFIX}{}", u32::MAX));
-    let of_a_person = fake.path("fs/slice/compactor-lab-mine");
-    for directory in [&dead, &of_a_person] {
+    let of_a_user = fake.path("fs/slice/compactor-lab-mine");
+    for directory in [&dead, &of_a_user] {
         fs::create_dir(directory).unwrap();
     }
     let group = MemoryCgroup::enter_as(&fake.process(), 1 << 29).unwrap();
-    let made = fake.made_in("fs/slice");
+    let made = fake.created_in("fs/slice");
     assert_eq!(fake.text(&made.join("memory.max")), "536870912");
-    assert!(!dead.exists() && of_a_person.exists());
+    assert!(!dead.exists() && of_a_user.exists());
     remove_files(&made);
     drop(group);
     assert!(!made.exists());
 }
 
 #[test]
-fn where_no_group_can_be_made_it_says_what_to_do() {
+fn a_failure_to_create_a_cgroup_has_advice() {
     let fake = Fake::new(&V2);
     let error = MemoryCgroup::enter_as(&fake.process(), 1 << 29).unwrap_err();
     assert!(error.contains("systemd-run --user"), "{error}");
     let error = MemoryCgroup::enter_as(&fake.path("nobody"), 1).unwrap_err();
     assert!(error.contains("nobody/cgroup"), "{error}");
-    // One that cannot be made, as without the right to: a file is in its place.
+    // Creation fails, as without permission: a file is in its place.
     let fake = Fake::new(&V1);
-    fs::write(fake.made_in("fs/slice/own"), "").unwrap();
+    fs::write(fake.created_in("fs/slice/own"), "").unwrap();
     let error = MemoryCgroup::enter_as(&fake.process(), 1).unwrap_err();
     assert!(error.contains("run as root"), "{error}");
 }

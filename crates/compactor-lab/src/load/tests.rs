@@ -1,6 +1,6 @@
 use super::*;
 
-/// A read that takes some 50 us.
+/// A read that takes about 50 us.
 fn quick() -> Result<(), String> {
     let until = Instant::now() + Duration::from_micros(50);
     while Instant::now() < until {
@@ -9,10 +9,10 @@ fn quick() -> Result<(), String> {
     Ok(())
 }
 
-/// A closed loop would count one read of 200 ms among thousands and show nothing at p99.9: of the reads
-/// of two seconds, here some 5 percent were to start while no thread could.
+/// Guards against coordinated omission: a closed loop would count one read of 200 ms among thousands and show
+/// nothing at p99.9. Here about 5 percent of the reads of two seconds were due while no thread could start them.
 #[test]
-fn a_stall_shows_in_all_reads_that_it_held_up() {
+fn a_stall_shows_in_all_delayed_reads() {
     let mut count = 0;
     let load = Load::start(1, Pace::Open { per_s: 500.0 }, 1, |_| {
         move || {
@@ -30,7 +30,7 @@ fn a_stall_shows_in_all_reads_that_it_held_up() {
     let result = load.finish();
     let found = result.latency(Phase::During);
     assert!(found.p999_ns > 180_000_000, "{}", found.p999_ns);
-    // Some 5 percent waited for more than 100 ms, more on a busy machine.
+    // About 5 percent waited for more than 100 ms, more on a busy machine.
     let beyond = found.operations
         - (found.curve.iter())
             .take_while(|point| point.latency_ns < 100_000_000)
@@ -42,7 +42,7 @@ fn a_stall_shows_in_all_reads_that_it_held_up() {
 }
 
 #[test]
-fn reads_belong_to_the_phase_in_which_they_were_to_start() {
+fn reads_belong_to_the_phase_in_which_they_were_due() {
     let load = Load::start(2, Pace::Open { per_s: 2000.0 }, 2, |_| quick).unwrap();
     std::thread::sleep(Duration::from_millis(300));
     load.begin_during();
@@ -54,7 +54,7 @@ fn reads_belong_to_the_phase_in_which_they_were_to_start() {
     let all: Vec<Latency> = [Phase::Before, Phase::During, Phase::After]
         .map(|phase| result.latency(phase))
         .into();
-    // Poisson: some 600, 1000 and 400, give and take.
+    // Poisson: approximately 600, 1000 and 400.
     for (found, expected) in all.iter().zip([600.0f64, 1000.0, 400.0]) {
         // The machine may have been slow to wake this thread.
         let expected = expected.max(2000.0 * found.duration_s);
@@ -68,12 +68,12 @@ fn reads_belong_to_the_phase_in_which_they_were_to_start() {
         );
     }
     let total: u64 = all.iter().map(|found| found.operations).sum();
-    // On a busy machine most may still be to come.
+    // On a busy machine most reads may not have started yet.
     assert!((1..=total).contains(&interval.latency.len()));
 }
 
 #[test]
-fn failed_reads_are_counted_and_the_first_is_told() {
+fn failed_reads_are_counted_and_the_first_is_reported() {
     let load = Load::start(1, Pace::Open { per_s: 1000.0 }, 3, |_| {
         || Err("no such row".to_owned())
     })
@@ -86,7 +86,7 @@ fn failed_reads_are_counted_and_the_first_is_told() {
 }
 
 #[test]
-fn who_can_never_keep_up_is_told_so() {
+fn a_load_that_cannot_keep_up_is_reported() {
     let reads = || {
         std::thread::sleep(Duration::from_secs(3));
         Ok(())
@@ -98,7 +98,7 @@ fn who_can_never_keep_up_is_told_so() {
 }
 
 #[test]
-fn in_a_closed_loop_each_read_follows_the_one_before() {
+fn in_a_closed_loop_each_read_follows_the_previous_one() {
     let busy = Arc::new(AtomicBool::new(false));
     let load = Load::start(1, Pace::Closed, 5, |_| {
         let busy = Arc::clone(&busy);

@@ -1,6 +1,6 @@
 use super::*;
 
-/// The document that reports are tried on; what is in it was made up.
+/// The document that reports are tested with, with invented figures.
 const EXAMPLE: &str = include_str!("../../tests/data/outcome.json");
 
 #[test]
@@ -12,6 +12,6 @@ fn a_document_is_read_back_as_it_was_written() {
     let point = &outcome.points[0];
     let direct: Arm = "direct/direct".parse().unwrap();
     let all = point.runs.iter().filter(|run| run.arm == direct).count();
-    // One was to warm up, one is not valid.
+    // One is a warm-up, and one is invalid.
     assert_eq!((all, Outcome::counted(point, direct).count()), (4, 2));
 }

@@ -22,7 +22,7 @@ fn generated(directory: &Path, shape: Shape, version: Version) -> Vec<PathBuf> {
     paths.collect()
 }
 
-/// Every row of an SSTable, as it is read from front to back.
+/// Every row of an SSTable, read sequentially.
 fn all_rows(io: &Io, path: &Path) -> Vec<(HotRow, u64)> {
     let mut scan = Scan::open(io, path, ReadMode::Buffered).unwrap();
     let cursor = scan.cursor();
@@ -64,7 +64,7 @@ fn every_row_is_found_where_a_scan_finds_it() {
             let mut state = ReadState::default();
             let rows = all_rows(&io, &paths[0]);
             assert!(rows.len() > 2000, "{shape:?} {version}: {}", rows.len());
-            // Not all: in a debug build a chunk takes its time.
+            // Not all: chunks are slow in a debug build.
             for (row, position) in rows.iter().step_by(13) {
                 let found = reader.find(row, &mut state).unwrap();
                 let RowFound::Row {
@@ -83,7 +83,7 @@ fn every_row_is_found_where_a_scan_finds_it() {
 }
 
 #[test]
-fn what_is_not_there_is_not_found() {
+fn missing_rows_are_not_found() {
     for version in [Version::Oa, Version::Da] {
         let directory = tempfile::tempdir().unwrap();
         let io = Io::new(IoOptions::default()).unwrap();
@@ -108,7 +108,7 @@ fn what_is_not_there_is_not_found() {
         assert!(in_filter < 100, "{in_filter}");
         let rows = all_rows(&io, &paths[0]);
         let mut row = rows[10].0.clone();
-        // `seq` is an int: one before all.
+        // `seq` is an int: a value before all others.
         let mut clustering = row.clustering.clone().unwrap().to_vec();
         let len = clustering.len();
         clustering[len - 4..].copy_from_slice(&i32::MIN.to_be_bytes());
@@ -118,7 +118,7 @@ fn what_is_not_there_is_not_found() {
 }
 
 #[test]
-fn a_hot_set_is_as_large_as_asked_for_and_can_be_read() {
+fn a_hot_set_has_the_requested_size_and_can_be_read() {
     let directory = tempfile::tempdir().unwrap();
     let io = Io::new(IoOptions::default()).unwrap();
     let paths = generated(directory.path(), Shape::KeyValue, Version::Oa);
@@ -136,21 +136,21 @@ fn a_hot_set_is_as_large_as_asked_for_and_can_be_read() {
         });
         assert!(found.into_iter().any(|f| matches!(f, RowFound::Row { .. })));
     }
-    // From all over the ring, and by the seed.
+    // Rows are from the whole ring, and depend on the seed.
     let low = hot.rows.iter().filter(|row| row.hash.token < 0).count();
     assert!((low * 10 > hot.rows.len() * 2) && (low * 10 < hot.rows.len() * 8));
     assert_eq!(hot.rows, choose(500_000, 1).rows);
     assert_ne!(hot.rows, choose(500_000, 2).rows);
-    // They were just read.
+    // The rows have just been read.
     let resident = hot.resident().unwrap().hot;
     assert_eq!(resident.resident, resident.total);
     for path in &paths {
         compactor_io::drop_clean_pages(path).unwrap();
     }
-    // In memory only, nothing can be dropped.
+    // On tmpfs nothing can be evicted.
     let dropped = hot.resident().unwrap().hot.resident;
     assert!(dropped == 0 || dropped == resident.total, "{dropped}");
-    // More than there is: all of it.
+    // A hot set larger than the data contains all rows.
     let all = choose(1 << 40, 1);
     assert!(all.page_count() > 500);
     assert_eq!(all.partitions, {

@@ -13,7 +13,7 @@ use fixture::{arms, edges, outcome, sweep};
 const EXAMPLE: &str = include_str!("../../tests/data/outcome.json");
 
 #[test]
-fn figures_are_of_the_runs_that_count() {
+fn figures_are_of_the_valid_runs() {
     let outcome: Outcome = serde_json::from_str(EXAMPLE).unwrap();
     let report = interference::report("example", &outcome, None);
     let comparison = &report.points[0].comparison;
@@ -67,7 +67,7 @@ fn kinds(outcome: &Outcome) -> Vec<String> {
 #[test]
 fn numbers_have_caveats() {
     let three = arms(&["idle", "buffered/buffered", "direct/direct"]);
-    // Direct is 10% slower than buffered on the made-up machine.
+    // Direct is 10% slower than buffered in the invented figures.
     let mut sound = outcome(&three, 5);
     for run in &mut sound.points[0].runs {
         if let Some(compaction) = &mut run.compaction {
@@ -213,7 +213,7 @@ fn parsed<'a>(name: &str, html: &'a str) -> roxmltree::Document<'a> {
         .unwrap_or_else(|e| panic!("{name}: {e}\n{html}"))
 }
 
-/// Well-formed, complete, and each picture has its content in words.
+/// Asserts that a page is well-formed and complete, and that each picture has a description.
 fn check(name: &str, html: &str) {
     let document = parsed(name, html);
     let mut ids = std::collections::HashSet::new();
@@ -254,7 +254,7 @@ fn check(name: &str, html: &str) {
 }
 
 #[test]
-fn pages_are_well_formed_whatever_is_in_them() {
+fn pages_are_well_formed_with_any_content() {
     for (name, outcome) in edges() {
         check(name, &html(&[interference::report(name, &outcome, None)]));
     }
@@ -270,7 +270,7 @@ fn pages_are_well_formed_whatever_is_in_them() {
 }
 
 #[test]
-fn everything_is_shown_that_there_is() {
+fn every_result_is_shown() {
     let all = sweep(&arms(&EIGHT), 3, &[16, 64, 128]);
     let page = html(&[interference::report("all.json", &all, None)]);
     let document = parsed("all", &page);
@@ -287,9 +287,9 @@ fn everything_is_shown_that_there_is() {
     assert!(page.contains("vda is a virtual disk"));
 }
 
-/// Renders in a browser, without a window, what people will look at.
+/// Renders the pages in a headless browser, and checks its messages.
 #[test]
-fn a_browser_shows_it_without_complaint() {
+fn a_browser_renders_the_page_without_errors() {
     let names = ["chromium", "chromium-browser", "google-chrome"];
     let runs = |name: &&str| Command::new(name).arg("--version").output().is_ok();
     let Some(browser) = names.into_iter().find(runs) else {
@@ -302,9 +302,9 @@ fn a_browser_shows_it_without_complaint() {
     std::fs::write(&page, html(&[interference::report("all.json", &all, None)])).unwrap();
     for (width, scheme) in [(1280, LIGHT), (1280, DARK), (420, LIGHT)] {
         let picture = temp.path().join(format!("{width}-{scheme}.png"));
-        let (complaints, dom) = look(browser, &page, &picture, width, scheme);
-        assert!(!complaints.contains("CONSOLE"), "{complaints}");
-        assert!(dom.contains("</svg>"), "{complaints}");
+        let (messages, dom) = look(browser, &page, &picture, width, scheme);
+        assert!(!messages.contains("CONSOLE"), "{messages}");
+        assert!(dom.contains("</svg>"), "{messages}");
         assert!(
             std::fs::metadata(&picture).unwrap().len() > 20_000,
             "{width}"
@@ -361,7 +361,7 @@ fn contrast(a: &str, b: &str) -> f64 {
 }
 
 #[test]
-fn every_colour_can_be_read_on_either_paper() {
+fn every_colour_has_contrast_on_both_backgrounds() {
     assert!((contrast("#ffffff", "#000000") - 21.0).abs() < 1e-9);
     let style = include_str!("../../templates/report.css");
     let (light, dark) = style.split_once("prefers-color-scheme:dark").unwrap();

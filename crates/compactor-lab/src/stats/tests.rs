@@ -16,7 +16,7 @@ fn medians() {
 }
 
 #[test]
-fn what_disturbs_both_arms_of_a_repeat_does_not_count() {
+fn a_disturbance_of_both_arms_of_a_repeat_cancels_out() {
     // Twice as slow in each repeat, while the repeats differ tenfold.
     let pairs = [
         (2.0, 1.0),
@@ -35,8 +35,8 @@ fn what_disturbs_both_arms_of_a_repeat_does_not_count() {
     assert!(!apart.differs());
 }
 
-/// Of the median of an odd number of values, the bootstrap is known exactly: at most the k-th of n is
-/// what a resample's median is if a binomial of n draws at k / n is at least half of n (Efron 1979).
+/// Exact bootstrap interval of the median of an odd number of values: a resample's median is at most the
+/// k-th of n values if a binomial of n draws at k / n is at least half of n (Efron 1979).
 fn exact_interval(sorted: &[f64]) -> (f64, f64) {
     let n = sorted.len();
     let choose = |k: usize| (0..k).fold(1.0, |c, i| c * (n - i) as f64 / (i + 1) as f64);
@@ -50,7 +50,7 @@ fn exact_interval(sorted: &[f64]) -> (f64, f64) {
 }
 
 #[test]
-fn intervals_are_those_of_the_exact_bootstrap() {
+fn intervals_equal_the_exact_bootstrap() {
     for n in [3, 5, 7, 9, 11, 21] {
         let values: Vec<f64> = (0..n).map(|i| 1.0 + f64::from(i * i)).collect();
         let pairs: Vec<(f64, f64)> = values.iter().map(|&v| (v, 1.0)).collect();
@@ -70,7 +70,7 @@ fn a_seed_gives_the_same_interval_again() {
 }
 
 #[test]
-fn no_ratio_of_nothing() {
+fn there_is_no_ratio_without_values() {
     assert_eq!(paired_ratio(&[], 1), None);
     assert_eq!(
         paired_ratio(&[(1.0, 0.0), (0.0, 1.0), (f64::NAN, 1.0)], 1),
@@ -78,13 +78,13 @@ fn no_ratio_of_nothing() {
     );
     assert_eq!(unpaired_ratio(&[1.0], &[], 1), None);
     assert_eq!(unpaired_ratio(&[1.0], &[0.0], 1), None);
-    // What is left of a repeat counts.
+    // The remaining runs of a repeat count.
     let ratio = paired_ratio(&[(1.0, 0.0), (3.0, 2.0)], 1).unwrap();
     assert_eq!((ratio.ratio, ratio.repeats), (1.5, 1));
 }
 
 #[test]
-fn few_repeats_cannot_be_sure() {
+fn few_repeats_give_no_certainty() {
     assert_eq!(median_range_confidence(0), 0.0);
     assert_eq!(median_range_confidence(1), 0.0);
     assert_eq!(median_range_confidence(3), 0.75);
@@ -98,6 +98,6 @@ fn outliers_are_found_and_noise_is_not() {
     assert_eq!(outliers(&[1.0, 1.0, 1.0, 5.0, 1.0, 1.0]), [3]);
     assert!(outliers(&[1.0, 1.2, 0.8, 1.1, 1.4]).is_empty());
     assert!(outliers(&[1.0; 8]).is_empty());
-    // Four are too few to tell.
+    // Four values are too few to identify an outlier.
     assert!(outliers(&[1.0, 1.1, 0.9, 9.0]).is_empty());
 }

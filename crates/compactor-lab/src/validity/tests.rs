@@ -38,8 +38,8 @@ fn reads() -> Latency {
     }
 }
 
-/// A run of an arm, and the circumstances, in which there is nothing wrong.
-fn sound(arm: &str, compaction: &CompactionRecord) -> (Run, Circumstances<'static>) {
+/// A valid run of an arm, and its circumstances.
+fn valid_run(arm: &str, compaction: &CompactionRecord) -> (Run, Circumstances<'static>) {
     let example = include_str!("../../tests/data/outcome.json");
     let mut outcome: Outcome = serde_json::from_str(example).unwrap();
     let run = Run {
@@ -72,7 +72,7 @@ fn kinds(
     compaction: &CompactionRecord,
     change: impl FnOnce(&mut Run, &mut Circumstances<'_>),
 ) -> String {
-    let (mut run, mut circumstances) = sound(arm, compaction);
+    let (mut run, mut circumstances) = valid_run(arm, compaction);
     change(&mut run, &mut circumstances);
     let found = judge(&run, &circumstances);
     let words: Vec<&str> = found.iter().map(|reason| reason.kind.as_str()).collect();
@@ -80,7 +80,7 @@ fn kinds(
 }
 
 #[test]
-fn a_run_that_did_what_it_claims_counts() {
+fn a_run_that_used_its_modes_is_valid() {
     for arm in ["buffered/buffered", "direct/direct", "dontneed/dontcache"] {
         assert_eq!(kinds(arm, &compaction(arm), |_, _| ()), "", "{arm}");
     }
@@ -100,7 +100,7 @@ fn a_fallback_is_rejected() {
 }
 
 #[test]
-fn pages_left_where_none_should_be_are_rejected() {
+fn unexpected_resident_pages_are_rejected() {
     let mut left = compaction("direct/direct");
     left.output_pages_after = Some(1);
     assert_eq!(kinds("direct/direct", &left, |_, _| ()), "pages_left");
@@ -116,7 +116,7 @@ fn pages_left_where_none_should_be_are_rejected() {
 }
 
 #[test]
-fn what_cannot_be_trusted_is_rejected() {
+fn unreliable_runs_are_rejected() {
     let arm = "direct/direct";
     let mut short = compaction(arm);
     short.elapsed_s = 9.9;
@@ -129,7 +129,7 @@ fn what_cannot_be_trusted_is_rejected() {
         late
     );
     assert_eq!(is(&|r, _| r.generator.is_unfinished = true), late);
-    // During a compaction that is a result, alone it is not.
+    // A lower rate during a compaction is a result; without one it makes the run invalid.
     assert_eq!(is(&|r, _| r.during.achieved_per_s = 90.0), "");
     assert_eq!(is(&|r, _| r.before.achieved_per_s = 90.0), late);
     assert_eq!(is(&|_, c| c.first_error = Some("no row")), "reads_failed");
@@ -140,7 +140,7 @@ fn what_cannot_be_trusted_is_rejected() {
     assert_eq!(is(&|_, c| c.failure = Some("no space")), "failed");
     let cold = is(&|r, _| r.hot_set.resident_before = Some(900));
     assert_eq!(cold, "hot_set_not_warm");
-    // It cannot be warm where it has no room.
+    // A hot set that does not fit in memory cannot be warm.
     let no_room = is(&|r, c| {
         r.hot_set.resident_before = Some(900);
         c.pressure = 2.0;
@@ -150,7 +150,7 @@ fn what_cannot_be_trusted_is_rejected() {
 
 #[test]
 fn runs_have_caveats() {
-    let (mut run, mut circumstances) = sound("direct/direct", &compaction("direct/direct"));
+    let (mut run, mut circumstances) = valid_run("direct/direct", &compaction("direct/direct"));
     assert!(caveats(&run, &circumstances).is_empty());
     run.during.intended_per_s = 1000.0;
     run.during.achieved_per_s = 700.0;

@@ -1,4 +1,4 @@
-//! Whole comparisons of chunk lengths, small ones.
+//! Small but complete comparisons of chunk lengths.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -43,7 +43,7 @@ fn small(directory: &Path) -> ChunkLengthOptions {
 }
 
 #[test]
-fn a_small_comparison_measures_all_that_it_promises() {
+fn a_small_comparison_measures_all_figures() {
     let _alone = ONE_AT_A_TIME.lock();
     let directory = directory();
     let options = small(directory.path());
@@ -65,7 +65,7 @@ fn a_small_comparison_measures_all_that_it_promises() {
         );
         assert!(variant.hot_bytes > 0 && variant.pressure > 0.0);
     }
-    // Sixteen times as many, but for the last of each SSTable.
+    // Sixteen times as many, except for the last chunk of each SSTable.
     assert!(short.chunks > 15 * long.chunks && short.chunks <= 16 * long.chunks);
     assert_eq!(short.chunk_offset_bytes, 8 * short.chunks);
     assert!(short.hot_bytes < long.hot_bytes);
@@ -73,8 +73,8 @@ fn a_small_comparison_measures_all_that_it_promises() {
     assert_eq!(outcome.runs.len(), 2 * 3);
     let rate = outcome.rate_per_s.unwrap();
     for run in &outcome.runs {
-        // On a busy machine readers are late, and a compaction may stand still for a while; whatever
-        // else makes a run invalid is a fault here.
+        // On a busy machine readers are late, and a compaction may stall; any other reason for an
+        // invalid run is a defect.
         let of_the_machine = ["generator_late", "compaction_idle"];
         let faults = run.attempt.invalid.iter();
         let faults: Vec<_> = faults
@@ -115,7 +115,7 @@ fn a_small_comparison_measures_all_that_it_promises() {
     assert!(shown.contains("62,000 / 44,000"), "{shown}");
 }
 
-/// Everything else is the same with tries, and without a compaction.
+/// The same with BTI SSTables, and without a compaction.
 #[test]
 fn tries_and_wide_partitions_are_compared_too() {
     let _alone = ONE_AT_A_TIME.lock();
@@ -140,7 +140,7 @@ fn tries_and_wide_partitions_are_compared_too() {
     }
 }
 
-/// Stops in the run after a number of them, and records whether there was something to remove.
+/// Cancels during the run after `n` runs, and records whether there were files to remove.
 struct Stopper {
     after_runs: u32,
     runs: AtomicU32,
@@ -172,7 +172,7 @@ impl Watcher for Stopper {
 }
 
 #[test]
-fn stopped_it_leaves_nothing_and_returns_what_it_has() {
+fn a_cancelled_comparison_leaves_nothing_and_returns_its_results() {
     let _alone = ONE_AT_A_TIME.lock();
     for after_runs in [0, 1] {
         let directory = directory();
@@ -204,9 +204,9 @@ fn stopped_it_leaves_nothing_and_returns_what_it_has() {
 }
 
 #[test]
-fn a_mode_that_cannot_be_makes_runs_invalid() {
+fn an_unsupported_mode_makes_runs_invalid() {
     let _alone = ONE_AT_A_TIME.lock();
-    // In memory only there is no direct I/O.
+    // tmpfs has no direct I/O.
     let Ok(directory) = tempfile::tempdir_in("/dev/shm") else {
         skip(Need::Tmpfs, "no /dev/shm");
         return;
@@ -233,7 +233,7 @@ fn a_mode_that_cannot_be_makes_runs_invalid() {
 }
 
 #[test]
-fn options_that_make_no_sense_are_refused_before_anything_is_made() {
+fn invalid_options_are_refused_before_anything_is_created() {
     let directory = directory();
     let refused = |change: &dyn Fn(&mut ChunkLengthOptions)| {
         let mut options = small(directory.path());

@@ -1,4 +1,4 @@
-//! Whole comparisons of fan-outs, small ones.
+//! Small but complete comparisons of fan-outs.
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use crate::is_empty;
 
-/// Part by which a simulation of so little data may be off.
+/// Relative error that a simulation of so little data may have.
 const MARGIN: f64 = 0.05;
 
 fn small(directory: &Path) -> FanOutOptions {
@@ -28,7 +28,7 @@ fn is_near(measured: f64, expected: f64) -> bool {
 
 #[test]
 fn the_simulator_predicts_what_is_written() {
-    // The smallest files in memory, if there is any: nothing depends on the disk.
+    // On tmpfs, if there is one: nothing depends on the disk.
     let directory = tempfile::tempdir_in("/dev/shm")
         .or_else(|_| TempDir::new())
         .unwrap();
@@ -77,7 +77,7 @@ fn is_sound(run: &ArmRun, outcome: &FanOutOutcome) {
         run.all_components_bytes as f64 > measured.compacted_bytes,
         "{text}"
     );
-    // Of 88 hours of rows, those of 40 have expired, and the merges have dropped most of them.
+    // The rows of 40 of the 88 hours have expired, and the merges have dropped most of them.
     assert!(run.purged > 0, "{text}");
     let live = outcome.options.dataset_bytes as f64;
     assert!(
@@ -119,7 +119,7 @@ fn is_shown(outcome: &FanOutOutcome) {
 }
 
 #[test]
-fn options_that_make_no_sense_are_refused_by_name() {
+fn invalid_options_are_refused_by_name() {
     let directory = TempDir::new().unwrap();
     let refused = |change: fn(&mut FanOutOptions)| {
         let mut options = small(directory.path());
@@ -137,7 +137,7 @@ fn options_that_make_no_sense_are_refused_by_name() {
 }
 
 #[test]
-fn a_stopped_comparison_leaves_nothing() {
+fn a_cancelled_comparison_leaves_nothing() {
     let directory = TempDir::new().unwrap();
     let stopped = AtomicBool::new(true);
     let error = compare(&small(directory.path()), &stopped).unwrap_err();

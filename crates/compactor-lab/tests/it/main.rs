@@ -1,4 +1,4 @@
-//! Whole experiments, small ones.
+//! Small but complete experiments.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod chunk_length;
@@ -23,10 +23,10 @@ use compactor_lab::watcher::{Event, Watcher};
 use compactor_sstable::Version;
 use compactor_testkit::{Need, skip, skip_part};
 
-/// One experiment at a time: they measure, and they move the process from cgroup to cgroup.
+/// Serializes experiments: they measure, and they move the process between cgroups.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// A directory on the disk that the sources are built on, which /tmp need not be.
+/// A directory on the disk of the sources; /tmp may be a tmpfs.
 fn directory() -> tempfile::TempDir {
     tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
 }
@@ -51,7 +51,7 @@ fn small(directory: &Path, arms: &[&str]) -> InterferenceOptions {
     options.after = Duration::from_millis(200);
     options.least_compaction = Duration::from_millis(300);
     options.report_interval = Duration::from_millis(100);
-    // Alongside other tests it might get no processor at all.
+    // At idle priority it might get no CPU time while other tests run.
     options.compaction_priority = Priority::Normal;
     options
 }
@@ -60,7 +60,7 @@ fn is_empty(directory: &Path) -> bool {
     std::fs::read_dir(directory).unwrap().next().is_none()
 }
 
-/// Cgroups that runs make below or next to that of this process.
+/// Cgroups that runs create below or next to that of this process.
 fn cgroups() -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut directories = vec![PathBuf::from("/sys/fs/cgroup")];
@@ -79,7 +79,7 @@ fn cgroups() -> Vec<PathBuf> {
 }
 
 #[test]
-fn a_small_experiment_measures_all_that_it_promises() {
+fn a_small_experiment_measures_all_figures() {
     let _alone = ONE_AT_A_TIME.lock();
     let directory = directory();
     let direct = probe(directory.path()).unwrap().direct.works();
@@ -96,7 +96,7 @@ fn a_small_experiment_measures_all_that_it_promises() {
     assert!(point.runs.iter().filter(|run| run.attempt.warm_up).count() == arms.len());
     assert_eq!(point.data.sstables, 2);
     assert!(point.data.partitions > 5000);
-    // It comes back as it went, but for the last digits of fractions.
+    // The JSON is read back unchanged, except for the last digits of fractions.
     let text = serde_json::to_string(&outcome).unwrap();
     let back: Outcome = serde_json::from_str(&text).unwrap();
     assert_eq!(back.points[0].runs.len(), point.runs.len());
@@ -105,7 +105,7 @@ fn a_small_experiment_measures_all_that_it_promises() {
         point.runs[0].during.p99_ns
     );
     for run in &point.runs {
-        // A busy machine is late; whatever else makes a run invalid is a fault here.
+        // Readers are late on a busy machine; any other reason for an invalid run is a defect.
         let faults: Vec<_> = run
             .attempt
             .invalid
@@ -122,10 +122,10 @@ fn a_small_experiment_measures_all_that_it_promises() {
             assert!(latency.p50_ns > 0 && latency.p50_ns <= latency.p99_ns);
             assert!(latency.p99_ns <= latency.max_ns);
         }
-        // 200 per second, give and take.
+        // Approximately 200 per second.
         let rate = run.during.intended_per_s;
         assert!((120.0..300.0).contains(&rate), "{rate}");
-        // All of it, but for a page or two that the machine reclaims.
+        // All pages, except for a few that the kernel reclaims.
         let resident = run.hot_set.resident_before.unwrap();
         assert!(20 * resident >= 19 * run.hot_set.pages, "{:?}", run.hot_set);
         for phase in [Phase::Before, Phase::During, Phase::After] {
@@ -144,7 +144,7 @@ fn a_small_experiment_measures_all_that_it_promises() {
             (Arm::Idle, None) => assert!(run.cpu.compaction_s == 0.0),
             (Arm::Compaction { .. }, Some(compaction)) => {
                 assert!(run.cpu.compaction_s > 0.0);
-                // The limit holds, but for what is read ahead at the start.
+                // The limit is respected, except for readahead at the start.
                 assert!(compaction.stored_bytes_per_s < 16e6, "{compaction:?}");
                 assert_eq!(compaction.rounds, 1);
                 assert!((run.during.duration_s - compaction.elapsed_s).abs() < 0.2);
@@ -170,7 +170,7 @@ fn a_small_experiment_measures_all_that_it_promises() {
     }
 }
 
-/// Everything else is the same with tries, and with rows that a row index leads to.
+/// The same with BTI SSTables, and with rows found by a row index.
 #[test]
 fn tries_and_wide_partitions_are_read_too() {
     let _alone = ONE_AT_A_TIME.lock();
@@ -202,9 +202,9 @@ fn tries_and_wide_partitions_are_read_too() {
 }
 
 #[test]
-fn an_arm_that_cannot_be_is_invalid_and_the_others_go_on() {
+fn an_unsupported_arm_is_invalid_and_the_others_continue() {
     let _alone = ONE_AT_A_TIME.lock();
-    // In memory only there is no direct I/O.
+    // tmpfs has no direct I/O.
     let Ok(directory) = tempfile::tempdir_in("/dev/shm") else {
         skip(Need::Tmpfs, "no /dev/shm");
         return;
@@ -232,8 +232,8 @@ fn an_arm_that_cannot_be_is_invalid_and_the_others_go_on() {
     assert!(run_of("buffered/buffered").compaction.is_some());
 }
 
-/// Where direct I/O is refused the I/O layer uses another mode, and reports it. The run claims to
-/// be direct, and must be in no figure. On a disk the same run counts.
+/// If direct I/O is refused, the I/O layer falls back to another mode and reports it. Such a run is labelled
+/// direct, and must not count in any figure. On a disk the same run is valid.
 #[test]
 fn a_run_that_fell_back_is_in_no_figure() {
     let _alone = ONE_AT_A_TIME.lock();
@@ -261,7 +261,7 @@ fn a_run_that_fell_back_is_in_no_figure() {
         options.may_fall_back = true;
         let mut outcome = interference(&options, &AtomicBool::new(false)).unwrap();
         assert!(is_empty(directory));
-        // A busy machine is late, and that is not what is asked here.
+        // Readers are late on a busy machine, which does not matter here.
         for run in &mut outcome.points[0].runs {
             run.attempt
                 .invalid
@@ -271,7 +271,7 @@ fn a_run_that_fell_back_is_in_no_figure() {
         let mut runs = outcome.points[0].runs.iter();
         let run = runs.find(|run| run.arm == direct).unwrap();
         let compaction = run.compaction.as_ref().unwrap();
-        // It was measured, and compacted: there is something that could be counted.
+        // The run was measured and has a compaction, so it has figures that could be counted.
         assert!(run.during.operations > 0 && compaction.output_bytes > 0);
         let fallbacks = run.attempt.invalid.iter().filter(|r| r.kind == "fallback");
         let reasons: Vec<&str> = fallbacks.map(|reason| reason.text.as_str()).collect();
@@ -293,7 +293,7 @@ fn a_run_that_fell_back_is_in_no_figure() {
             wrote.contains("wrote in mode dontneed, not direct"),
             "{wrote}"
         );
-        // The reason is the file system's.
+        // The reason names the file system.
         assert!(read.contains("statx"), "{read}");
         assert_eq!((arm.counted, arm.runs), (0, 1));
         assert!(arm.figures.is_empty() && arm.ratios.values().all(Vec::is_empty));
@@ -302,7 +302,7 @@ fn a_run_that_fell_back_is_in_no_figure() {
     }
 }
 
-/// Stops an experiment during a compaction, after a number of runs.
+/// Cancels an experiment during a compaction, after a number of runs.
 struct Stopper {
     after_runs: u32,
     runs: AtomicU32,
@@ -346,7 +346,7 @@ impl Watcher for Stopper {
 }
 
 #[test]
-fn stopped_in_its_first_run_it_leaves_nothing() {
+fn an_experiment_cancelled_in_its_first_run_leaves_nothing() {
     let _alone = ONE_AT_A_TIME.lock();
     let directory = directory();
     let mut options = small(directory.path(), &["buffered/buffered"]);
@@ -357,7 +357,7 @@ fn stopped_in_its_first_run_it_leaves_nothing() {
 }
 
 #[test]
-fn stopped_later_it_returns_what_it_has() {
+fn an_experiment_cancelled_later_returns_its_results() {
     let _alone = ONE_AT_A_TIME.lock();
     let directory = directory();
     let mut options = small(directory.path(), &["buffered/buffered"]);
@@ -370,7 +370,7 @@ fn stopped_later_it_returns_what_it_has() {
 }
 
 #[test]
-fn with_the_right_to_it_there_is_a_cgroup_for_as_long_as_it_takes() {
+fn with_permission_the_process_is_in_a_cgroup_during_the_experiment() {
     let _alone = ONE_AT_A_TIME.lock();
     let directory = directory();
     let mut options = small(directory.path(), &["buffered/buffered"]);
@@ -400,12 +400,12 @@ fn with_the_right_to_it_there_is_a_cgroup_for_as_long_as_it_takes() {
     assert!(run.samples.iter().all(|sample| sample.cgroup.is_some()));
     assert!(run.memory.cgroup_refaults.is_some());
     let charged = run.samples.last().unwrap().cgroup.unwrap();
-    // At least the hot set is in it.
+    // At least the hot set is charged to it.
     assert!(charged.file_bytes.unwrap() >= 1 << 20, "{charged:?}");
 }
 
 #[test]
-fn options_that_make_no_sense_are_refused_before_anything_is_made() {
+fn invalid_options_are_refused_before_anything_is_created() {
     let directory = directory();
     let refused = |change: &dyn Fn(&mut InterferenceOptions)| {
         let mut options = small(directory.path(), &["idle"]);
@@ -437,9 +437,9 @@ fn options_that_make_no_sense_are_refused_before_anything_is_made() {
     );
 }
 
-/// However fast a compaction is, a run lasts as long as it is to: the table is compacted again.
+/// If a compaction ends before the minimum time of a run, the table is compacted again.
 #[test]
-fn a_compaction_that_is_soon_done_is_done_again() {
+fn a_short_compaction_is_repeated() {
     let _alone = ONE_AT_A_TIME.lock();
     let directory = directory();
     let mut options = small(directory.path(), &["buffered/buffered"]);
@@ -463,7 +463,7 @@ fn a_compaction_that_is_soon_done_is_done_again() {
     let run = &outcome.points[0].runs[0];
     let compaction = run.compaction.as_ref().unwrap();
     assert!(compaction.rounds > 1, "{compaction:?}");
-    // Unless the table is so small that another hundred times would tell nothing.
+    // Unless the table is so small that the limit of 100 rounds is reached.
     assert!(compaction.elapsed_s >= least_s as f64 || compaction.rounds == 100);
     let rounds = u64::from(compaction.rounds);
     let table = &outcome.points[0].data;
@@ -478,12 +478,12 @@ fn a_compaction_that_is_soon_done_is_done_again() {
         last.compaction_read_bytes,
         compaction.input_uncompressed_bytes
     );
-    // What came after went to the last output, which is complete.
+    // Later reads used the last output, which is complete.
     assert!(run.after.operations > 0 && run.after.errors == 0);
     assert_eq!(run.generator.rows_not_found, 0);
 }
 
-/// The input is damaged where no hot row is, or where one is: then nothing can be measured.
+/// The input is damaged outside of the hot rows, or in a hot row; in the latter case nothing can be measured.
 #[test]
 fn a_failure_leaves_nothing_either() {
     let _alone = ONE_AT_A_TIME.lock();

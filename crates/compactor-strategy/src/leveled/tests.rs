@@ -47,7 +47,7 @@ fn a_level_over_its_limit_moves_up_one_sstable() {
     sstables.push(sstable(20, 2, 160 * MIB, 50, 60));
     sstables.push(sstable(21, 2, 160 * MIB, 99, 120));
     sstables.push(sstable(22, 2, 160 * MIB, 121, 150));
-    // L2 was written after its first SSTable, so the round goes on after token 60.
+    // L2 was written after its first SSTable, so the round continues after token 60.
     sstables[11].created_ms = 1;
     let mut manager = manager(sstables);
     let task = manager.next_task(0).expect("a task");
@@ -152,7 +152,7 @@ fn a_large_l0_is_compacted_by_size_before_levels() {
 #[test]
 fn a_starved_level_takes_part() {
     let mut sstables = full_l1();
-    // The round of L1 begins anew after the last token of L2.
+    // The round of L1 restarts after the last token of L2.
     sstables.push(sstable(20, 2, MIB, 2000, 2010));
     sstables.push(sstable(30, 3, MIB, 20, 30));
     sstables.push(sstable(31, 3, MIB, 40, 50));

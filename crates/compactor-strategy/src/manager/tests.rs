@@ -81,7 +81,7 @@ fn ended_sessions_are_first() {
 }
 
 #[test]
-fn only_the_pending_session_with_most_tasks_is_asked() {
+fn only_the_pending_session_with_most_tasks_selects() {
     let mut sstables = several(1, 3, RepairState::Pending(Session(1)));
     sstables.extend(several(10, 4, RepairState::Pending(Session(2))));
     let mut manager = load(sstables);
@@ -90,7 +90,7 @@ fn only_the_pending_session_with_most_tasks_is_asked() {
 }
 
 #[test]
-fn directories_are_apart() {
+fn directories_are_planned_separately() {
     let params = CompactionParams::size_tiered(SizeTieredOptions::default());
     let minimum = Partitioner::Murmur3.minimum();
     let all = WeightedRange {

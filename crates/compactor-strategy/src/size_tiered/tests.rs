@@ -89,7 +89,7 @@ fn a_bucket_may_take_the_place_of_another() {
 }
 
 #[test]
-fn the_largest_average_goes_first() {
+fn the_largest_average_is_first() {
     let options = SizeTieredOptions {
         buckets: no_min(),
         ..SizeTieredOptions::default()
@@ -113,7 +113,7 @@ fn the_largest_average_goes_first() {
 }
 
 #[test]
-fn heat_goes_before_size() {
+fn hotness_precedes_size() {
     let options = SizeTieredOptions {
         buckets: no_min(),
         thresholds: Thresholds { min: 2, max: 2 },
@@ -173,7 +173,7 @@ fn a_major_compaction_has_one_output_or_halves() {
 }
 
 #[test]
-fn bad_options_are_refused_in_cassandras_words() {
+fn invalid_options_are_refused_with_cassandras_messages() {
     let refused = |pairs: &[(&str, &str)], words: &str| {
         let found = SizeTieredOptions::from_options(&of(pairs)).unwrap_err();
         assert_eq!(found.0, words);

@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_options_are_refused_in_cassandras_words() {
+    fn invalid_options_are_refused_with_cassandras_messages() {
         let refused = |name, value| parse(&[(name, value)]).unwrap_err();
         assert_eq!(
             refused("compaction_window_unit", "WEEKS"),

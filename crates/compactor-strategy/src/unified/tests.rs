@@ -99,7 +99,7 @@ fn buckets_are_selected_by_overlap() {
     assert_eq!(selections(&[25, 15, 10], None), (vec![3; 10], 20));
 }
 
-/// The first bucket, the second, and the first again: Cassandra draws lots.
+/// The first bucket, the second, and the first again: Cassandra chooses at random.
 #[test]
 fn equal_buckets_are_enumerated() {
     let pick = |tie| {
@@ -237,7 +237,7 @@ fn a_parallel_shard_is_divided_by_its_own_density() {
     };
     let whole = [4, 8, 12, 16, 20, 24, 28];
     assert_eq!(parts(of("false", 5)), whole);
-    // The others have less in all than the first.
+    // The others have less in total than the first.
     let finer = [1, 2, 3];
     assert_eq!(parts(of("true", 5)), [&finer[..], &whole].concat());
 }
@@ -328,7 +328,7 @@ fn other_partitioners_have_one_shard() {
 }
 
 #[test]
-fn bad_options_are_refused_in_cassandras_words() {
+fn invalid_options_are_refused_with_cassandras_messages() {
     for (name, value, words) in [
         (
             "base_shard_count",

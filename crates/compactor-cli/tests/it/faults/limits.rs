@@ -83,7 +83,7 @@ fn threads() {
     });
 }
 
-/// A control group, removed when this is dropped.
+/// A cgroup, removed on drop.
 struct Group(PathBuf);
 
 impl Group {

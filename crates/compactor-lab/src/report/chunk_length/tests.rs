@@ -1,7 +1,6 @@
 use super::*;
 
-/// A comparison that was made up: two variants, a warm-up and three repeats, one of which does not
-/// count.
+/// An invented comparison: two variants, a warm-up and three repeats, one of which is invalid.
 const EXAMPLE: &str = include_str!("../../../tests/data/chunk_length.json");
 
 fn text(report: &Report) -> String {
@@ -21,7 +20,7 @@ fn a_document_is_read_back_as_it_was_written() {
 }
 
 #[test]
-fn figures_are_of_the_runs_that_count() {
+fn figures_are_of_the_valid_runs() {
     let outcome = example();
     let comparison = compare_with(&outcome, BASELINE, baseline(&outcome));
     let names: Vec<&str> = comparison.arms.iter().map(|arm| arm.arm.as_str()).collect();
@@ -31,7 +30,7 @@ fn figures_are_of_the_runs_that_count() {
         panic!("{comparison:?}");
     };
     assert_eq!((short.counted, short.runs), (2, 3));
-    // 6000 and 6200 reads/s; the run that does not count has 1.
+    // 6000 and 6200 reads/s; the invalid run has 1.
     let most = short.spread(READS_PER_S).unwrap();
     assert_eq!(
         (most.least, most.median, most.most),
@@ -76,7 +75,7 @@ fn published_figures_are_compared_with_those_measured() {
 }
 
 #[test]
-fn a_difference_that_is_larger_is_explained() {
+fn a_larger_difference_is_explained() {
     let mut outcome = example();
     for run in &mut outcome.runs {
         if run.variant.chunk_length_bytes == Some(4096) {
@@ -93,9 +92,9 @@ fn a_difference_that_is_larger_is_explained() {
     );
 }
 
-/// A rate that was not held makes a queue, and its latencies are of that.
+/// A rate that was not sustained causes a queue, which the latencies include.
 #[test]
-fn latencies_of_a_rate_that_was_not_held_are_left_out() {
+fn latencies_of_an_unsustained_rate_are_omitted() {
     let mut outcome = example();
     for run in &mut outcome.runs {
         if let Some(at_rate) = &mut run.alone.at_rate {
@@ -145,7 +144,7 @@ fn all_forms_show_the_same_figures() {
 }
 
 #[test]
-fn nothing_measured_is_shown_as_nothing() {
+fn missing_measurements_are_shown_as_missing() {
     let mut outcome = example();
     outcome.runs.clear();
     outcome.rate_per_s = None;

@@ -1,5 +1,5 @@
-//! Outcomes that were made up, to try reports on: [`outcome`] looks like one of a small machine, but
-//! nothing was measured.
+//! Invented outcomes to test reports with: [`outcome`] looks like one of a small machine, but nothing was
+//! measured.
 
 use crate::arm::Arm;
 use crate::outcome::*;
@@ -10,7 +10,7 @@ pub(crate) fn arms(texts: &[&str]) -> Vec<Arm> {
     texts.iter().map(|text| text.parse().unwrap()).collect()
 }
 
-/// Behaviour of an arm of the made-up machine.
+/// Behaviour of an arm on the invented machine.
 struct Behaviour {
     /// The tail: latency grows with `(1 - p).powf(-tail)`.
     tail: f64,
@@ -37,7 +37,7 @@ fn behaviour(arm: Arm) -> Behaviour {
     }
 }
 
-/// An outcome with one point and these arms, each run so often after one warm-up.
+/// An outcome with one point and these arms, each run `repeats` times after one warm-up.
 pub(crate) fn outcome(arms: &[Arm], repeats: u32) -> Outcome {
     let example = include_str!("../../../tests/data/outcome.json");
     let mut outcome: Outcome = serde_json::from_str(example).unwrap();
@@ -203,7 +203,7 @@ fn latency(tail: f64, operations: u64) -> Latency {
     }
 }
 
-/// The outcomes that are apt to break a report, each with its name.
+/// Outcomes that are likely to break a report, each with its name.
 pub(crate) fn edges() -> Vec<(&'static str, Outcome)> {
     let three = arms(&["idle", "buffered/buffered", "direct/direct"]);
     let mut all = vec![
