@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn merges_exactly_what_overlaps_or_touches() {
+    fn merges_exactly_overlapping_and_adjacent_ranges() {
         // Compared with a flag per byte, over a fixed pseudo-random sequence.
         let mut state = 12345u32;
         let mut next = move |below: u32| {

@@ -114,7 +114,7 @@ mod tests {
     use tempfile::TempDir;
 
     #[test]
-    fn what_the_dead_left_goes_and_nothing_else() {
+    fn only_directories_of_dead_processes_are_removed() {
         let parent = TempDir::new().unwrap();
         let directory = |name: &str, is_marked: bool| {
             let path = parent.path().join(name);

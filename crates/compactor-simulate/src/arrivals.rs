@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn inserts_are_all_there() {
+    fn no_insert_is_missing() {
         let workload = Workload::default();
         let [only] = of(&workload, 128, 128.0)[..] else {
             panic!("one cohort");

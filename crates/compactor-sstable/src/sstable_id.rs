@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused() {
+    fn invalid_ids_are_refused() {
         for text in [
             "",
             "-1",

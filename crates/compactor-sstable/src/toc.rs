@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_cassandra_does_not_open() {
+    fn refuses_tables_of_contents_that_cassandra_does_not_open() {
         Toc::check_len(MAX_LEN).unwrap();
         Toc::check_len(MAX_LEN + 1).unwrap_err();
         let error = Toc::parse(b"Data.db\n\xff").unwrap_err().to_string();

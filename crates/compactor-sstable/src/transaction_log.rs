@@ -232,7 +232,7 @@ mod tests {
         COMMIT:[,0,0][2613697770]\n";
 
     #[test]
-    fn what_cassandra_writes() {
+    fn logs_written_by_cassandra() {
         let log = TransactionLog::parse(CASSANDRA.as_bytes()).unwrap();
         let lines: String = log.records.iter().map(Record::line).collect();
         assert_eq!(lines, CASSANDRA);

@@ -139,7 +139,7 @@ mod tests {
     use crate::token::Token;
 
     #[test]
-    fn finds_what_overlaps_any_of_several() {
+    fn finds_sstables_that_overlap_any_of_several() {
         let mut live = Live::default();
         for (id, first, last) in [
             (1, 0, 10),

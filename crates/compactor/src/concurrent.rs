@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn merges_share_what_may_be_open() {
+    fn merges_share_the_descriptor_limit() {
         assert_eq!(files_of_each(80, 0), 80);
         for open_files in [0, 22, 79, 80, 918, 100_000] {
             let concurrent = merges_at_once(64, 64, 1 << 30, open_files, 1000);

@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_an_sstable_open_is_found_by_the_directory_it_was_opened_in() {
+    fn processes_are_found_by_the_directory_of_their_open_sstables() {
         let temp = tempfile::tempdir().unwrap();
         let (live, snapshot) = (temp.path().join("t"), temp.path().join("t/snapshots/s"));
         fs::create_dir_all(&snapshot).unwrap();

@@ -338,7 +338,7 @@ mod tests {
 
     /// Every missing or extra bit is also found without key names.
     #[test]
-    fn every_bit_is_looked_at() {
+    fn every_bit_is_checked() {
         let hash = |number: u32| Partitioner::Murmur3.hash_key(&number.to_be_bytes());
         let mut intact = BloomFilter::for_keys(20, 0.01).unwrap().unwrap();
         (0..20).for_each(|number| intact.add_key(&hash(number)));

@@ -88,7 +88,7 @@ pub fn as_input(case: &Case, output: &Output) -> Result<Input, String> {
         block_len: 64,
         min_local_deletion_time,
         may_have_ttl: true,
-        ..nothing(case)
+        ..empty_input(case)
     })
 }
 
@@ -189,7 +189,7 @@ pub fn empty_input(case: &Case) -> Input {
 /// Merges some of a case's inputs, with the header of the output.
 pub fn merge_some(case: &Case, inputs: &[Input]) -> Result<Output, String> {
     let mut inputs = inputs.to_vec();
-    inputs.push(nothing(case));
+    inputs.push(empty_input(case));
     case.merge(&inputs, case.purge)
 }
 

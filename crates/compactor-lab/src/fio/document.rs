@@ -133,7 +133,7 @@ fio: something at the end"#;
     }
 
     #[test]
-    fn what_is_no_result_is_an_error() {
+    fn a_document_that_is_not_a_result_is_an_error() {
         assert!(jobs("").unwrap_err().contains("no JSON"));
         assert!(
             jobs("{\"jobs\":7}")

@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_stopped_leaves_nothing() {
+    fn a_stopped_run_leaves_nothing() {
         if !has_fio() {
             return;
         }
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_profile_that_fails_says_why_and_leaves_nothing() {
+    fn a_failed_profile_reports_the_reason_and_leaves_nothing() {
         if !has_fio() {
             return;
         }
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_fill_the_disk_is_refused() {
+    fn a_run_that_would_fill_the_disk_is_refused() {
         if !has_fio() {
             return;
         }

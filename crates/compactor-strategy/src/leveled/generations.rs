@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_overlaps_its_level_goes_to_l0() {
+    fn sstables_that_overlap_their_level_are_put_into_l0() {
         let mut generations = generations(&[(0, 50), (60, 100)]);
         generations.add(&at_level(1, 7, 50, 55));
         generations.add(&at_level(1, 8, 51, 59));

@@ -230,7 +230,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_uuid_says_its_moment() {
+    fn a_uuid_contains_its_time() {
         // 2025-01-01T00:00:00.1234567Z.
         let uuid = time_uuid(ticks_of(1_735_689_600_123_456) + 7, NODE);
         let uuid = u128::from_be_bytes(uuid);

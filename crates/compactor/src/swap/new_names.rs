@@ -77,7 +77,7 @@ mod tests {
     use compactor_sstable::Version;
 
     #[test]
-    fn sequence_ids_are_behind_all_that_the_table_has() {
+    fn sequence_ids_follow_all_ids_of_the_table() {
         let temp = tempfile::tempdir().unwrap();
         let output = |id: &str| Descriptor::new("out", Version::Nb, id.parse().unwrap());
         let names = |outputs: &[Descriptor]| -> Vec<String> {
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_of_uuids_stay_unless_taken() {
+    fn uuid_ids_are_kept_unless_taken() {
         let temp = tempfile::tempdir().unwrap();
         let id: SstableId = "3g7k_098r_4iud828utjt3hwnh1v".parse().unwrap();
         let output = Descriptor::new("out", Version::Nb, id);

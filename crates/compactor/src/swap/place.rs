@@ -173,7 +173,7 @@ mod tests {
     use compactor_io::IoOptions;
 
     #[test]
-    fn what_is_there_stays() {
+    fn existing_files_are_kept() {
         let temp = tempfile::tempdir().unwrap();
         let (from, to) = (temp.path().join("a"), temp.path().join("b"));
         fs::write(&from, "a").unwrap();

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn where_all_works_there_is_nothing_to_say() {
+    fn there_is_no_advice_if_everything_works() {
         assert_eq!(advice(&healthy()), Vec::<String>::new());
     }
 

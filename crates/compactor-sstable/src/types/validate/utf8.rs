@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn accepts_what_clients_could_write() {
+    fn accepts_text_that_clients_could_write() {
         for valid in [
             "".as_bytes(),
             "aé€😀".as_bytes(),
