@@ -13,8 +13,8 @@ use tempfile::TempDir;
 use crate::faults::inject::{self, Injection};
 use crate::faults::outcome::Outcome;
 
-/// Locked exclusively while the test reads the inputs, and shared by runs that must succeed: these refuse a table whose files another process
-/// has open, as a node would.
+/// Locked exclusively while the test reads the inputs, and shared by runs that must succeed: these refuse a table whose
+/// files another process has open, as a node would.
 pub static INPUTS: RwLock<()> = RwLock::new(());
 
 /// Options for several outputs of one merge, which are published all or none.
