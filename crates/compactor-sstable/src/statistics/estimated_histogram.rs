@@ -36,6 +36,19 @@ impl PartialEq for EstimatedHistogram {
 
 impl Eq for EstimatedHistogram {}
 
+/// The offsets that a histogram begins with, whatever its number of buckets: 1, then a fifth more each time.
+fn all_offsets() -> impl Iterator<Item = i64> {
+    std::iter::successors(Some(1i64), |&last| {
+        // Java's Math.round: half up.
+        let next = (last as f64 * 1.2 + 0.5).floor() as i64;
+        if next == last {
+            last.checked_add(1)
+        } else {
+            Some(next)
+        }
+    })
+}
+
 impl EstimatedHistogram {
     /// Creates an empty histogram of `count` offsets: 1, then a fifth more each time.
     ///
@@ -43,16 +56,8 @@ impl EstimatedHistogram {
     /// If `count` is 0.
     pub fn new(count: usize) -> EstimatedHistogram {
         assert!(count > 0, "a histogram without offsets");
-        let mut offsets = Vec::with_capacity(count);
-        let mut last = 1i64;
-        offsets.push(last);
-        while offsets.len() < count {
-            // Java's Math.round: half up.
-            let next = (last as f64 * 1.2 + 0.5).floor() as i64;
-            last = if next == last { next + 1 } else { next };
-            offsets.push(last);
-        }
-        let counts = vec![0; count + 1];
+        let offsets: Vec<i64> = all_offsets().take(count).collect();
+        let counts = vec![0; offsets.len() + 1];
         EstimatedHistogram {
             offsets,
             counts,
@@ -222,13 +227,21 @@ impl EstimatedHistogram {
         if size < 2 {
             return Err(Error::corrupt(structure, at, "2 buckets or more", size));
         }
-        let mut offsets = Vec::with_capacity(size - 1);
-        let mut counts = Vec::with_capacity(size);
-        for index in 0..size {
-            let offset = reader.i64(structure)?;
-            // The first pair's offset is repeated by the second pair.
-            if index > 0 {
-                offsets.push(offset);
+        // The first pair's offset is repeated by the second pair.
+        reader.i64(structure)?;
+        let mut counts = vec![reader.i64(structure)?];
+        let mut offsets = Vec::new();
+        let mut wanted = all_offsets();
+        for _ in 1..size {
+            let (at, offset) = (reader.offset(), reader.i64(structure)?);
+            // Values counted in other buckets cannot be compared with those of the data.
+            match wanted.next() {
+                Some(wanted) if wanted == offset => offsets.push(offset),
+                Some(wanted) => {
+                    let expected = format!("{wanted}, the offset of this bucket in Cassandra");
+                    return Err(Error::corrupt(structure, at, expected, offset));
+                }
+                None => return Err(Error::corrupt(structure, at, "no more buckets", offset)),
             }
             counts.push(reader.i64(structure)?);
         }
@@ -371,5 +384,31 @@ mod tests {
             assert!(EstimatedHistogram::parse(&mut ByteReader::new(&out[..len]), "h").is_err());
         }
         assert!(EstimatedHistogram::parse(&mut ByteReader::new(&[0; 20]), "h").is_err());
+    }
+
+    #[test]
+    fn other_buckets_than_those_of_cassandra_are_refused() {
+        let parse = |offsets: Vec<i64>| {
+            let counts = vec![0; offsets.len() + 1];
+            let histogram = EstimatedHistogram {
+                offsets,
+                counts,
+                last: 0,
+            };
+            let mut out = Vec::new();
+            histogram.write(&mut out);
+            EstimatedHistogram::parse(&mut ByteReader::new(&out), "h").map_err(|e| e.to_string())
+        };
+        let all: Vec<i64> = all_offsets().collect();
+        assert_eq!(all.last(), Some(&i64::MAX));
+        assert!(parse(all[..150].to_vec()).is_ok());
+        let mut unordered = all[..155].to_vec();
+        unordered[40] = 1 << 40;
+        let error = parse(unordered).unwrap_err();
+        assert!(error.contains("expected 3311, "), "{error}");
+        assert!(parse(vec![1, 2, 4]).is_err());
+        let beyond = [&all[..], &[i64::MAX]].concat();
+        let error = parse(beyond).unwrap_err();
+        assert!(error.contains("no more buckets"), "{error}");
     }
 }
