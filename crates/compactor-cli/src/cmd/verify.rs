@@ -1,6 +1,5 @@
 //! `compactor verify`: checks the integrity and consistency of SSTables.
 
-use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -147,15 +146,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 
 /// Returns the given SSTables. They are verified independently of other SSTables in their directory.
 fn paths(inputs: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
-    let mut paths = BTreeSet::new();
     for input in inputs {
-        if !is_directory(input)? {
-            paths.insert(input.clone());
-            continue;
-        }
-        paths.extend(find_sstables(input)?);
+        is_directory(input)?;
     }
-    Ok(paths.into_iter().collect())
+    Ok(find_sstables(inputs)?)
 }
 
 fn text(report: &VerifyReport) -> String {

@@ -180,12 +180,18 @@ fn a_directory_may_have_only_the_schema_and_the_manifest() {
     {
         fs::rename(first.join(name), second.join(name)).unwrap();
     }
+    let verify = |inputs: &[&Path]| {
+        let inputs: Vec<&str> = inputs.iter().map(|path| path.to_str().unwrap()).collect();
+        compactor(snapshot.temp.path(), &words_and("verify", &inputs))
+    };
     let merge = "merge --complete --format json";
     for inputs in [[first, second], [second, first]] {
         json(&snapshot.run(merge, &inputs));
         assert_done(&snapshot.run("compact --dry-run", &inputs));
         assert_done(&snapshot.run("upgrade --compression zstd", &inputs));
+        assert_done(&verify(&inputs));
     }
+    assert_ends(&verify(&[first]), 2, "no SSTables here");
     assert_ends(&snapshot.run("merge", &[first]), 2, "no SSTables here");
     assert_ends(
         &snapshot.run("merge", &[first, first]),

@@ -55,12 +55,34 @@ pub fn data_files(directory: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Lists the `Data.db` paths of all SSTables with any component in a directory, including those whose `Data.db` is
-/// missing and names that only [`verify`](crate::verify::verify) can judge.
+/// Lists the `Data.db` paths of all SSTables with any component in these directories, including those whose `Data.db`
+/// is missing and names that only [`verify`](crate::verify::verify) can judge; files are taken as they are named. As
+/// for a merge, a snapshot's directory may have only `schema.cql` or `manifest.json` if another input has SSTables.
 ///
 /// # Errors
-/// The directory cannot be listed, is in use by a node, or has no SSTables.
-pub fn find_sstables(directory: &Path) -> Result<Vec<PathBuf>> {
+/// A directory cannot be listed, is in use by a node, or has no SSTables.
+pub fn find_sstables(inputs: &[impl AsRef<Path>]) -> Result<Vec<PathBuf>> {
+    let mut found = BTreeSet::new();
+    let mut without = None;
+    for input in inputs.iter().map(AsRef::as_ref) {
+        if !input.is_dir() {
+            found.insert(input.to_owned());
+            continue;
+        }
+        let more = sstables_in(input)?;
+        if more.is_empty() {
+            description_in(input).ok_or_else(|| none_in(input))?;
+            without = without.or(Some(input));
+        }
+        found.extend(more);
+    }
+    match without {
+        Some(directory) if found.is_empty() => Err(none_in(directory)),
+        _ => Ok(found.into_iter().collect()),
+    }
+}
+
+fn sstables_in(directory: &Path) -> Result<BTreeSet<PathBuf>> {
     let mut found = BTreeSet::new();
     for entry in compactor_io::read_dir(directory).map_err(Error::file("list", directory))? {
         let path = entry.map_err(Error::file("list", directory))?.path();
@@ -76,10 +98,7 @@ pub fn find_sstables(directory: &Path) -> Result<Vec<PathBuf>> {
             Err(_) => {}
         }
     }
-    if found.is_empty() {
-        return Err(none_in(directory));
-    }
-    Ok(found.into_iter().collect())
+    Ok(found)
 }
 
 /// Whether a file is a `Data.db` by the end of its name, of whatever version.

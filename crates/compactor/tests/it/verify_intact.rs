@@ -155,9 +155,9 @@ fn a_file_that_is_not_an_sstable_is_an_error_not_a_finding() {
 #[test]
 fn components_without_data_are_noticed() {
     let copy = Copy::of(&support::sstable("nb-range_nested/inputs/1"));
-    assert_eq!(find_sstables(copy.directory()).unwrap(), [copy.data()]);
+    assert_eq!(find_sstables(&[copy.directory()]).unwrap(), [copy.data()]);
     copy.remove(compactor_sstable::Component::Data);
-    assert_eq!(find_sstables(copy.directory()).unwrap(), [copy.data()]);
+    assert_eq!(find_sstables(&[copy.directory()]).unwrap(), [copy.data()]);
 }
 
 #[test]
