@@ -19,6 +19,7 @@ const REFUSED: &[Listed] = &[
     // Content with right checksums that the statistics do not cover: they might be another SSTable's.
     (Component::Data, "Data.db", "row."),
     (Component::Data, "Data.db", "marker."),
+    (Component::Data, "Data.db", "partition.deletion"),
     (Component::Data, "Statistics.db", "stats."),
     // Content that ends before or after the last row.
     (Component::CompressionInfo, "Index.db", "index.position"),

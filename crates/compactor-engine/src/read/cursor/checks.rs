@@ -52,8 +52,18 @@ impl<S: BlockSource> Cursor<S> {
         if deletion.is_live() {
             return Ok(());
         }
-        let (stated, seconds) = (&self.layout.stated, deletion.local_deletion_time);
-        if !stated.has_deletion_time(seconds) {
+        let layout = &self.layout;
+        let timestamp = deletion.marked_for_delete_at;
+        let delta = timestamp.wrapping_sub(layout.min_timestamp) as u64;
+        if !layout.timestamp_deltas.contains(delta) {
+            return Err(self.corrupt(
+                "partition.deletion",
+                "a timestamp between the minimum and the maximum in Statistics.db",
+                &timestamp.to_string(),
+            ));
+        }
+        let seconds = deletion.local_deletion_time;
+        if !layout.stated.has_deletion_time(seconds) {
             return Err(self.corrupt(
                 "partition.deletion",
                 "a local deletion time between the minimum and the maximum in Statistics.db",
