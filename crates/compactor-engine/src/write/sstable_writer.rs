@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use compactor_io::{Io, SequentialWriter, WriteMode, WriterOptions};
 use compactor_sstable::bloom_filter::BloomFilter;
+use compactor_sstable::data::deletion_time::INVALID_DELETION_TIME;
 use compactor_sstable::data::layout::Layout;
 use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::partitioner::Partitioner;
@@ -348,6 +349,11 @@ fn refuse_later_deletions(version: Version, collector: &MetadataCollector) -> Re
     );
     if latest <= greatest {
         return Ok(());
+    }
+    if latest == INVALID_DELETION_TIME {
+        let reason = "a local deletion time that is negative or overflowed, which no version stores: verify names its \
+                      row, and scrub leaves it out";
+        return Err(FormatError::unsupported(reason).into());
     }
     Err(FormatError::unsupported(format!(
         "data that expires or was deleted at {latest} seconds since 1970, in version {version}, which stores \
