@@ -75,6 +75,8 @@ use statistics::StatisticsCheck;
 
 /// Maximum number of bytes of a key or value shown in a finding.
 const SHOWN_BYTES: usize = 32;
+/// Maximum number of characters of a name or type in messages.
+const SHOWN_CHARS: usize = 100;
 
 /// Options of a verification.
 #[derive(Clone, Debug)]
@@ -448,6 +450,21 @@ fn short_hex(bytes: &[u8]) -> String {
         _ if bytes.is_empty() => "(empty)".to_owned(),
         _ => hex(bytes),
     }
+}
+
+/// Formats a type, in a bounded number of characters: a header may have types of megabytes.
+fn short_class(cql_type: &CqlType) -> String {
+    shortened(cql_type.class_string())
+}
+
+/// Cuts a text that may be as long as a component.
+fn shortened(mut text: String) -> String {
+    if let Some((end, _)) = text.char_indices().nth(SHOWN_CHARS) {
+        text.truncate(end);
+        text.shrink_to_fit();
+        text.push('…');
+    }
+    text
 }
 
 /// Returns the types of the clustering columns, empty if unknown.

@@ -19,7 +19,7 @@ use super::finding::{Findings, Location};
 use super::lockstep::Lockstep;
 use super::partition_scan::{PartitionScan, RowBlocks};
 use super::rows::RowCheck;
-use super::short_hex;
+use super::{short_class, short_hex};
 use crate::cancellation::check_cancelled;
 use crate::{Error, Result};
 
@@ -348,10 +348,10 @@ impl<'a> ContentCheck<'a> {
         let place = || Location::position(start).in_partition(self.rows.partition.clone());
         let key_type = &self.header.key_type.cql_type;
         if let Err(error) = key_type.validate(key) {
-            self.findings.damage(
+            self.findings.ignored_by_merge(
                 place(),
                 "partition.key",
-                format!("a {}", key_type.class_string()),
+                format!("a {}", short_class(key_type)),
                 format!("{}: {error}", short_hex(key)),
             );
         }

@@ -201,7 +201,7 @@ impl<'a> Files<'a> {
                         .note(place, "compression_info.end", "the end of the file", found);
                 }
                 if let Some(odd) = info.params.odd_max_compressed_len() {
-                    self.findings.damage(
+                    self.findings.ignored_by_merge(
                         Location::of(Component::CompressionInfo),
                         "compression_info.max_compressed_length",
                         format!(

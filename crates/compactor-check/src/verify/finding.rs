@@ -171,23 +171,14 @@ struct State {
     first_to_stop: Option<Finding>,
 }
 
-/// Returns true if a merge refuses an SSTable for damage of this kind. A merge writes its own index, filter and
-/// summary, and reads those of the inputs only for split points and, before `oa`, for the first and last partition.
+/// Returns true if a merge refuses an SSTable for damage of this kind, unless [`Findings::ignored_by_merge`] records it.
+/// A merge writes its own index, filter and summary, and reads those of the inputs only for split points and, before
+/// `oa`, for the first and last partition.
 fn stops_merge(component: Component, structure: &str, version: Version) -> bool {
     match component {
         // A required component is missing.
         _ if structure == "sstable" => true,
-        // Values are copied, of whatever type.
-        Component::Data => !["cell.value", "cell.path"].contains(&structure),
         Component::Filter | Component::Crc => false,
-        // Used only by slice reads.
-        Component::Statistics => ![
-            "stats.covered_clustering.start",
-            "stats.covered_clustering.end",
-            "stats.has_partition_level_deletions",
-        ]
-        .contains(&structure),
-        Component::CompressionInfo => structure != "compression_info.max_compressed_length",
         // A merge looks up no key. The rest has no reader: since `da` the keys are in `Statistics.db` as well, and
         // the number is for estimates.
         Component::Partitions => ![
@@ -304,6 +295,18 @@ impl Findings {
         self.add(Severity::Damage, place, structure, expected, found);
     }
 
+    /// Records damage that stops no merge, which copies what is damaged, or writes its own.
+    pub(crate) fn ignored_by_merge(
+        &self,
+        place: Location,
+        structure: &str,
+        expected: impl Into<String>,
+        found: impl Into<String>,
+    ) {
+        let texts = [expected.into(), found.into()];
+        self.enter(Severity::Damage, place, structure, texts, false);
+    }
+
     /// Records a note.
     pub(crate) fn note(
         &self,
@@ -327,6 +330,17 @@ impl Findings {
         self.add(severity, place, &format!("stats.{field}"), expected, found);
     }
 
+    /// Records that a field of `Statistics.db` is wrong that a merge does not read.
+    pub(super) fn unread_statistics(
+        &self,
+        field: &str,
+        expected: impl Into<String>,
+        found: impl Into<String>,
+    ) {
+        let place = Location::of(Component::Statistics);
+        self.ignored_by_merge(place, &format!("stats.{field}"), expected, found);
+    }
+
     /// Records the error of a component's parser.
     pub(crate) fn parser(&self, component: Component, error: &FormatError) {
         match error {
@@ -335,10 +349,8 @@ impl Findings {
                 let stops_merge = match component {
                     // An unreadable summary is replaced by reading the index.
                     Component::Summary => false,
-                    // A node reads these, even if it does not use them; and so does a merge.
-                    Component::Partitions | Component::CompressionInfo | Component::Statistics => {
-                        true
-                    }
+                    // A node reads it, even if it does not use all of it; and so does a merge.
+                    Component::Partitions => true,
                     _ => stops_merge(component, c.structure, self.descriptor.version),
                 };
                 let (expected, found) = (c.expected.clone(), c.found.clone());

@@ -15,7 +15,7 @@ use compactor_sstable::statistics::{HeaderType, MetadataCollector};
 use compactor_sstable::types::CqlType;
 
 use super::finding::{Findings, Location};
-use super::short_hex;
+use super::{short_class, short_hex, shortened};
 
 /// State of the checks of rows.
 pub(crate) struct RowCheck<'a> {
@@ -100,12 +100,12 @@ impl<'a> RowCheck<'a> {
                 continue;
             };
             if let Err(error) = column.cql_type.validate(value) {
-                self.findings.damage(
+                self.findings.ignored_by_merge(
                     self.place(position),
                     "clustering.value",
                     format!(
                         "a {} as clustering value {index}",
-                        column.cql_type.class_string()
+                        short_class(&column.cql_type)
                     ),
                     format!("{}: {error}", short_hex(value)),
                 );
@@ -139,7 +139,7 @@ impl<'a> RowCheck<'a> {
         }
         if cell.is_tombstone() {
             if !value.is_empty() {
-                self.findings.damage(
+                self.findings.ignored_by_merge(
                     self.place(position),
                     "cell.value",
                     format!("no value in a tombstone of column {}", column_name(column)),
@@ -149,13 +149,13 @@ impl<'a> RowCheck<'a> {
             return;
         }
         match column.cql_type.cell_type(path) {
-            Some(cql_type) => self.value(cql_type, column, value, position),
-            None => self.findings.damage(
+            Some(cql_type) => self.value(cql_type, column, cell, value, position),
+            None => self.findings.ignored_by_merge(
                 self.place(position),
                 "cell.path",
                 format!(
                     "a field of {}, column {}",
-                    column.cql_type.class_string(),
+                    short_class(&column.cql_type),
                     column_name(column)
                 ),
                 short_hex(path),
@@ -163,13 +163,20 @@ impl<'a> RowCheck<'a> {
         }
     }
 
-    fn value(&self, cql_type: &CqlType, column: &ColumnLayout, value: &[u8], position: u64) {
+    fn value(
+        &self,
+        cql_type: &CqlType,
+        column: &ColumnLayout,
+        cell: &Cell,
+        value: &[u8],
+        position: u64,
+    ) {
         let Err(error) = cql_type.validate(value) else {
             return;
         };
         let expected = format!(
             "a {} in column {}",
-            cql_type.class_string(),
+            short_class(cql_type),
             column_name(column)
         );
         let place = self.place(position);
@@ -179,7 +186,13 @@ impl<'a> RowCheck<'a> {
                 .note(place, "cell.value", expected, "an empty value");
         } else {
             let found = format!("{}: {error}", short_hex(value));
-            self.findings.damage(place, "cell.value", expected, found);
+            // The shards of a counter are merged, unless it expires.
+            if column.is_counter && cell.local_deletion_time == NO_DELETION_TIME {
+                self.findings.damage(place, "cell.value", expected, found);
+            } else {
+                self.findings
+                    .ignored_by_merge(place, "cell.value", expected, found);
+            }
         }
     }
 
@@ -188,12 +201,12 @@ impl<'a> RowCheck<'a> {
         if let Some(path_type) = column.cql_type.path_type()
             && let Err(error) = path_type.validate(path)
         {
-            self.findings.damage(
+            self.findings.ignored_by_merge(
                 self.place(position),
                 "cell.path",
                 format!(
                     "a {} in column {}",
-                    path_type.class_string(),
+                    short_class(path_type),
                     column_name(column)
                 ),
                 format!("{}: {error}", short_hex(path)),
@@ -224,15 +237,21 @@ impl<'a> RowCheck<'a> {
     }
 
     fn invalid(&self, structure: &str, of: String, seconds: i64, position: u64) {
-        self.findings.damage(
+        let (place, expected) = (
             self.place(position),
-            structure,
             format!("a valid local deletion time of {of}"),
-            format!("{seconds}, which is negative, overflowed or missing"),
         );
+        let found = format!("{seconds}, which is negative, overflowed or missing");
+        // No version can store it.
+        if seconds == INVALID_DELETION_TIME {
+            self.findings.damage(place, structure, expected, found);
+        } else {
+            self.findings
+                .ignored_by_merge(place, structure, expected, found);
+        }
     }
 }
 
 fn column_name(column: &ColumnLayout) -> String {
-    String::from_utf8_lossy(&column.name).into_owned()
+    shortened(String::from_utf8_lossy(&column.name).into_owned())
 }

@@ -101,8 +101,7 @@ impl StatisticsCheck<'_> {
             found.has_partition_level_deletions,
             stats.has_partition_level_deletions,
         ) {
-            (false, true) => self.add(
-                Severity::Damage,
+            (false, true) => self.findings.unread_statistics(
                 "has_partition_level_deletions",
                 "true: a partition is deleted, which reads of slices would not see",
                 "false",
@@ -229,7 +228,7 @@ impl StatisticsCheck<'_> {
             match order {
                 Ordering::Greater => {
                     let expected = format!("a slice that covers {}", describe(seen));
-                    self.add(Severity::Damage, field, expected, describe(found));
+                    (self.findings).unread_statistics(field, expected, describe(found));
                 }
                 // Before `oa` only values were stored, and none after a null.
                 Ordering::Less
@@ -284,20 +283,18 @@ impl StatisticsCheck<'_> {
         }
         let is_foreign = wrong.len() + mismatches.len() >= FOREIGN_COUNTS;
         for m in mismatches {
-            let severity = if is_foreign {
-                Severity::Damage
-            } else {
-                m.severity
-            };
-            self.add(severity, m.field, m.expected, m.found);
+            match m.severity {
+                Severity::Damage => self.add(m.severity, m.field, m.expected, m.found),
+                Severity::Note => wrong.push((m.field, m.expected, m.found)),
+            }
         }
-        let severity = if is_foreign {
-            Severity::Damage
-        } else {
-            Severity::Note
-        };
+        // A merge compares only those of which each is damage.
         for (field, expected, found) in wrong {
-            self.add(severity, field, expected, found);
+            if is_foreign {
+                self.findings.unread_statistics(field, expected, found);
+            } else {
+                self.add(Severity::Note, field, expected, found);
+            }
         }
         let sum = |stats: &StatsMetadata| -> i64 {
             stats

@@ -88,7 +88,7 @@ pub(crate) fn consistent(
     ] {
         if !comparator.is_empty() && OwnedPrefix::of_bound(comparator, bound).is_none() {
             let expected = format!("at most {} clustering values", comparator.len());
-            damage(field, expected, bound.values.len().to_string());
+            findings.unread_statistics(field, expected, bound.values.len().to_string());
         }
     }
 }

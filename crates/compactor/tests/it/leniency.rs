@@ -1,11 +1,16 @@
 //! Damage of components that a node rebuilds or does not need is reported and does not stop a merge (LENIENCE.md).
 
 use crate::support::damage::Copy;
-use crate::support::sstable;
+use crate::support::{find_sstables, sstable};
+use compactor::generate::{Amount, GenerateOptions, Shape, generate};
 use compactor::merge::run_merge;
-use compactor::verify::{VerifyOptions, verify};
+use compactor::verify::{VerifyOptions, VerifyReport, verify};
 use compactor::{ErrorKind, InputCheck, MergeJob, MergeReport, MergeRequest, NoObserver, Scope};
 use compactor_io::{BackendKind, Io, IoOptions};
+use compactor_sstable::data::clustering::Kind;
+use compactor_sstable::data::deletion_time::NO_DELETION_TIME;
+use compactor_sstable::statistics::{HeaderType, Statistics};
+use compactor_sstable::types::CqlType;
 use compactor_sstable::{Component, Version};
 
 fn io() -> Io {
@@ -23,6 +28,11 @@ fn merged(inputs: &[&Copy], scope: Scope) -> Result<MergeReport, compactor::Erro
     request.scope = scope;
     let job = MergeJob::open(io(), request)?;
     run_merge(job, InputCheck::AllComponents, &mut NoObserver)
+}
+
+fn verified(copy: &Copy) -> VerifyReport {
+    let options = VerifyOptions::default();
+    verify(&io(), &copy.data(), &options, &mut NoObserver).unwrap()
 }
 
 /// In both formats, compressed and not.
@@ -68,8 +78,7 @@ fn missing_files_are_reported() {
                     message.contains(component.file_suffix()) && message.contains("no such file"),
                     "{message}"
                 );
-                let options = VerifyOptions::default();
-                let report = verify(&io(), &copy.data(), &options, &mut NoObserver).unwrap();
+                let report = verified(&copy);
                 assert!(
                     !report.is_damaged() && report.content_complete,
                     "{report:#?}"
@@ -132,8 +141,7 @@ fn damage_of_components_that_a_merge_does_not_need_is_reported() {
             };
             assert!(message.contains(component.file_suffix()), "{message}");
             // A node would rebuild an unreadable file, or not stream it.
-            let options = VerifyOptions::default();
-            let report = verify(&io(), &copy.data(), &options, &mut NoObserver).unwrap();
+            let report = verified(&copy);
             assert!(report.is_damaged() && !report.stops_merge, "{report:#?}");
         }
     }
@@ -178,8 +186,7 @@ fn bytes_after_the_chunk_offsets_are_not_read() {
     copy.edit(Component::CompressionInfo, |bytes| bytes.push(1));
     let message = merge_message(&copy);
     assert!(message.contains("CompressionInfo.db"), "{message}");
-    let options = VerifyOptions::default();
-    let report = verify(&io(), &copy.data(), &options, &mut NoObserver).unwrap();
+    let report = verified(&copy);
     assert_eq!((report.damages, report.notes), (0, 1), "{report:#?}");
 }
 
@@ -193,8 +200,7 @@ fn a_maximum_beyond_the_chunk_is_never_reached() {
     });
     let message = merge_message(&copy);
     assert!(message.contains("maximum compressed length"), "{message}");
-    let options = VerifyOptions::default();
-    let report = verify(&io(), &copy.data(), &options, &mut NoObserver).unwrap();
+    let report = verified(&copy);
     assert!(report.is_damaged() && !report.stops_merge, "{report:#?}");
 }
 
@@ -223,8 +229,7 @@ fn the_number_of_keys_in_the_footer_of_the_trie_is_not_trusted() {
     });
     let message = merge_message(copy);
     assert!(message.contains("partition_index.key_count"), "{message}");
-    let options = VerifyOptions::default();
-    let report = verify(&io(), &copy.data(), &options, &mut NoObserver).unwrap();
+    let report = verified(copy);
     assert!(report.is_damaged() && !report.stops_merge, "{report:#?}");
 }
 
@@ -265,13 +270,7 @@ fn values_that_are_invalid_for_their_types_are_copied() {
         let at = bytes.windows(2).position(|value| value == b"s5");
         bytes[at.unwrap()] = 0xff;
     });
-    let report = verify(
-        &io(),
-        &copy.data(),
-        &VerifyOptions::default(),
-        &mut NoObserver,
-    )
-    .unwrap();
+    let report = verified(&copy);
     assert!(report.is_damaged() && !report.stops_merge, "{report:#?}");
     merged(&[&copy], Scope::Unknown).unwrap();
 }
@@ -284,13 +283,90 @@ fn unreadable_covered_clusterings_stop_a_merge() {
         let covered = &mut statistics.stats.covered_clustering;
         std::mem::swap(&mut covered.start, &mut covered.end);
     });
-    let report = verify(
-        &io(),
-        &copy.data(),
-        &VerifyOptions::default(),
-        &mut NoObserver,
-    )
-    .unwrap();
+    let report = verified(&copy);
+    assert!(report.is_damaged() && report.stops_merge, "{report:#?}");
+    merged(&[&copy], Scope::Unknown).unwrap_err();
+}
+
+/// Cassandra reads any, but writes no others, and sizes in other buckets cannot be compared with those of the data.
+#[test]
+fn histograms_of_other_buckets_are_refused_by_all() {
+    for copy in sstables() {
+        copy.edit(Component::Statistics, |bytes| {
+            let offset = 3311i64.to_be_bytes();
+            let at = bytes.windows(8).position(|window| window == offset);
+            bytes[at.unwrap()..][..8].copy_from_slice(&(1i64 << 40).to_be_bytes());
+        });
+        copy.fix_statistics();
+        let report = verified(&copy);
+        assert!(report.is_damaged() && report.stops_merge, "{report:#?}");
+        assert_eq!(report.findings[0].structure, "stats.partition_sizes");
+        let error = merged(&[&copy], Scope::Unknown).unwrap_err();
+        assert!(error.to_string().contains("partition_sizes"), "{error}");
+    }
+}
+
+/// A merge refuses an SSTable exactly if its verification says so.
+#[test]
+fn what_a_merge_does_not_read_does_not_stop_it() {
+    type Edit = fn(&mut Statistics);
+    const RANGES: &str = "oa-range_nested/inputs/1";
+    let edits: &[(&str, &str, bool, Edit)] = &[
+        (RANGES, "partition.key", false, |s| {
+            s.header.key_type = HeaderType::new(CqlType::Long);
+        }),
+        (
+            "oa-ttl_ties/inputs/1",
+            "row.local_expiration_time",
+            true,
+            |s| {
+                s.stats.max_local_deletion_time = NO_DELETION_TIME;
+                s.header.encoding_stats.min_local_deletion_time = -2;
+            },
+        ),
+        (RANGES, "stats.total_columns_set", false, |s| {
+            s.stats.cells_per_partition.add(3);
+            s.stats.total_columns_set += 1;
+            s.stats.total_rows += 1;
+        }),
+        (RANGES, "stats.total_rows", true, |s| {
+            s.stats.total_rows -= 1
+        }),
+        (RANGES, "stats.covered_clustering.start", false, |s| {
+            s.stats.covered_clustering.start.kind = Kind::ExclStartBound;
+        }),
+    ];
+    for (place, structure, stops, edit) in edits {
+        let copy = Copy::of(&sstable(place));
+        copy.edit_statistics(edit);
+        let report = verified(&copy);
+        assert!(report.is_damaged(), "{report:#?}");
+        let found = report.findings.iter().find(|f| f.structure == *structure);
+        let found = found.unwrap_or_else(|| panic!("{structure}: {report:#?}"));
+        assert_eq!(found.stops_merge, *stops, "{report:#?}");
+        assert_eq!(report.stops_merge, *stops, "{report:#?}");
+        let merge = merged(&[&copy], Scope::Unknown);
+        assert_eq!(merge.is_err(), *stops, "{structure}: {merge:?}");
+    }
+}
+
+/// Their shards are merged, unlike other values.
+#[test]
+fn a_counter_that_is_no_context_stops_a_merge() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut options = GenerateOptions::new(Shape::Counters, directory.path());
+    (options.amount, options.sstables) = (Amount::Rows(20), 1);
+    generate(IoOptions::default(), options, &mut NoObserver).unwrap();
+    let [data] = &find_sstables(directory.path())[..] else {
+        panic!("not one SSTable");
+    };
+    let copy = Copy::of(data);
+    copy.edit_content(|content| {
+        // One global shard.
+        let at = content.windows(4).position(|head| head == [0, 1, 0x80, 0]);
+        content[at.unwrap() + 1] = 99;
+    });
+    let report = verified(&copy);
     assert!(report.is_damaged() && report.stops_merge, "{report:#?}");
     merged(&[&copy], Scope::Unknown).unwrap_err();
 }

@@ -2,11 +2,14 @@
 
 use crate::support::damage::Copy;
 use crate::support::sstable;
-use compactor::NoObserver;
+use compactor::merge::run_merge;
 use compactor::verify::{Finding, VerifyOptions, VerifyReport, verify};
+use compactor::{InputCheck, MergeJob, MergeRequest, NoObserver};
 use compactor_io::{BackendKind, Io, IoOptions};
 use compactor_sstable::Component;
 use compactor_sstable::big::IndexReader;
+use compactor_sstable::statistics::HeaderType;
+use compactor_sstable::types::CqlType;
 
 fn check(copy: &Copy) -> VerifyReport {
     let io = IoOptions {
@@ -122,7 +125,7 @@ fn a_partition_deletion_that_contradicts_the_statistics() {
     copy.edit_content(|content| {
         let deletion_at = last + 2 + 4;
         assert_eq!(content[deletion_at], 0x80);
-        let mut deletion = 10i64.to_be_bytes().to_vec();
+        let mut deletion = i64::MAX.to_be_bytes().to_vec();
         deletion.extend_from_slice(&1_700_000_000u32.to_be_bytes());
         content.splice(deletion_at..=deletion_at, deletion);
     });
@@ -136,4 +139,31 @@ fn a_partition_deletion_that_contradicts_the_statistics() {
         damage.contains(&"stats.has_partition_level_deletions"),
         "{report:#?}"
     );
+    // Nor does the maximum timestamp cover it.
+    assert!(damage.contains(&"stats.max_timestamp") && report.stops_merge);
+    let output = tempfile::tempdir().unwrap();
+    let request = MergeRequest::new(vec![copy.data()], output.path());
+    let job = MergeJob::open(Io::new(IoOptions::default()).unwrap(), request).unwrap();
+    let error = run_merge(job, InputCheck::AllComponents, &mut NoObserver).unwrap_err();
+    assert!(error.to_string().contains("partition.deletion"), "{error}");
+}
+
+/// A type of a header may be megabytes long, and each finding names it.
+#[test]
+fn long_types_are_cut_in_findings() {
+    let copy = Copy::of(&sstable("nb-statics/inputs/1"));
+    copy.edit_statistics(|statistics| {
+        let columns = &mut statistics.header.static_columns;
+        for column in (columns.iter_mut()).filter(|c| c.column_type.cql_type == CqlType::Utf8) {
+            column.column_type =
+                HeaderType::new(CqlType::Tuple(vec![CqlType::Int32; 10_000].into()));
+        }
+    });
+    let report = check(&copy);
+    let cut = |finding: &&Finding| {
+        finding.expected.contains("Int32Type") && finding.expected.contains('…')
+    };
+    let finding = report.findings.iter().find(cut);
+    let finding = finding.unwrap_or_else(|| panic!("{report:#?}"));
+    assert!(finding.expected.len() < 200, "{finding}");
 }
