@@ -248,10 +248,19 @@ impl<'a> Resolver<'a> {
                     types.iter().map(|field| part(self, field)).collect();
                 CqlType::Tuple(types?.into())
             }
-            RawType::Vector(element, dimension) => CqlType::Vector {
-                element: Arc::new(part(self, element)?),
-                dimension: *dimension,
-            },
+            RawType::Vector(element, dimension) => {
+                // Its element is not frozen by it (`CQL3Type.Raw.RawVector`).
+                let context = Context {
+                    depth: inner.depth,
+                    ..context
+                };
+                let (element, element_size) = self.resolve_in(element, context)?;
+                size += element_size;
+                CqlType::Vector {
+                    element: Arc::new(element),
+                    dimension: *dimension,
+                }
+            }
             RawType::User { keyspace, name } => {
                 let owner = keyspace.as_deref().or(context.keyspace);
                 let udt = self.user_type(name, owner, inner)?;

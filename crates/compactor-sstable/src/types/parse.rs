@@ -202,7 +202,7 @@ impl<'a> Parser<'a> {
                 Ok(CqlType::Composite(types.into()))
             }
             "UserType" => self.user_type(multi_cell, next),
-            "VectorType" => self.vector(next),
+            "VectorType" => self.vector(freezing, next),
             "DynamicCompositeType" => self.dynamic_composite(freezing, next),
             "PartitionerDefinedOrder" => self.partitioner_defined_order(next),
             _ => Err(Error::unsupported(format!(
@@ -317,9 +317,10 @@ impl<'a> Parser<'a> {
         })))
     }
 
-    fn vector(&mut self, depth: usize) -> Result<CqlType> {
+    /// Its element is as it is written, unlike that of a collection, which is frozen.
+    fn vector(&mut self, freezing: Freezing, depth: usize) -> Result<CqlType> {
         self.expect(b'(')?;
-        let element = self.parse_type(Freezing::Frozen, depth)?;
+        let element = self.parse_type(freezing, depth)?;
         self.skip_separator();
         let at = self.pos;
         let text = self.ident();

@@ -23,6 +23,7 @@ fn frozen_is_written_once_around_the_outermost() {
         "@FrozenType(@UserType(ks,75,61:@ListType(@Int32Type)))",
         "@VectorType(@FloatType , 3)",
         "@VectorType(@FrozenType(@ListType(@Int32Type)) , 3)",
+        "@VectorType(@ListType(@Int32Type) , 3)",
         "@FrozenType(@ListType(@VectorType(@ListType(@Int32Type) , 3)))",
         "@ReversedType(@FrozenType(@ListType(@Int32Type)))",
         "@CompositeType(@Int32Type,@FrozenType(@SetType(@UTF8Type)))",
@@ -62,6 +63,7 @@ fn names_in_cql() {
         ),
         ("TupleType(Int32Type,UTF8Type)", "frozen<tuple<int, text>>"),
         ("VectorType(FloatType , 3)", "vector<float, 3>"),
+        ("VectorType(SetType(Int32Type) , 3)", "vector<set<int>, 3>"),
         ("UserType(ks,61646472,61:Int32Type)", "addr"),
         (
             "FrozenType(UserType(ks,41225f,61:Int32Type))",
