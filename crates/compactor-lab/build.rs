@@ -4,11 +4,11 @@ use std::process::Command;
 
 fn main() {
     let compiler = std::env::var("RUSTC").unwrap_or_else(|_| "rustc".to_owned());
-    let rustc = said(Command::new(compiler).arg("--version"));
+    let rustc = printed(Command::new(compiler).arg("--version"));
     let rustc = rustc.unwrap_or_else(|| "rustc of an unknown version".to_owned());
     println!("cargo::rustc-env=COMPACTOR_LAB_RUSTC={rustc}");
     // Sources that were not checked out have no commit.
-    let git = |arguments: &[&str]| said(Command::new("git").args(arguments));
+    let git = |arguments: &[&str]| printed(Command::new("git").args(arguments));
     if let Some(commit) = git(&["rev-parse", "--short=12", "HEAD"]) {
         println!("cargo::rustc-env=COMPACTOR_LAB_COMMIT={commit}");
     }
@@ -19,7 +19,7 @@ fn main() {
     }
 }
 
-fn said(command: &mut Command) -> Option<String> {
+fn printed(command: &mut Command) -> Option<String> {
     let output = command.output().ok().filter(|o| o.status.success())?;
     let text = String::from_utf8(output.stdout).ok()?;
     Some(text.trim().to_owned())

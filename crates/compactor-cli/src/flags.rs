@@ -189,8 +189,8 @@ mod tests {
             assert_eq!(text.parse::<ByteRate>().unwrap().0, bytes, "{text}");
         }
         for text in ["", "/s", "64MiB/min", "64MiBps", "64MiB/s/s", "fast"] {
-            let said = text.parse::<ByteRate>().unwrap_err();
-            assert!(said.contains("50MB/s"), "{text}: {said}");
+            let message = text.parse::<ByteRate>().unwrap_err();
+            assert!(message.contains("50MB/s"), "{text}: {message}");
         }
         assert_eq!(ByteRate(1 << 20).to_string(), "1MiB/s");
     }

@@ -194,14 +194,20 @@ mod tests {
             "two",
             "",
         ] {
-            let said = threads(text).unwrap_err();
-            assert!(said.starts_with("expected 1 to 1024"), "{text}: {said}");
+            let printed = threads(text).unwrap_err();
+            assert!(
+                printed.starts_with("expected 1 to 1024"),
+                "{text}: {printed}"
+            );
         }
         let memory = within(MEMORY);
         assert_eq!(memory("1MiB"), Ok(ByteSize(1 << 20)));
         for text in ["0", "1048575", "2TiB", "-1MiB", "99999999999GiB", "1MX"] {
-            let said = memory(text).unwrap_err();
-            assert!(said.starts_with("expected 1MiB to 1TiB"), "{text}: {said}");
+            let printed = memory(text).unwrap_err();
+            assert!(
+                printed.starts_with("expected 1MiB to 1TiB"),
+                "{text}: {printed}"
+            );
         }
         // The error includes the parse error of the value.
         assert!(memory("1MX").unwrap_err().contains("512MiB"));
@@ -213,11 +219,14 @@ mod tests {
     fn a_rate_without_a_unit_is_a_misunderstanding() {
         assert_eq!(throughput("1MiB/s"), Ok(ByteRate(1 << 20)));
         assert_eq!(throughput("64000000"), Ok(ByteRate(64_000_000)));
-        let said = throughput("50").unwrap_err();
-        assert_eq!(said, "50 is 50 bytes/s; give a unit, e.g. 50MB/s");
+        let printed = throughput("50").unwrap_err();
+        assert_eq!(printed, "50 is 50 bytes/s; give a unit, e.g. 50MB/s");
         for text in ["0", "0.5MiB/s", "2TiB/s", "-1", "", "fast"] {
-            let said = throughput(text).unwrap_err();
-            assert!(said.starts_with("expected 1MiB/s to"), "{text}: {said}");
+            let printed = throughput(text).unwrap_err();
+            assert!(
+                printed.starts_with("expected 1MiB/s to"),
+                "{text}: {printed}"
+            );
         }
     }
 

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_has_all_of_a_result_or_what_it_had() {
+    fn a_result_is_written_whole_or_the_file_is_unchanged() {
         let temp = tempfile::tempdir().unwrap();
         let (path, link) = (temp.path().join("report"), temp.path().join("link"));
         let created = ResultFile::create(&path).unwrap();
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_written_is_known_at_once() {
+    fn a_file_that_cannot_be_written_is_refused_at_the_start() {
         let temp = tempfile::tempdir().unwrap();
         let error = ResultFile::create(&temp.path().join("none/report")).unwrap_err();
         assert!(error.to_string().contains("none/report"), "{error}");

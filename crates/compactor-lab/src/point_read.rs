@@ -57,9 +57,9 @@ pub(crate) struct ReadState {
 /// Result of a search for a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RowFound {
-    /// The filter said no.
+    /// The filter does not have the key.
     NotInFilter,
-    /// The filter said maybe, the index no.
+    /// The filter may have the key, and the index does not.
     NotInIndex,
     /// The partition is there, without the row.
     NoRow,

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_put_again_stays_where_it_is() {
+    fn a_key_that_is_put_again_keeps_its_position() {
         let mut map = JavaHashMap::new();
         map.put(1, "a");
         map.put(17, "b");

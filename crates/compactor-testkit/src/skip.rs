@@ -219,9 +219,9 @@ mod tests {
         assert!(error.contains("cassandra, cgroup, chromium"), "{error}");
     }
 
-    /// Fails here, once, for a wrong name: other tests read it only where something is missing.
+    /// Fails once, here, for a wrong name: other tests read the variable only if something is missing.
     #[test]
-    fn the_environment_requires_what_is_known() {
+    fn the_environment_requires_known_names() {
         let text = std::env::var("COMPACTOR_REQUIRE").unwrap_or_default();
         assert_eq!(parse(&text).err(), None);
     }

@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_names_sstables_beside_it_and_nothing_else() {
+    fn a_record_names_only_sstables_in_its_directory() {
         let parse = |text: &str| RunRecord::parse(text.as_bytes());
         let good = ("nb-3-big-Data.db", "/d/ks/t/nb-1-big-Data.db", "Data.db");
         let read = parse(&record(good.0, good.1, good.2)).unwrap();

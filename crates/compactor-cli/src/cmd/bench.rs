@@ -300,7 +300,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn modes_go_together_by_their_place() {
+    fn read_and_write_modes_are_paired_by_position() {
         use {ReadMode as R, WriteMode as W};
         let names = |read: &[R], write: &[W]| -> Result<Vec<String>, String> {
             let pairs = pairs(read, write).map_err(|e| e.to_string())?;

@@ -171,9 +171,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let (Compacted { report, error }, next_steps) = result?;
     let writes = Writes::of_several(!report.outputs.is_empty());
     // Every compaction alongside an unreadable SSTable fails for the same reason.
-    let mut told = BTreeSet::new();
+    let mut reported = BTreeSet::new();
     for failed in &report.failed {
-        if !told.insert(&failed.error) {
+        if !reported.insert(&failed.error) {
             continue;
         }
         say(format_args!("compactor: {}", failed.error));

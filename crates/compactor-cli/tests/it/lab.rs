@@ -95,7 +95,7 @@ fn an_interrupt_exits_with_130_and_leaves_nothing() {
     let directory = disk_directory();
     let mut command = interference(directory.path());
     let at_work = AtWork::since(command.args(["--memory-limit", "512MiB"]), "run 1");
-    let is_limited = !at_work.said.contains("there is no memory limit");
+    let is_limited = !at_work.printed.contains("there is no memory limit");
     let process = at_work.child.id();
     assert_eq!(cgroup_of(process).is_some(), is_limited);
     if !is_limited {

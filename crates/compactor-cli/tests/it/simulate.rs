@@ -226,9 +226,9 @@ fn bad_options_are_refused_by_name() {
     ];
     for (arguments, words) in cases {
         let out = simulate(arguments);
-        let said = text(&out.stderr);
-        assert_eq!(out.status.code(), Some(2), "{arguments:?}: {said}");
-        assert!(said.contains(words), "{arguments:?}: {said}");
+        let printed = text(&out.stderr);
+        assert_eq!(out.status.code(), Some(2), "{arguments:?}: {printed}");
+        assert!(printed.contains(words), "{arguments:?}: {printed}");
         assert!(out.stdout.is_empty(), "{arguments:?}");
     }
 }

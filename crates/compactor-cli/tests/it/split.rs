@@ -100,9 +100,12 @@ fn small_sstables_are_skipped() {
     // The default size is 50 MiB, as in `sstablesplit`.
     let out = compactor(temp.path(), &["split", all, "--output", "none"]);
     assert_done(&out);
-    let said = text(&out.stdout);
-    assert_eq!(said.matches("skipped").count(), 3, "{said}");
-    assert!(said.contains("no SSTable is larger than 50MiB"), "{said}");
+    let printed = text(&out.stdout);
+    assert_eq!(printed.matches("skipped").count(), 3, "{printed}");
+    assert!(
+        printed.contains("no SSTable is larger than 50MiB"),
+        "{printed}"
+    );
     assert!(!temp.path().join("none").exists());
 }
 
@@ -191,6 +194,6 @@ fn a_merge_limits_the_size_of_outputs() {
     let divided = many.iter().map(|path| rows(&temp.path().join(path)));
     assert!(divided.collect::<String>() == rows(&temp.path().join(&one[0])));
     let again = [&arguments[..], &["--replace-output"]].concat();
-    let said = compactor(temp.path(), &again);
-    assert_prints(&said, "merged 3 SSTables into");
+    let printed = compactor(temp.path(), &again);
+    assert_prints(&printed, "merged 3 SSTables into");
 }

@@ -147,12 +147,15 @@ fn advice_fits_the_damaged_file() {
         flip(&component(&data, name), at);
         let data = data.to_str().unwrap();
         let out = compactor(temp.path(), &["merge", data, "--output", "out"]);
-        let said = stderr(&out);
-        assert_eq!(out.status.code(), Some(3), "{name}: {said}");
-        let advice: Vec<&str> = said.lines().filter(|l| l.contains("`compactor ")).collect();
+        let message = stderr(&out);
+        assert_eq!(out.status.code(), Some(3), "{name}: {message}");
+        let advice: Vec<&str> = message
+            .lines()
+            .filter(|l| l.contains("`compactor "))
+            .collect();
         assert!(
             advice.iter().any(|l| l.contains(expected)),
-            "{name}: {said}"
+            "{name}: {message}"
         );
         // The advice works.
         let scrub = compactor(temp.path(), &["scrub", data, "--output", "mended"]);
@@ -224,9 +227,12 @@ fn counts_in_summaries_have_units() {
     let complete = [&named[..], &["--output", "out", "--complete"]].concat();
     let out = compactor(temp.path(), &complete);
     assert_eq!(out.status.code(), Some(4));
-    let said = stderr(&out);
-    assert!(said.contains("Data.db is in the same directory"), "{said}");
-    assert!(!said.contains(" 0 more"), "{said}");
+    let message = stderr(&out);
+    assert!(
+        message.contains("Data.db is in the same directory"),
+        "{message}"
+    );
+    assert!(!message.contains(" 0 more"), "{message}");
     let complete = [&named[..2], &["--output", "out", "--complete"]].concat();
     let out = compactor(temp.path(), &complete);
     assert!(
@@ -283,8 +289,8 @@ fn a_dry_run_refuses_what_the_run_refuses() {
             let planned = compactor(temp.path(), &[&compact[..], &["--dry-run"]].concat());
             assert_eq!(ran.status.code(), Some(2), "{}", stderr(&ran));
             assert_eq!(planned.status.code(), Some(2), "{}", stderr(&planned));
-            for said in [stderr(&ran), stderr(&planned)] {
-                assert!(said.contains(partitioner), "{said}");
+            for message in [stderr(&ran), stderr(&planned)] {
+                assert!(message.contains(partitioner), "{message}");
             }
             let as_json = [&compact[..], &["--dry-run", "--format", "json"]].concat();
             let planned = document(&compactor(temp.path(), &as_json));

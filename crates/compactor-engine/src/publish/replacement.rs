@@ -230,7 +230,7 @@ fn clear(old: &Path, target: &Path) -> Result<()> {
 mod tests {
     use super::*;
 
-    /// What a killed run left, and what is of other programs.
+    /// Files of a killed run, and files of other programs.
     #[test]
     fn only_files_of_other_programs_are_moved_back() {
         let temp = tempfile::tempdir().unwrap();

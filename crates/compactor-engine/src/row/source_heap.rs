@@ -219,9 +219,9 @@ mod tests {
         out
     }
 
-    /// Of two inputs, the one that last had a position of its own is visited first.
+    /// Of two inputs at one position, the one that was last alone at a position is visited first.
     #[test]
-    fn of_two_the_last_single_source_comes_first() {
+    fn the_input_with_the_last_single_source_position_is_visited_first() {
         let visited = |inputs: &[Vec<u32>]| {
             let merged = merge(inputs);
             merged

@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_ends_or_says_something_else_is_reported() {
+    fn a_process_that_ends_or_violates_the_protocol_is_reported() {
         let temp = tempfile::tempdir().unwrap();
         let stop = AtomicBool::new(false);
         for (command, reason) in [
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_started_ends_with_it_and_a_wish_to_stop_is_heard() {
+    fn child_processes_end_with_it_and_cancellation_is_noticed() {
         let temp = tempfile::tempdir().unwrap();
         let number = temp.path().join("pid");
         // The child of the shell outlives the shell.

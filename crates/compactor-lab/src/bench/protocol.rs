@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_codec_is_scaled_by_what_is_read_and_what_is_written() {
+    fn codec_time_is_scaled_by_bytes_read_and_written() {
         let times = CodecTimes {
             sample_bytes: 100,
             passes: 3,

@@ -94,7 +94,7 @@ mod tests {
 
     /// Every grid line is behind a bar, and none crosses a name or a number.
     #[test]
-    fn no_line_crosses_a_text() {
+    fn no_grid_line_crosses_a_text() {
         let example = include_str!("../../tests/data/outcome.json");
         let outcome = serde_json::from_str(example).unwrap();
         let report = interference::report("", &outcome, None);
@@ -111,7 +111,7 @@ mod tests {
         };
         assert!(all("line").count() > 6 && all("text").count() > 4);
         for text in all("text") {
-            // Of 12 pixels, some of which are below the line of writing.
+            // 12 pixels high, some of which are below the baseline.
             let (top, bottom) = (number(&text, "y") - 9.0, number(&text, "y") + 3.0);
             for line in all("line") {
                 let (from, to) = (number(&line, "y1"), number(&line, "y2"));

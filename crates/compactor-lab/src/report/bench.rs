@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_shows_every_arm_and_marks_what_is_not_what_it_claims() {
+    fn the_table_shows_every_arm_and_marks_invalid_runs() {
         let outcome = outcome();
         let report = report(&outcome);
         let document = Report::document(std::slice::from_ref(&report));

@@ -67,7 +67,7 @@ impl Counters {
         let shards = counting.count_ones() as i16;
         out.extend_from_slice(&shards.to_be_bytes());
         for shard in 0..shards {
-            // Global ones are said to be by the lowest number and theirs.
+            // Its index plus Short.MIN_VALUE marks a global shard (`CounterContext`).
             out.extend_from_slice(&(shard + i16::MIN).to_be_bytes());
         }
         for node in (0..NODES).filter(has_counted) {

@@ -164,10 +164,10 @@ mod tests {
         for (change, part) in cases {
             let mut findings = healthy();
             change(&mut findings);
-            let said = advice(&findings);
+            let printed = advice(&findings);
             assert!(
-                said.len() == 1 && said[0].contains(part),
-                "{part}: {said:?}"
+                printed.len() == 1 && printed[0].contains(part),
+                "{part}: {printed:?}"
             );
         }
     }
@@ -182,7 +182,10 @@ mod tests {
             source: "tmpfs".to_owned(),
             options: "rw".to_owned(),
         });
-        let said = advice(&findings);
-        assert!(said.len() == 1 && said[0].contains("in memory"), "{said:?}");
+        let printed = advice(&findings);
+        assert!(
+            printed.len() == 1 && printed[0].contains("in memory"),
+            "{printed:?}"
+        );
     }
 }

@@ -39,7 +39,7 @@ pub fn text(findings: &Findings) -> String {
     };
     line("", "page eviction", eviction);
     line("", "", "");
-    line(mark(&f.writable), "writable", &told(&f.writable, "yes"));
+    line(mark(&f.writable), "writable", &text_of(&f.writable, "yes"));
     let direct = f.direct_io_alignment.map_or_else(
         || "works".to_owned(),
         |a| {
@@ -52,23 +52,27 @@ pub fn text(findings: &Findings) -> String {
     line(
         mark(&f.direct_io),
         "direct I/O",
-        &told(&f.direct_io, &direct),
+        &text_of(&f.direct_io, &direct),
     );
-    line(mark(&f.io_uring), "io_uring", &told(&f.io_uring, "works"));
+    line(
+        mark(&f.io_uring),
+        "io_uring",
+        &text_of(&f.io_uring, "works"),
+    );
     line(
         mark(&f.dontcache),
         "RWF_DONTCACHE",
-        &told(&f.dontcache, "works"),
+        &text_of(&f.dontcache, "works"),
     );
     line(
         mark(&f.cachestat),
         "cachestat",
-        &told(&f.cachestat, "works"),
+        &text_of(&f.cachestat, "works"),
     );
     line(
         mark(&f.page_counts),
         "page counts",
-        &told(&f.page_counts, "are reported"),
+        &text_of(&f.page_counts, "are reported"),
     );
     let bytes = |bytes: u64| ByteSize(bytes).to_string();
     line(
@@ -151,7 +155,7 @@ fn mark(finding: &Finding) -> &'static str {
     }
 }
 
-fn told(finding: &Finding, works: &str) -> String {
+fn text_of(finding: &Finding, works: &str) -> String {
     let reason = finding.reason.as_deref().unwrap_or("no reason was given");
     match finding.status {
         Status::Works => works.to_owned(),

@@ -59,13 +59,13 @@ fn address_space() {
 #[test]
 fn threads() {
     // Check first that another user may run the command.
-    let stranger = ["setpriv", "--reuid=54321", "--clear-groups"];
-    let sees_the_command = Command::new(stranger[0])
-        .args(&stranger[1..])
+    let other_user = ["setpriv", "--reuid=54321", "--clear-groups"];
+    let can_run_the_command = Command::new(other_user[0])
+        .args(&other_user[1..])
         .args([&crate::faults::setting::compactor(), "--version"])
         .output()
         .is_ok_and(|output| output.status.success());
-    if !sees_the_command {
+    if !can_run_the_command {
         skip(Need::Root, "no other user may run the command");
         return;
     }
@@ -77,7 +77,7 @@ fn threads() {
             assert!(open.unwrap().success());
         }
         let nproc = format!("--nproc={limit}");
-        let mut wrapper = stranger.to_vec();
+        let mut wrapper = other_user.to_vec();
         wrapper.extend(["prlimit", &nproc]);
         under(&wrapper, line)
     });

@@ -21,7 +21,7 @@ pub struct Outcome {
     /// All writes fail, including those of messages.
     is_mute: bool,
     /// Calls fail with `ENOENT`, so missing files may be reported as damage.
-    pub sees_nothing: bool,
+    pub hides_files: bool,
 }
 
 impl Outcome {
@@ -57,7 +57,7 @@ impl Outcome {
         };
         Outcome {
             is_mute: injects("=write:"),
-            sees_nothing: injects(":error=ENOENT:"),
+            hides_files: injects(":error=ENOENT:"),
             status,
             stdout: fs::read(stdout.path()).unwrap(),
             stderr: String::from_utf8_lossy(&fs::read(stderr.path()).unwrap()).into_owned(),
@@ -96,9 +96,9 @@ impl Outcome {
                 Err(format!("exit code {code} without a word"))
             }
             1 | 2 | 4 => check_left_over(known, tried, out),
-            3 if self.sees_nothing && tried.name == "compact" => check_left_over(known, tried, out)
+            3 if self.hides_files && tried.name == "compact" => check_left_over(known, tried, out)
                 .or_else(|wrong| check_rest(out).map_err(|of_rest| format!("{wrong}; {of_rest}"))),
-            3 if self.sees_nothing => check_left_over(known, tried, out),
+            3 if self.hides_files => check_left_over(known, tried, out),
             code => Err(format!("exit code {code}")),
         }
     }

@@ -281,7 +281,7 @@ impl Setting {
                 }
             });
         let result = result.and_then(|()| {
-            if directory.exists() || outcome.sees_nothing {
+            if directory.exists() || outcome.hides_files {
                 Ok(())
             } else {
                 Err("a directory that was there is gone".to_owned())

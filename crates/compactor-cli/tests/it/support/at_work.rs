@@ -11,7 +11,7 @@ pub struct AtWork {
     pub child: Child,
     pub messages: BufReader<ChildStderr>,
     /// Its messages up to the awaited line.
-    pub said: String,
+    pub printed: String,
 }
 
 impl AtWork {
@@ -20,17 +20,17 @@ impl AtWork {
         let command = command.stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut messages = BufReader::new(child.stderr.take().unwrap());
-        let mut said = String::new();
+        let mut printed = String::new();
         let mut line = String::new();
         while !line.starts_with(beginning) {
             line.clear();
             assert!(messages.read_line(&mut line).unwrap() > 0, "it ended");
-            said.push_str(&line);
+            printed.push_str(&line);
         }
         AtWork {
             child,
             messages,
-            said,
+            printed,
         }
     }
 
