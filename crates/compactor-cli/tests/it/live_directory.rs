@@ -204,7 +204,8 @@ fn nothing_is_purged_where_a_node_may_be_at_work() {
     node.wait().unwrap();
     for out in &outcomes[..3] {
         for words in [
-            "(tail) looks like a Cassandra node",
+            // Another process of this machine may look like one, too.
+            "looks like a Cassandra node",
             "as root",
             "nodetool snapshot",
         ] {

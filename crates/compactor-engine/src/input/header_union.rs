@@ -14,7 +14,7 @@ use compactor_sstable::data::layout::{
 };
 use compactor_sstable::data::stated_extremes::StatedExtremes;
 use compactor_sstable::descriptor::Descriptor;
-use compactor_sstable::schema::agreement::{has_more_fields, has_order_of};
+use compactor_sstable::schema::agreement::{are_alike, has_more_fields, has_order_of};
 use compactor_sstable::schema::{Column, ColumnKind, Table};
 use compactor_sstable::statistics::HeaderType;
 use compactor_sstable::statistics::header::{EncodingStats, HeaderColumn, SerializationHeader};
@@ -87,16 +87,33 @@ pub fn union(
     let Some(newest) = sources.first() else {
         return Err(Error::InvalidInput("no SSTables to merge".to_owned()));
     };
+    let mut key_type = &newest.header.key_type;
+    let mut clustering_types: Vec<_> = newest.header.clustering_types.iter().collect();
     for source in sources {
         same_table(newest, source)?;
+        key_type = newer_type(key_type, &source.header.key_type);
+        let of_source = source.header.clustering_types.iter();
+        for (known, of_source) in clustering_types.iter_mut().zip(of_source) {
+            *known = newer_type(known, of_source);
+        }
     }
     Ok(SerializationHeader {
         encoding_stats,
-        key_type: newest.header.key_type.clone(),
-        clustering_types: newest.header.clustering_types.clone(),
+        key_type: key_type.clone(),
+        clustering_types: clustering_types.into_iter().cloned().collect(),
         static_columns: union_columns(sources, |h| &h.static_columns)?,
         regular_columns: union_columns(sources, |h| &h.regular_columns)?,
     })
+}
+
+/// The type that has more fields, otherwise the first: an SSTable with an old type may be the newest one, such as the
+/// output of a merge, and by that type values that differ only in a new field would be the same.
+fn newer_type<'a>(known: &'a HeaderType, other: &'a HeaderType) -> &'a HeaderType {
+    if has_more_fields(&other.cql_type, &known.cql_type) {
+        other
+    } else {
+        known
+    }
 }
 
 /// Validates a source against the table's schema.
@@ -207,7 +224,7 @@ fn same_table(newest: &HeaderSource<'_>, source: &HeaderSource<'_>) -> Result<()
         )))
     };
     let (a, b) = (newest.header, source.header);
-    if a.key_type.cql_type != b.key_type.cql_type {
+    if !are_alike(&a.key_type.cql_type, &b.key_type.cql_type) {
         return differ(
             "the partition key type",
             a.key_type.cql_type.cql_name(),
@@ -227,7 +244,6 @@ fn same_table(newest: &HeaderSource<'_>, source: &HeaderSource<'_>) -> Result<()
         .zip(&b.clustering_types)
         .enumerate()
     {
-        // A user type with additional fields, or text that was blob, has the same order and serialization.
         let (x, y) = (&x.cql_type, &y.cql_type);
         let is_reversed = |t: &CqlType| matches!(t, CqlType::Reversed(_));
         if x.fixed_len() != y.fixed_len() || is_reversed(x) != is_reversed(y) {
@@ -237,7 +253,7 @@ fn same_table(newest: &HeaderSource<'_>, source: &HeaderSource<'_>) -> Result<()
                 y.cql_name(),
             );
         }
-        if !has_order_of(x, y) && !has_order_of(y, x) {
+        if !are_alike(x, y) {
             return differ(
                 &format!("the order of clustering column {}", index + 1),
                 x.class_string(),
@@ -283,18 +299,19 @@ fn union_columns(
                 .entry(column.name.clone())
                 .or_insert(layout.is_complex);
             let key = column_order(complex, column.name.clone());
-            let Some((newest, of_newest)) = union.get(&key) else {
-                union.insert(key, (column.clone(), *source));
+            let Some((newest, of_newest)) = union.get_mut(&key) else {
+                union.insert(key, (column.clone(), source));
                 continue;
             };
             let known = column_layout(newest, of_newest)?;
             if known.is_complex != layout.is_complex
                 || known.is_counter != layout.is_counter
                 || (!known.is_complex && known.fixed_len != layout.fixed_len)
+                || !have_paths_alike(&known.cql_type, &layout.cql_type)
             {
                 return Err(Error::InvalidInput(format!(
-                    "column {:?} is {} in {} but {} in {}, whose values are stored differently; \
-                     bring them to one type with the node that owns them first",
+                    "column {:?} is {} in {} but {} in {}, whose values are stored or ordered \
+                     differently; bring them to one type with the node that owns them first",
                     String::from_utf8_lossy(&column.name),
                     known.cql_type.cql_name(),
                     of_newest.path().display(),
@@ -302,12 +319,93 @@ fn union_columns(
                     source.path().display()
                 )));
             }
+            newest.column_type = newer_type(&newest.column_type, &column.column_type).clone();
         }
     }
     Ok(union.into_values().map(|(column, _)| column).collect())
 }
 
+/// Whether cells of complex columns are in the same order.
+fn have_paths_alike(a: &CqlType, b: &CqlType) -> bool {
+    let paths = a.path_type().zip(b.path_type());
+    paths.is_none_or(|(a, b)| are_alike(a, b))
+}
+
 fn column_layout(column: &HeaderColumn, source: &HeaderSource<'_>) -> Result<ColumnLayout> {
     ColumnLayout::new(column.name.clone(), column.column_type.cql_type.clone())
         .map_err(Error::format(source.descriptor, Component::Statistics))
+}
+
+#[cfg(test)]
+mod tests {
+    use compactor_sstable::Version;
+    use compactor_sstable::sstable_id::SstableId;
+
+    use super::*;
+
+    /// Returns the types of the partition key, the clustering column and a regular column of the union, newest first.
+    fn union_of(types: &[[&str; 3]]) -> Result<[String; 3]> {
+        let header_type = |text: &str| HeaderType::new(CqlType::parse(text).unwrap());
+        let headers = types
+            .iter()
+            .map(|[key, clustering, regular]| SerializationHeader {
+                encoding_stats: EncodingStats::default(),
+                key_type: header_type(key),
+                clustering_types: vec![header_type(clustering)],
+                static_columns: Vec::new(),
+                regular_columns: vec![HeaderColumn {
+                    name: b"v".to_vec(),
+                    column_type: header_type(regular),
+                }],
+            });
+        let headers: Vec<_> = headers.collect();
+        let descriptor = Descriptor::new("table", Version::Oa, SstableId::Sequence(1));
+        let sources = headers.iter().map(|header| HeaderSource {
+            descriptor: &descriptor,
+            header,
+        });
+        let union = union(&sources.collect::<Vec<_>>(), EncodingStats::default())?;
+        let name = |header_type: &HeaderType| {
+            let name = header_type.cql_type.class_string();
+            name.replace("org.apache.cassandra.db.marshal.", "")
+        };
+        Ok([
+            name(&union.key_type),
+            name(&union.clustering_types[0]),
+            name(&union.regular_columns[0].column_type),
+        ])
+    }
+
+    /// The newest SSTable may be the output of a merge of old ones.
+    #[test]
+    fn the_type_with_more_fields_is_kept() {
+        let old = "FrozenType(UserType(ks,75,61:Int32Type))";
+        let new = "FrozenType(UserType(ks,75,61:Int32Type,62:Int32Type))";
+        let (old_set, new_set) = (format!("SetType({old})"), format!("SetType({new})"));
+        for order in [[0, 1], [1, 0]] {
+            let types = [[old, old, &old_set], [new, new, &new_set]];
+            let union = union_of(&order.map(|index| types[index])).unwrap();
+            assert_eq!(union, [new, new, &new_set]);
+        }
+    }
+
+    #[test]
+    fn other_orders_of_clusterings_and_cells_are_refused() {
+        let sound = ["Int32Type", "TimeUUIDType", "SetType(UTF8Type)"];
+        union_of(&[
+            sound,
+            ["Int32Type", "LegacyTimeUUIDType", "SetType(AsciiType)"],
+        ])
+        .unwrap();
+        for [key, clustering, regular] in [
+            ["LongType", "TimeUUIDType", "SetType(UTF8Type)"],
+            ["Int32Type", "LexicalUUIDType", "SetType(UTF8Type)"],
+            ["Int32Type", "TimeUUIDType", "SetType(Int32Type)"],
+        ] {
+            union_of(&[sound, [key, clustering, regular]]).unwrap_err();
+        }
+        let dates = ["Int32Type", "Int32Type", "MapType(DateType,Int32Type)"];
+        let times = ["Int32Type", "Int32Type", "MapType(TimestampType,Int32Type)"];
+        union_of(&[dates, times]).unwrap_err();
+    }
 }

@@ -141,6 +141,12 @@ fn frozen_or_not(is_multi_cell: bool) -> &'static str {
     }
 }
 
+/// Whether both types have the same order and serialization, except that one may have fields that the other does not
+/// have yet, or be text where the other is blob.
+pub fn are_alike(a: &CqlType, b: &CqlType) -> bool {
+    has_order_of(a, b) || has_order_of(b, a)
+}
+
 /// Whether values of `a` may have fields that those of `b` do not have yet: of two types that agree, it is
 /// the newer one.
 pub fn has_more_fields(a: &CqlType, b: &CqlType) -> bool {
@@ -201,6 +207,7 @@ fn agree(schema: &CqlType, sstable: &CqlType, same: Same) -> bool {
         (a, b) if a == b => true,
         (a, b) if a.fixed_len() != b.fixed_len() || a.is_multi_cell() || b.is_multi_cell() => false,
         (Utf8, Ascii) | (Bytes, Utf8 | Ascii) => true,
+        (TimeUuid, LegacyTimeUuid) | (LegacyTimeUuid, TimeUuid) => true,
         (Timestamp, LegacyDate) | (LegacyDate, Timestamp) => same != Same::Order,
         _ if same != Same::Values => false,
         (Uuid, TimeUuid | LegacyTimeUuid | LexicalUuid)
