@@ -14,7 +14,9 @@ use compactor_sstable::data::layout::{
 };
 use compactor_sstable::data::stated_extremes::StatedExtremes;
 use compactor_sstable::descriptor::Descriptor;
-use compactor_sstable::schema::agreement::{are_alike, has_more_fields, has_order_of};
+use compactor_sstable::schema::agreement::{
+    are_alike, are_keys_alike, has_more_fields, has_order_of, is_more_general,
+};
 use compactor_sstable::schema::{Column, ColumnKind, Table};
 use compactor_sstable::statistics::HeaderType;
 use compactor_sstable::statistics::header::{EncodingStats, HeaderColumn, SerializationHeader};
@@ -106,10 +108,10 @@ pub fn union(
     })
 }
 
-/// The type that has more fields, otherwise the first: an SSTable with an old type may be the newest one, such as the
+/// The type that is more general, otherwise the first: an SSTable with an old type may be the newest one, such as the
 /// output of a merge, and by that type values that differ only in a new field would be the same.
 fn newer_type<'a>(known: &'a HeaderType, other: &'a HeaderType) -> &'a HeaderType {
-    if has_more_fields(&other.cql_type, &known.cql_type) {
+    if is_more_general(&other.cql_type, &known.cql_type) {
         other
     } else {
         known
@@ -224,7 +226,7 @@ fn same_table(newest: &HeaderSource<'_>, source: &HeaderSource<'_>) -> Result<()
         )))
     };
     let (a, b) = (newest.header, source.header);
-    if !are_alike(&a.key_type.cql_type, &b.key_type.cql_type) {
+    if !are_keys_alike(&a.key_type.cql_type, &b.key_type.cql_type) {
         return differ(
             "the partition key type",
             a.key_type.cql_type.cql_name(),
@@ -378,7 +380,7 @@ mod tests {
 
     /// The newest SSTable may be the output of a merge of old ones.
     #[test]
-    fn the_type_with_more_fields_is_kept() {
+    fn the_more_general_type_is_kept() {
         let old = "FrozenType(UserType(ks,75,61:Int32Type))";
         let new = "FrozenType(UserType(ks,75,61:Int32Type,62:Int32Type))";
         let (old_set, new_set) = (format!("SetType({old})"), format!("SetType({new})"));
@@ -386,6 +388,9 @@ mod tests {
             let types = [[old, old, &old_set], [new, new, &new_set]];
             let union = union_of(&order.map(|index| types[index])).unwrap();
             assert_eq!(union, [new, new, &new_set]);
+            let types = [["AsciiType"; 3], ["BytesType", "UTF8Type", "BytesType"]];
+            let union = union_of(&order.map(|index| types[index])).unwrap();
+            assert_eq!(union, types[1]);
         }
     }
 
@@ -404,6 +409,8 @@ mod tests {
         ] {
             union_of(&[sound, [key, clustering, regular]]).unwrap_err();
         }
+        let of_key = |key| [key, "TimeUUIDType", "SetType(UTF8Type)"];
+        union_of(&[of_key("DateType"), of_key("TimestampType")]).unwrap();
         let dates = ["Int32Type", "Int32Type", "MapType(DateType,Int32Type)"];
         let times = ["Int32Type", "Int32Type", "MapType(TimestampType,Int32Type)"];
         union_of(&[dates, times]).unwrap_err();

@@ -147,10 +147,21 @@ pub fn are_alike(a: &CqlType, b: &CqlType) -> bool {
     has_order_of(a, b) || has_order_of(b, a)
 }
 
+/// Whether keys of both types have the same serialization; of their order that of tokens decides.
+pub fn are_keys_alike(a: &CqlType, b: &CqlType) -> bool {
+    agree(a, b, Same::OrderOrDates) || agree(b, a, Same::OrderOrDates)
+}
+
 /// Whether values of `a` may have fields that those of `b` do not have yet: of two types that agree, it is
 /// the newer one.
 pub fn has_more_fields(a: &CqlType, b: &CqlType) -> bool {
     a.count() > b.count()
+}
+
+/// Whether `a` has all values of `b`, and others: more fields, or any bytes where `b` has text.
+pub fn is_more_general(a: &CqlType, b: &CqlType) -> bool {
+    let reads = |a, b| agree(a, b, Same::Values);
+    has_more_fields(a, b) || (reads(a, b) && !reads(b, a))
 }
 
 /// Whether clusterings, or cells of a complex column, that were written as `sstable` are in the order of `schema`.

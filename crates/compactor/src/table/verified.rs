@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use compactor_engine::merge::Observer;
 
-use compactor_io::{Io, ReadMode};
+use compactor_io::{Io, ReadMode, release_free_memory};
 
 use crate::{Error, Result};
 use compactor_check::verify::{Finding, Severity, VerifyOptions, verify};
@@ -51,6 +51,8 @@ impl OutputCheck {
         let Some((io, mode)) = &self.0 else {
             return Ok(());
         };
+        // Memory of the merge, which has ended.
+        release_free_memory();
         let report = verify(io, data_path, &options(*mode), &mut NoObserver)
             .map_err(|e| Error::Internal(format!("verify the output: {e}")))?;
         match report.findings.iter().find(|f| is_damage(f)) {

@@ -40,7 +40,6 @@ varint; 0; -1; 127; 128; -129; 123456789012345678901234567890; -3402823669209384
 vector_fixed = vector<float, 3>; [0.0, 1.5, -2.0]; [1, 2, 3]; [-1.0, 0, 0]
 vector_variable = vector<text, 2>; ['a', 'bc']; ['', '']; ['ab', 'c']
 vector_varint = vector<varint, 2>; [0, 1]; [-1, 12345678901234567890]
-vector_of_lists = vector<list<int>, 2>; [[1], [2]]; [[], [1, 2]]; [[-1], []]
 tuple = frozen<tuple<int, text, blob>>; (1, 'a', 0x00); (1, 'a', null); (null, null, null); (-1, 'z', 0xff); (1, 'b', null)
 frozen_list = frozen<list<int>>; [1, 2]; [1]; [-1, 5]; [2, 1, 0]; []
 frozen_set = frozen<set<text>>; {'a', 'b'}; {'a'}; {'c'}; {}
