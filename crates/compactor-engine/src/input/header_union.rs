@@ -227,11 +227,8 @@ fn same_table(newest: &HeaderSource<'_>, source: &HeaderSource<'_>) -> Result<()
     };
     let (a, b) = (newest.header, source.header);
     if !are_keys_alike(&a.key_type.cql_type, &b.key_type.cql_type) {
-        return differ(
-            "the partition key type",
-            a.key_type.cql_type.cql_name(),
-            b.key_type.cql_type.cql_name(),
-        );
+        let (a, b) = distinct_names(&a.key_type.cql_type, &b.key_type.cql_type);
+        return differ("the partition key type", a, b);
     }
     if a.clustering_types.len() != b.clustering_types.len() {
         return differ(
@@ -247,19 +244,12 @@ fn same_table(newest: &HeaderSource<'_>, source: &HeaderSource<'_>) -> Result<()
         .enumerate()
     {
         let (x, y) = (&x.cql_type, &y.cql_type);
-        let is_reversed = |t: &CqlType| matches!(t, CqlType::Reversed(_));
-        if x.fixed_len() != y.fixed_len() || is_reversed(x) != is_reversed(y) {
+        if !are_alike(x, y) {
+            let (a, b) = distinct_names(x, y);
             return differ(
                 &format!("the type of clustering column {}", index + 1),
-                x.cql_name(),
-                y.cql_name(),
-            );
-        }
-        if !are_alike(x, y) {
-            return differ(
-                &format!("the order of clustering column {}", index + 1),
-                x.class_string(),
-                y.class_string(),
+                a,
+                b,
             );
         }
     }
@@ -311,13 +301,12 @@ fn union_columns(
                 || (!known.is_complex && known.fixed_len != layout.fixed_len)
                 || !have_paths_alike(&known.cql_type, &layout.cql_type)
             {
+                let (a, b) = distinct_names(&known.cql_type, &layout.cql_type);
                 return Err(Error::InvalidInput(format!(
-                    "column {:?} is {} in {} but {} in {}, whose values are stored or ordered \
+                    "column {:?} is {a} in {} but {b} in {}, whose values are stored or ordered \
                      differently; bring them to one type with the node that owns them first",
                     String::from_utf8_lossy(&column.name),
-                    known.cql_type.cql_name(),
                     of_newest.path().display(),
-                    layout.cql_type.cql_name(),
                     source.path().display()
                 )));
             }
@@ -325,6 +314,16 @@ fn union_columns(
         }
     }
     Ok(union.into_values().map(|(column, _)| column).collect())
+}
+
+/// Names of two types in CQL, or of their classes if these are the same in CQL.
+fn distinct_names(a: &CqlType, b: &CqlType) -> (String, String) {
+    let names = (a.cql_name(), b.cql_name());
+    if names.0 != names.1 {
+        names
+    } else {
+        (a.class_string(), b.class_string())
+    }
 }
 
 /// Whether cells of complex columns are in the same order.
