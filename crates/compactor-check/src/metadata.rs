@@ -100,7 +100,7 @@ pub struct SstableMetadata {
     pub bloom_filter: Option<BloomFilterMetadata>,
     /// The sample of `Index.db`; `None` without a `Summary.db`.
     pub index_summary: Option<IndexSummaryMetadata>,
-    /// All files of the SSTable, by name.
+    /// Components, and other files that `TOC.txt` lists, by name.
     pub components: Vec<ComponentFile>,
     /// Bytes of all components.
     pub total_bytes: u64,
@@ -143,7 +143,7 @@ fn read_all(
     descriptor: &Descriptor,
     options: &MetadataOptions,
 ) -> Result<SstableMetadata> {
-    let components = components::list(descriptor)?;
+    let components = components::list(io, options.read_mode, descriptor)?;
     let files = Files {
         io,
         mode: options.read_mode,

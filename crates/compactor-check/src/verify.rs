@@ -44,7 +44,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use compactor_engine::input::{ComponentList, SharedTries, layout_of};
+use compactor_engine::input::{SharedTries, layout_of};
 use compactor_engine::merge::Observer;
 use compactor_engine::read::hex;
 use compactor_io::{Io, ReadMode};
@@ -210,9 +210,8 @@ struct OpenData<'a> {
 impl<'a> Verification<'a> {
     fn run(&self, report: &mut VerifyReport, observer: &mut dyn Observer) -> Result<()> {
         let findings = self.findings;
-        let list = ComponentList::read(self.descriptor)?;
         let mode = self.options.read_mode;
-        let files = Files::new(self.io, mode, self.descriptor, findings, list)?;
+        let files = Files::new(self.io, mode, self.descriptor, findings)?;
         report.bytes = files.total_len();
         let statistics = files.statistics()?;
         let fp_chance = files::fp_chance(statistics.as_ref());

@@ -403,7 +403,7 @@ impl Compaction {
                 ..from.clone()
             };
             id = id.map(id_after).transpose()?;
-            let present = ComponentList::read(&from)?.present;
+            let present = ComponentList::known(&from)?.present;
             let components: Vec<Component> = present.into_iter().map(|(c, _)| c).collect();
             for component in &components {
                 let (from, to) = (from.path(*component), staging.path(&to, *component));

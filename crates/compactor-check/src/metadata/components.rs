@@ -5,10 +5,12 @@ use std::fs;
 use std::io::{ErrorKind, Read};
 use std::path::Path;
 
-use compactor_io::open_regular;
+use compactor_engine::input::read_small;
+use compactor_io::{Io, ReadMode, open_regular};
 use compactor_sstable::big::summary::Summary;
 use compactor_sstable::compression::info::{CompressionInfo, NO_MAX_COMPRESSED_LEN};
 use compactor_sstable::descriptor::Descriptor;
+use compactor_sstable::toc::Toc;
 use compactor_sstable::{Component, Error as FormatError};
 use serde::Serialize;
 
@@ -117,43 +119,50 @@ impl IndexSummaryMetadata {
     }
 }
 
-/// All files whose names begin with that of the SSTable.
-pub(super) fn list(descriptor: &Descriptor) -> Result<Vec<ComponentFile>> {
-    let directory = if descriptor.directory.as_os_str().is_empty() {
-        Path::new(".")
-    } else {
-        &descriptor.directory
-    };
-    let prefix = format!("{}-", descriptor.base_name());
+/// All components, and other files that `TOC.txt` lists. The directory, which may have the files of tens of thousands of
+/// SSTables, is not listed.
+pub(super) fn list(io: &Io, mode: ReadMode, descriptor: &Descriptor) -> Result<Vec<ComponentFile>> {
     let mut files = Vec::new();
-    for entry in compactor_io::read_dir(directory).map_err(Error::file("list", directory))? {
-        let entry = entry.map_err(Error::file("list", directory))?;
-        let name = entry.file_name();
-        let Some(suffix) = name.to_str().and_then(|name| name.strip_prefix(&prefix)) else {
-            continue;
-        };
+    for component in Component::ALL {
+        let (name, path) = (component.file_suffix(), descriptor.path(component));
         // Length of the target of a symbolic link.
-        match fs::metadata(entry.path()) {
-            Ok(metadata) => {
+        match fs::metadata(&path) {
+            Ok(metadata) => files.push(ComponentFile {
+                name: name.to_owned(),
+                bytes: metadata.len(),
+            }),
+            Err(e) if e.kind() == ErrorKind::NotFound => refuse_dangling(&path, component)?,
+            Err(e) => return Err(Error::file("look up", path)(e)),
+        }
+    }
+    let len_of_toc = files
+        .iter()
+        .find(|file| file.name == Component::Toc.file_suffix())
+        .map(|file| file.bytes);
+    if len_of_toc.is_some_and(|len| Toc::check_len(len).is_ok()) {
+        let bytes = read_small(io, mode, &descriptor.path(Component::Toc))?;
+        // An unreadable list names no files.
+        let toc = Toc::parse(&bytes).ok();
+        for name in toc.iter().flat_map(Toc::unknown) {
+            let path = descriptor.directory.join(descriptor.file_name_of(name));
+            if !name.contains('/')
+                && let Ok(metadata) = fs::metadata(path)
+            {
                 files.push(ComponentFile {
-                    name: suffix.to_owned(),
+                    name: name.to_owned(),
                     bytes: metadata.len(),
                 });
             }
-            Err(e) if e.kind() == ErrorKind::NotFound => refuse_dangling(&entry.path(), suffix)?,
-            Err(e) => return Err(Error::file("look up", entry.path())(e)),
         }
     }
     files.sort_by(|a, b| a.name.cmp(&b.name));
+    files.dedup_by(|a, b| a.name == b.name);
     Ok(files)
 }
 
 /// Refuses a required component that is a dangling symbolic link. A file that no longer exists may have been removed by
 /// a running node.
-fn refuse_dangling(path: &Path, suffix: &str) -> Result<()> {
-    let Some(component) = Component::from_file_suffix(suffix) else {
-        return Ok(());
-    };
+fn refuse_dangling(path: &Path, component: Component) -> Result<()> {
     let is_dispensable = matches!(
         component,
         Component::Summary

@@ -41,8 +41,7 @@ impl Stored {
         descriptor: &Descriptor,
         findings: &Findings,
     ) -> Result<Stored> {
-        let list = ComponentList::read(descriptor)?;
-        let files = Files::new(io, mode, descriptor, findings, list)?;
+        let files = Files::new(io, mode, descriptor, findings)?;
         if !files.has(Component::Data) {
             let why = "which holds all that could be salvaged";
             return Err(cannot(descriptor, Component::Data, why));

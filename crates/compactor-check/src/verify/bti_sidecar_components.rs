@@ -12,9 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-use compactor_engine::input::{
-    ComponentList, SharedTries, SidecarFacts, TrieFiles, parse_data_name,
-};
+use compactor_engine::input::{SharedTries, SidecarFacts, TrieFiles, parse_data_name};
 use compactor_engine::read::{DataTrace, InputTrace, TraceBatch, TraceEvent};
 use compactor_io::{Io, ReadMode};
 use compactor_sstable::data::clustering::ClusteringComparator;
@@ -134,8 +132,7 @@ impl Opened {
     fn open(io: &Io, input: &TrieInput, mode: ReadMode) -> Result<(Opened, Option<FilterCheck>)> {
         let descriptor = parse_data_name(&input.data_path)?;
         let findings = Findings::new(descriptor.clone(), 100);
-        let list = ComponentList::known(&descriptor)?;
-        let files = Files::new(io, mode, &descriptor, &findings, list)?;
+        let files = Files::new(io, mode, &descriptor, &findings)?;
         let statistics = files.statistics()?;
         let filter = files.filter(fp_chance(statistics.as_ref()))?;
         let digest = files.digest()?;

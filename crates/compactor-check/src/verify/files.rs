@@ -34,16 +34,17 @@ pub(crate) struct Files<'a> {
 }
 
 impl<'a> Files<'a> {
-    /// The components in `list`, which must be complete for [`Files::check_list`]. Where it is not needed,
-    /// [`ComponentList::known`] does without listing the directory, which would be slow for tens of thousands of
-    /// SSTables.
+    /// Looks up which components exist.
+    ///
+    /// # Errors
+    /// None does, or one cannot be looked up.
     pub(crate) fn new(
         io: &'a Io,
         mode: ReadMode,
         descriptor: &'a Descriptor,
         findings: &'a Findings,
-        list: ComponentList,
     ) -> Result<Files<'a>> {
+        let list = ComponentList::known(descriptor)?;
         if list.present.is_empty() {
             let missing = io::Error::from(io::ErrorKind::NotFound);
             return Err(Error::file("open", descriptor.path(Component::Data))(

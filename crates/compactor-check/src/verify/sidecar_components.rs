@@ -7,7 +7,7 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use compactor_engine::input::{ComponentList, SidecarFacts, layout_of, parse_data_name};
+use compactor_engine::input::{SidecarFacts, layout_of, parse_data_name};
 use compactor_engine::read::KeyPositionChecksum;
 use compactor_io::{Io, ReadMode};
 use compactor_sstable::partitioner::Partitioner;
@@ -39,8 +39,7 @@ pub(crate) fn check(
     let findings = Findings::new(descriptor.clone(), 100);
     let mut places = KeyPositionChecksum::default();
     let digest = {
-        let list = ComponentList::known(&descriptor)?;
-        let files = Files::new(io, mode, &descriptor, &findings, list)?;
+        let files = Files::new(io, mode, &descriptor, &findings)?;
         let statistics = files.statistics()?;
         let fp_chance = fp_chance(statistics.as_ref());
         let filter = files.filter(fp_chance)?;

@@ -24,7 +24,7 @@ use crate::input::existing::{if_exists, list};
 pub struct ComponentList {
     /// Known components, with their lengths in bytes.
     pub present: Vec<(Component, u64)>,
-    /// Name suffixes of other files of the SSTable, such as those of secondary indexes.
+    /// Name suffixes of other files of the SSTable, such as those of secondary indexes, if the directory was listed.
     pub foreign: Vec<String>,
 }
 
@@ -47,6 +47,12 @@ impl ForeignNames {
         let names = names.and_then(|names| names.get(&descriptor.base_name()));
         Ok(names.cloned().unwrap_or_default())
     }
+}
+
+/// Whether the SSTable has a file, of whatever kind, with this name suffix.
+pub fn has_other(descriptor: &Descriptor, suffix: &str) -> bool {
+    let path = descriptor.directory.join(descriptor.file_name_of(suffix));
+    !suffix.contains('/') && path.exists()
 }
 
 fn foreign_names(directory: &Path) -> Result<HashMap<String, Vec<String>>> {
@@ -103,15 +109,10 @@ impl ListFinding {
 }
 
 impl ComponentList {
-    /// Looks up which files of `descriptor` exist.
+    /// As [`ComponentList::known`], with other files of `descriptor`, by a cache of directory listings.
     ///
     /// # Errors
-    /// Its directory cannot be listed.
-    pub fn read(descriptor: &Descriptor) -> Result<ComponentList> {
-        ComponentList::read_listed(descriptor, &ForeignNames::default())
-    }
-
-    /// As [`ComponentList::read`], with a cache of directory listings.
+    /// As [`ComponentList::known`], or its directory cannot be listed.
     pub fn read_listed(descriptor: &Descriptor, names: &ForeignNames) -> Result<ComponentList> {
         let foreign = names.of(descriptor)?;
         Ok(ComponentList {
@@ -120,8 +121,8 @@ impl ComponentList {
         })
     }
 
-    /// Looks up which of Cassandra's own components exist, without listing the directory.
-    /// [`ComponentList::check`] then takes other files for missing.
+    /// Looks up which of Cassandra's own components exist, without listing the directory, which may have those of tens
+    /// of thousands of SSTables.
     ///
     /// # Errors
     /// A file cannot be looked up.
@@ -246,7 +247,7 @@ impl ComponentList {
             findings.push(missing(REQUIRED, expected));
         }
         for listed in toc.unknown() {
-            if !self.foreign.iter().any(|name| name == listed) {
+            if !has_other(descriptor, listed) {
                 let expected = format!("a file {}", descriptor.file_name_of(listed));
                 let found =
                     "no such file; Cassandra rebuilds the files of an index that are missing";

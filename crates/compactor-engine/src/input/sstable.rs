@@ -172,7 +172,7 @@ impl InputSstable {
     /// Opens the SSTable whose `Data.db` is `path`. Checks its name, the presence of the components listed in
     /// its TOC, and its metadata.
     pub fn open(io: &Io, path: &Path, mode: ReadMode) -> Result<InputSstable> {
-        InputSstable::open_listed(io, path, mode, &ForeignNames::default())
+        InputSstable::open_with(io, path, mode, None)
     }
 
     /// As [`InputSstable::open`], with a cache of directory listings for many SSTables in a directory.
@@ -181,6 +181,15 @@ impl InputSstable {
         path: &Path,
         mode: ReadMode,
         names: &ForeignNames,
+    ) -> Result<InputSstable> {
+        InputSstable::open_with(io, path, mode, Some(names))
+    }
+
+    fn open_with(
+        io: &Io,
+        path: &Path,
+        mode: ReadMode,
+        names: Option<&ForeignNames>,
     ) -> Result<InputSstable> {
         let descriptor = parse_data_name(path)?;
         if !READABLE.contains(&descriptor.version) {
@@ -399,9 +408,12 @@ fn list_components(
     io: &Io,
     mode: ReadMode,
     descriptor: &Descriptor,
-    names: &ForeignNames,
+    names: Option<&ForeignNames>,
 ) -> Result<(ComponentList, Option<Toc>)> {
-    let list = ComponentList::read_listed(descriptor, names)?;
+    let list = match names {
+        Some(names) => ComponentList::read_listed(descriptor, names)?,
+        None => ComponentList::known(descriptor)?,
+    };
     let toc = if let Some(len) = list.len_of(Component::Toc) {
         let corrupt = Error::format(descriptor, Component::Toc);
         Toc::check_len(len).map_err(&corrupt)?;
