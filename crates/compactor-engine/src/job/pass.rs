@@ -73,6 +73,13 @@ impl MergeJob {
             run_ranges(&merge, observer, |destination, observer| {
                 complete(&merge, destination, observer, pass)
             })?;
+        let outputs_asked = merge.job.options.split.count();
+        let order = merge.progress.ordered();
+        // The check of outputs may take as much memory as the index files of inputs.
+        drop(merge);
+        for output in outputs.iter().filter(|_| pass.is_last) {
+            observer.before_publish(&output.data_path())?;
+        }
         let staged = StagedMerge {
             claim,
             outputs,
@@ -82,10 +89,10 @@ impl MergeJob {
                 counts,
                 ranges,
                 unsplit_reason,
-                outputs_asked: merge.job.options.split.count(),
+                outputs_asked,
                 serial: SerialTimes {
                     planning,
-                    order: merge.progress.ordered(),
+                    order,
                     publication,
                 }
                 .added_to(pass.earlier.serial),
@@ -263,9 +270,6 @@ fn complete(
     }
     let started = Instant::now();
     let outputs = splicer.end()?;
-    for output in outputs.iter().filter(|_| pass.is_last) {
-        observer.before_publish(&output.data_path())?;
-    }
     Ok((outputs, counts, reads, started.elapsed()))
 }
 
