@@ -146,10 +146,11 @@ pub fn check_schema(table: &Table, source: &HeaderSource<'_>) -> Result<()> {
 /// dropped, as a compacting node does. A dropped column keeps its type if its values would otherwise be
 /// decoded differently, and what is ordered by its type keeps one that has another order.
 pub fn types_of_schema(table: &Table, header: &mut SerializationHeader) {
-    let set = |header_type: &mut HeaderType, cql_type: &Option<CqlType>, is_ordered: bool| {
+    type IsOrderedAs = fn(&CqlType, &CqlType) -> bool;
+    let set = |header_type: &mut HeaderType, cql_type: &Option<CqlType>, is_like: IsOrderedAs| {
         if let Some(cql_type) = cql_type
             && header_type.cql_type != *cql_type
-            && (!is_ordered || has_order_of(cql_type, &header_type.cql_type))
+            && is_like(cql_type, &header_type.cql_type)
             // The schema may be older than the SSTable.
             && !has_more_fields(&header_type.cql_type, cql_type)
         {
@@ -159,10 +160,12 @@ pub fn types_of_schema(table: &Table, header: &mut SerializationHeader) {
     if table.view_of.is_some() || table.compact_storage {
         return;
     }
-    set(&mut header.key_type, &table.partition_key_type(), false);
+    set(&mut header.key_type, &table.partition_key_type(), |_, _| {
+        true
+    });
     let clustering = table.columns_of(ColumnKind::Clustering);
     for (header_type, column) in header.clustering_types.iter_mut().zip(clustering) {
-        set(header_type, &column.cql_type, true);
+        set(header_type, &column.cql_type, has_order_of);
     }
     let dropped: HashMap<&[u8], &CqlType> = table
         .dropped_columns
@@ -180,15 +183,18 @@ pub fn types_of_schema(table: &Table, header: &mut SerializationHeader) {
             .map(|column| (column.name.as_bytes(), column))
             .collect();
         for column in columns {
-            let is_complex = column.column_type.cql_type.is_multi_cell();
             if let Some(declared) = declared.get(&column.name[..]) {
-                set(&mut column.column_type, &declared.cql_type, is_complex);
+                set(
+                    &mut column.column_type,
+                    &declared.cql_type,
+                    have_paths_alike,
+                );
             } else if let Some(dropped) = dropped.get(&column.name[..])
-                && dropped.is_multi_cell() == is_complex
+                && dropped.is_multi_cell() == column.column_type.cql_type.is_multi_cell()
                 && dropped.fixed_len() == column.column_type.cql_type.fixed_len()
             {
                 let dropped = Some((*dropped).clone());
-                set(&mut column.column_type, &dropped, is_complex);
+                set(&mut column.column_type, &dropped, have_paths_alike);
             }
         }
     }

@@ -213,6 +213,8 @@ fn agree(schema: &CqlType, sstable: &CqlType, same: Same) -> bool {
         | (Set { .. }, Set { .. })
         | (Map { .. }, Map { .. })
         | (Udt(_), Udt(_)) => schema.is_multi_cell() == sstable.is_multi_cell() && parts_agree(),
+        // A column that was dropped has tuples where it had frozen UDTs (`AbstractType.expandUserTypes`).
+        (Tuple(_), Udt(udt)) | (Udt(udt), Tuple(_)) => !udt.multi_cell && parts_agree(),
         (Vector { dimension: m, .. }, Vector { dimension: n, .. }) => m == n && parts_agree(),
         (Composite(a), Composite(b)) => a.len() == b.len() && parts_agree(),
         (a, b) if a == b => true,
@@ -440,6 +442,11 @@ mod tests {
                 true,
             ),
             ("UTF8Type", "AsciiType", true),
+            (
+                "SetType(TupleType(Int32Type))",
+                "SetType(FrozenType(UserType(ks,75,61:Int32Type)))",
+                true,
+            ),
         ] {
             assert_eq!(
                 has_order_of(&parse(schema), &parse(sstable)),
