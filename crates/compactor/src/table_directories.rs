@@ -13,10 +13,13 @@ use crate::table::{real_directory, table_directory_above};
 pub(crate) struct TableDirectories(Vec<PathBuf>);
 
 impl TableDirectories {
-    /// Those that SSTables are in, or that have the snapshots and backups that they are in. Other directories, as of
-    /// copies, are none.
+    /// Directories of tables that these SSTables are in, or that contain the snapshots and backups that they are in.
+    /// Directories with other names, such as copies, are left out.
     pub(crate) fn of(data_paths: &[PathBuf]) -> TableDirectories {
-        let found: BTreeSet<PathBuf> = data_paths.iter().filter_map(|p| directory_of(p)).collect();
+        let found: BTreeSet<PathBuf> = data_paths
+            .iter()
+            .filter_map(|p| table_directory_of(p))
+            .collect();
         TableDirectories(found.into_iter().collect())
     }
 
@@ -25,14 +28,9 @@ impl TableDirectories {
         if self.0.len() < 2 {
             return 0;
         }
-        let directory = directory_of(data_path);
+        let directory = table_directory_of(data_path);
         let place = directory.and_then(|directory| self.0.binary_search(&directory).ok());
         place.unwrap_or(0)
-    }
-
-    /// The first directory.
-    pub(crate) fn first(&self) -> Option<&PathBuf> {
-        self.0.first()
     }
 
     /// A directory by its number, if there are several.
@@ -57,7 +55,7 @@ impl TableDirectories {
 }
 
 /// The directory `<keyspace>/<table>-<id>` that an SSTable is in or below.
-fn directory_of(data_path: &Path) -> Option<PathBuf> {
+pub(crate) fn table_directory_of(data_path: &Path) -> Option<PathBuf> {
     let own = real_directory(data_path)?;
     let directory = table_directory_above(&own).unwrap_or(&own);
     let table = TableDirectory::parse(directory)?;

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{ErrorKind, Read};
 use std::path::Path;
 
-use compactor_engine::input::read_small;
+use compactor_engine::input::{ComponentList, len_of_other, read_small};
 use compactor_io::{Io, ReadMode, open_regular};
 use compactor_sstable::big::summary::Summary;
 use compactor_sstable::compression::info::{CompressionInfo, NO_MAX_COMPRESSED_LEN};
@@ -122,38 +122,25 @@ impl IndexSummaryMetadata {
 /// All components, and other files that `TOC.txt` lists. The directory, which may have the files of tens of thousands of
 /// SSTables, is not listed.
 pub(super) fn list(io: &Io, mode: ReadMode, descriptor: &Descriptor) -> Result<Vec<ComponentFile>> {
-    let mut files = Vec::new();
-    for component in Component::ALL {
-        let (name, path) = (component.file_suffix(), descriptor.path(component));
-        // Length of the target of a symbolic link.
-        match fs::metadata(&path) {
-            Ok(metadata) => files.push(ComponentFile {
-                name: name.to_owned(),
-                bytes: metadata.len(),
-            }),
-            Err(e) if e.kind() == ErrorKind::NotFound => refuse_dangling(&path, component)?,
-            Err(e) => return Err(Error::file("look up", path)(e)),
-        }
+    let list = ComponentList::known(descriptor)?;
+    for component in Component::ALL.into_iter().filter(|c| !list.has(*c)) {
+        refuse_dangling(&descriptor.path(component), component)?;
     }
-    let len_of_toc = files
-        .iter()
-        .find(|file| file.name == Component::Toc.file_suffix())
-        .map(|file| file.bytes);
+    let file = |name: &str, bytes| ComponentFile {
+        name: name.to_owned(),
+        bytes,
+    };
+    let known = list.present.iter();
+    let mut files: Vec<_> = known
+        .map(|(component, bytes)| file(component.file_suffix(), *bytes))
+        .collect();
+    let len_of_toc = list.len_of(Component::Toc);
     if len_of_toc.is_some_and(|len| Toc::check_len(len).is_ok()) {
         let bytes = read_small(io, mode, &descriptor.path(Component::Toc))?;
         // An unreadable list names no files.
         let toc = Toc::parse(&bytes).ok();
-        for name in toc.iter().flat_map(Toc::unknown) {
-            let path = descriptor.directory.join(descriptor.file_name_of(name));
-            if !name.contains('/')
-                && let Ok(metadata) = fs::metadata(path)
-            {
-                files.push(ComponentFile {
-                    name: name.to_owned(),
-                    bytes: metadata.len(),
-                });
-            }
-        }
+        let others = toc.iter().flat_map(Toc::unknown);
+        files.extend(others.filter_map(|name| Some(file(name, len_of_other(descriptor, name)?))));
     }
     files.sort_by(|a, b| a.name.cmp(&b.name));
     files.dedup_by(|a, b| a.name == b.name);

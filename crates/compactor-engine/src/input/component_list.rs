@@ -49,10 +49,11 @@ impl ForeignNames {
     }
 }
 
-/// Whether the SSTable has a file, of whatever kind, with this name suffix.
-pub fn has_other(descriptor: &Descriptor, suffix: &str) -> bool {
+/// Length of the SSTable's file with this name suffix, of whatever kind, bytes; `None` if there is none.
+pub fn len_of_other(descriptor: &Descriptor, suffix: &str) -> Option<u64> {
     let path = descriptor.directory.join(descriptor.file_name_of(suffix));
-    !suffix.contains('/') && path.exists()
+    let metadata = std::fs::metadata(path).ok()?;
+    (!suffix.contains('/')).then_some(metadata.len())
 }
 
 fn foreign_names(directory: &Path) -> Result<HashMap<String, Vec<String>>> {
@@ -247,7 +248,7 @@ impl ComponentList {
             findings.push(missing(REQUIRED, expected));
         }
         for listed in toc.unknown() {
-            if !has_other(descriptor, listed) {
+            if len_of_other(descriptor, listed).is_none() {
                 let expected = format!("a file {}", descriptor.file_name_of(listed));
                 let found =
                     "no such file; Cassandra rebuilds the files of an index that are missing";

@@ -316,7 +316,10 @@ fn union_columns(
                     source.path().display()
                 )));
             }
-            newest.column_type = newer_type(&newest.column_type, &column.column_type).clone();
+            if is_more_general(&layout.cql_type, &known.cql_type) {
+                newest.column_type = column.column_type.clone();
+                *of_newest = source;
+            }
         }
     }
     Ok(union.into_values().map(|(column, _)| column).collect())

@@ -21,7 +21,7 @@ pub(crate) mod sstable;
 pub(crate) mod trie_files;
 
 pub use component_file::read_small;
-pub use component_list::ComponentList;
+pub use component_list::{ComponentList, len_of_other};
 pub use header_union::{HeaderSource, column_map, layout_of, union};
 pub use key_range::KeyRange;
 pub use repair_group::RepairGroup;

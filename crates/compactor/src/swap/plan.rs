@@ -117,11 +117,7 @@ impl Plan {
         let (files, of_others) = TableFiles::list_all(table, &others)?;
         let inputs = files.inputs(&record)?;
         files.refuse_unknown(&of_others, &record)?;
-        let data_before = [&files]
-            .into_iter()
-            .chain(&of_others)
-            .flat_map(TableFiles::data_paths);
-        let data_before = data_before.collect();
+        let data_before = TableFiles::data_of(&files, &of_others);
         let sources = record.outputs.iter();
         let sources: Vec<Source> = sources
             .map(|output| Source::check(&request.output, output))
@@ -249,12 +245,9 @@ impl Plan {
         for new in &self.outputs {
             files.data.remove(&new.to.file_name(Component::Data));
         }
-        let mut now = [&files]
-            .into_iter()
-            .chain(&others)
-            .flat_map(TableFiles::data_paths);
-        match now.find(|path| !self.data_before.contains(path)) {
-            Some(new) => Err(changed(&new)),
+        let now = TableFiles::data_of(&files, &others);
+        match now.difference(&self.data_before).next() {
+            Some(new) => Err(changed(new)),
             None => files.refuse_unknown(&others, &self.record),
         }
     }
@@ -313,8 +306,14 @@ impl<'a> TableFiles<'a> {
         Ok((TableFiles::list(table)?, others.collect::<Result<_>>()?))
     }
 
-    fn data_paths(&self) -> impl Iterator<Item = PathBuf> {
-        self.data.iter().map(|name| self.table.join(name))
+    /// Paths of all `Data.db`.
+    fn data_of(own: &TableFiles<'_>, others: &[TableFiles<'_>]) -> BTreeSet<PathBuf> {
+        let paths = |files: &TableFiles<'_>| -> Vec<PathBuf> {
+            let data = files.data.iter();
+            data.map(|name| files.table.join(name)).collect()
+        };
+        let all = [own].into_iter().chain(others);
+        all.flat_map(paths).collect()
     }
 
     fn list(table: &'a Path) -> Result<TableFiles<'a>> {

@@ -21,7 +21,7 @@ use super::output_directory::{self, ExistingOutput, OutputClaim};
 use super::{Table, data_files};
 use crate::MergeRequest;
 use crate::run_record::{OutputFile, RunRecord};
-use crate::table_directories::TableDirectories;
+use crate::table_directories::table_directory_of;
 use crate::{Error, Result};
 
 /// Keyspace and name of a table.
@@ -118,11 +118,13 @@ impl OutputLayout {
     /// Returns a warning if the inputs are in a directory of a node, and the outputs will have another owner, so that the
     /// node cannot import them. Outputs of root get the owner of the inputs, and a node of root may import any.
     pub(super) fn other_owner_than_inputs(&self, table: &Table) -> Option<String> {
-        let tables = TableDirectories::of(&table.sstables);
-        let directory = tables.first()?;
-        let owner = std::fs::metadata(directory).ok()?.uid();
         let us = rustix::process::geteuid();
-        if us.is_root() || [0, us.as_raw()].contains(&owner) {
+        if us.is_root() {
+            return None;
+        }
+        let directory = table_directory_of(table.sstables.first()?)?;
+        let owner = std::fs::metadata(&directory).ok()?.uid();
+        if [0, us.as_raw()].contains(&owner) {
             return None;
         }
         let output = std::path::absolute(&self.directory).ok()?;
