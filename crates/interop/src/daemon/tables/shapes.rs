@@ -100,4 +100,11 @@ CREATE TABLE $t ("Key" int, "Order" text, "Value With Space" text, "v" text, PRI
 rounds 0 1 2 3
 for n in 0..40:
     INSERT INTO $t ("Key", "Order", "Value With Space", "v") VALUES ($n, 'o $round', 'v', '$words(n, 60)') USING TIMESTAMP $(time + n)
+
+# Columns whose names do not begin with an ASCII character precede the others.
+names
+CREATE TABLE $t (k int PRIMARY KEY, a int, "é" int, "日本" int, z int)
+rounds 0 1 2 3
+for n in 0..40:
+    INSERT INTO $t (k, a, "é", "日本", z) VALUES ($(n + round * 10), $round, $(100 + n), $(200 + n), $(300 + n)) USING TIMESTAMP $(time + n)
 "#;
