@@ -126,12 +126,7 @@ impl Splicer {
         if !is_replayed {
             parts.collector.add_times(&block.times);
         }
-        match appended {
-            0 => parts.data.append_block(block.bytes),
-            _ => parts
-                .data
-                .append(block.bytes.get(appended..).unwrap_or_default()),
-        }
+        parts.data.append_block_from(block.bytes, appended);
         parts.index.check()?;
         parts.data.check()
     }

@@ -216,31 +216,40 @@ impl DataOutput {
 
     /// Appends a block, whose buffer is recycled once it has been compressed.
     pub fn append_block(&mut self, block: Vec<u8>) {
+        self.append_block_from(block, 0);
+    }
+
+    /// As [`DataOutput::append_block`], without the first `from` bytes of the block.
+    pub fn append_block_from(&mut self, block: Vec<u8>, from: usize) {
         let chunk = self.chunk.raw;
-        let whole = (self.carry.len() + block.len()).saturating_sub(1) / chunk * chunk;
+        let len = block.len() - from;
+        let whole = (self.carry.len() + len).saturating_sub(1) / chunk * chunk;
         if whole == 0 {
-            self.carry.extend_from_slice(&block);
+            self.carry.extend_from_slice(&block[from..]);
             return self.shared.blocks.put(block);
         }
         let missing = match self.carry.len() {
             0 => 0,
             len => chunk - len,
         };
-        self.carry.extend_from_slice(&block[..missing]);
-        let end = missing + whole - self.carry.len();
+        let start = from + missing;
+        self.carry.extend_from_slice(&block[from..start]);
+        let end = start + whole - self.carry.len();
         let mut carry = Vec::with_capacity(chunk);
         carry.extend_from_slice(&block[end..]);
         let head = std::mem::replace(&mut self.carry, carry);
         self.put(Raw {
             head,
             block,
-            of_block: missing..end,
+            of_block: start..end,
         });
     }
 
     /// Appends a copy of these bytes.
     pub fn append(&mut self, bytes: &[u8]) {
-        self.append_block(bytes.to_vec());
+        let mut block = self.shared.blocks.take(bytes.len());
+        block.extend_from_slice(bytes);
+        self.append_block(block);
     }
 
     fn put(&mut self, raw: Raw) {
