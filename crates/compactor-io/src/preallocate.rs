@@ -2,8 +2,8 @@
 //!
 //! Preallocation keeps a file in few extents while several grow concurrently, and allows direct writes to run
 //! in parallel: a write that extends a file, or needs blocks, is serialised and leaves the fast path of
-//! io_uring. It is only an optimisation: if it fails (no support, or not enough space for a whole step), the
-//! writes continue without it and report a full disk themselves.
+//! io_uring. It is only an optimisation: if it fails (no support, or not enough space), the writes continue without
+//! it and report a full disk themselves. No step takes more than half of the free space, which other files may need.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -63,6 +63,14 @@ impl Preallocation {
         }
         let from = self.reserved;
         let target = self.next_target(end).min(self.limit);
+        let target = target.min(round_down(
+            from + free_bytes(&file) / 2,
+            DEFAULT_ALIGNMENT_U64,
+        ));
+        if target < end.min(self.limit) {
+            self.disabled = true;
+            return;
+        }
         if target <= from {
             return;
         }
@@ -94,6 +102,13 @@ impl Preallocation {
         };
         round_up(target, DEFAULT_ALIGNMENT_U64)
     }
+}
+
+/// Free bytes of the file's file system; unlimited if it does not state them.
+fn free_bytes(file: impl AsFd) -> u64 {
+    rustix::fs::fstatvfs(file).map_or(u64::MAX / 2, |found| {
+        found.f_bavail.saturating_mul(found.f_frsize)
+    })
 }
 
 /// Sets a file's length and frees the blocks reserved beyond it.
