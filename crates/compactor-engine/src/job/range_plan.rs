@@ -99,7 +99,7 @@ impl RangePlan {
             plan.output_splits = output_splits(steps, total, outputs);
         }
         if let OutputSplit::Tokens(tokens) = &options.split {
-            (plan.output_splits, plan.output_keys) = token_shards(job, tokens)?;
+            (plan.output_splits, plan.output_keys) = token_shards(job, &plan.inputs, tokens)?;
         }
         // Where the order of partitions matters, it is that of each output, as if each were a merge of its own.
         let splits = if !is_one && !is_short && unsplit_reason.is_none() {

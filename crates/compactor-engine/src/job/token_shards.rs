@@ -9,32 +9,48 @@ use compactor_sstable::partitioner::Position;
 use crate::error::Result;
 use crate::input::key_estimate::partition_count;
 use crate::input::key_range::KeyRange;
+use crate::input::split_index::SplitIndex;
 use crate::job::merge_job::MergeJob;
 
 /// First position of each output but the first, and the expected partitions of each output.
 type Shards = (Vec<Position>, Vec<u64>);
 
-/// Tokens of an input's first and last partition, and its number of partitions.
-type Input = (RangeInclusive<i64>, f64);
+/// Samples per input: the partitions of an input in a shard are known to within two of them.
+const SAMPLES: u64 = 1024;
 
-/// Outputs of a job, by the last token of each but the last one. Those outside of all inputs are omitted.
+/// Distribution of an input's partitions over tokens.
+struct Input {
+    /// Tokens of its first and last partition.
+    tokens: RangeInclusive<i64>,
+    partitions: f64,
+    /// Sampled tokens, ascending, and the bytes before each.
+    samples: Vec<(i64, u64)>,
+    len: u64,
+}
+
+/// Outputs of a job, by the last token of each but the last one. Those outside of all inputs are omitted. `indexes`
+/// are those of the inputs.
 ///
 /// # Errors
 /// An index that cannot be read or is damaged.
-pub(crate) fn token_shards(job: &MergeJob, ends: &[i64]) -> Result<Shards> {
-    let inputs = job.inputs.iter().map(|input| {
+pub(crate) fn token_shards(job: &MergeJob, indexes: &[SplitIndex], ends: &[i64]) -> Result<Shards> {
+    let inputs = job.inputs.iter().zip(indexes).map(|(input, index)| {
         let range = KeyRange::of(&job.io, input, job.options.read_mode)?;
-        let partitions = partition_count(&input.statistics.stats);
-        let tokens = range.first().0.0..=range.last().0.0;
-        Ok((tokens, partitions as f64))
+        let samples = index.other_samples(input, input.data_len() / SAMPLES)?;
+        Ok(Input {
+            tokens: range.first().0.0..=range.last().0.0,
+            partitions: partition_count(&input.statistics.stats) as f64,
+            samples: samples.iter().map(|s| (s.at.0, s.data_before)).collect(),
+            len: input.data_len(),
+        })
     });
     let inputs: Vec<Input> = inputs.collect::<Result<_>>()?;
     Ok(shards(&inputs, ends, job.settings.expected_keys))
 }
 
 fn shards(inputs: &[Input], ends: &[i64], all_keys: u64) -> Shards {
-    let first = inputs.iter().map(|(tokens, _)| *tokens.start()).min();
-    let last = inputs.iter().map(|(tokens, _)| *tokens.end()).max();
+    let first = inputs.iter().map(|input| *input.tokens.start()).min();
+    let last = inputs.iter().map(|input| *input.tokens.end()).max();
     let (Some(first), Some(last)) = (first, last) else {
         return Shards::default();
     };
@@ -42,14 +58,13 @@ fn shards(inputs: &[Input], ends: &[i64], all_keys: u64) -> Shards {
     let starts: Vec<i64> = ends.filter_map(|end| end.checked_add(1)).collect();
     let firsts = std::iter::once(first).chain(starts.iter().copied());
     let lasts = starts.iter().map(|start| start - 1).chain([last]);
-    let all: f64 = inputs.iter().map(|(_, keys)| keys).sum();
+    let all: f64 = inputs.iter().map(|input| input.partitions).sum();
     let keys = firsts.zip(lasts).map(|(first, last)| {
-        let of_shard: f64 = (inputs.iter())
-            .map(|(tokens, keys)| keys * overlap(tokens, &(first..=last)))
+        let of_shard: f64 = inputs
+            .iter()
+            .map(|input| input.partitions_in(first, last))
             .sum();
-        let expected = all_keys as f64 * of_shard / all.max(1.0);
-        // The number of random tokens in a range varies by its root; a filter should not be too small.
-        (expected + 3.0 * expected.sqrt()).ceil() as u64
+        (all_keys as f64 * of_shard / all.max(1.0)).ceil() as u64
     });
     let mut keys: Vec<u64> = keys.collect();
     // The writer that is begun for an output without partitions is used for the next one.
@@ -63,33 +78,58 @@ fn shards(inputs: &[Input], ends: &[i64], all_keys: u64) -> Shards {
     (starts.into_iter().map(|start| (start, 0)).collect(), keys)
 }
 
-/// Fraction of an input's tokens that are in a shard, as if they were evenly distributed.
-fn overlap(input: &RangeInclusive<i64>, shard: &RangeInclusive<i64>) -> f64 {
-    let width = |first: i64, last: i64| (i128::from(last) - i128::from(first) + 1).max(0) as f64;
-    let first = *input.start().max(shard.start());
-    let last = *input.end().min(shard.end());
-    width(first, last) / width(*input.start(), *input.end()).max(1.0)
+impl Input {
+    /// Partitions between these tokens, at most, if all are of a similar length.
+    fn partitions_in(&self, first: i64, last: i64) -> f64 {
+        if last < *self.tokens.start() || first > *self.tokens.end() {
+            return 0.0;
+        }
+        let before = self.samples.partition_point(|(token, _)| *token < first);
+        let from = before.checked_sub(1).and_then(|n| self.samples.get(n));
+        let after = self.samples.partition_point(|(token, _)| *token <= last);
+        let to = self
+            .samples
+            .get(after)
+            .map_or(self.len, |(_, bytes)| *bytes);
+        let bytes = to.saturating_sub(from.map_or(0, |(_, bytes)| *bytes));
+        self.partitions * bytes as f64 / self.len.max(1) as f64
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn partitions_are_expected_by_the_tokens_of_the_inputs() {
-        let inputs = [(0..=99, 10_000.0), (50..=149, 10_000.0)];
-        let (splits, keys) = shards(&inputs, &[-5, 49, 99, 149, 300], 10_000);
-        assert_eq!(splits, [(50, 0), (100, 0)]);
-        let near =
-            |expected: u64| expected + 3 * expected.isqrt()..=expected + 4 * expected.isqrt();
-        for (keys, expected) in keys.iter().zip([2500, 5000, 2500]) {
-            assert!(near(expected).contains(keys), "{keys}, {expected}");
+    /// An input with a sample of 10 bytes at each of these tokens.
+    fn input(tokens: impl IntoIterator<Item = i64>, partitions: f64) -> Input {
+        let samples: Vec<(i64, u64)> = tokens.into_iter().zip((0..).step_by(10)).collect();
+        Input {
+            tokens: samples[0].0..=samples[samples.len() - 1].0,
+            partitions,
+            len: 10 * samples.len() as u64,
+            samples,
         }
     }
 
     #[test]
+    fn partitions_are_expected_by_the_samples_of_the_inputs() {
+        let inputs = [input(0..100, 10_000.0), input(50..150, 10_000.0)];
+        let (splits, keys) = shards(&inputs, &[-5, 49, 99, 149, 300], 10_000);
+        assert_eq!(splits, [(50, 0), (100, 0)]);
+        assert_eq!(keys, [2500, 5050, 2550]);
+    }
+
+    #[test]
+    fn partitions_need_not_be_evenly_distributed() {
+        let inputs = [input((0..100).chain([1_000_000]), 10_100.0)];
+        let (splits, keys) = shards(&inputs, &[99, 500_000], 10_100);
+        assert_eq!(splits, [(100, 0), (500_001, 0)]);
+        assert_eq!(keys, [10_000, 100, 200]);
+    }
+
+    #[test]
     fn an_output_without_partitions_has_the_size_of_the_next() {
-        let inputs = [(0..=9, 10.0), (1000..=1009, 1000.0)];
+        let inputs = [input(0..10, 10.0), input(1000..1010, 1000.0)];
         let (splits, keys) = shards(&inputs, &[9, 500, 999], 1010);
         assert_eq!(splits, [(10, 0), (501, 0), (1000, 0)]);
         assert_eq!(keys[1], keys[3]);
