@@ -46,12 +46,22 @@ impl Users {
     /// Processes of other machines and containers are not found.
     ///
     /// # Errors
-    /// A directory that cannot be looked up, or a `/proc` that cannot be listed.
+    /// A directory that cannot be looked up, or a `/proc` that is not mounted or cannot be listed.
     pub fn of(directory: &Path) -> Result<Users> {
+        Users::among(Path::new("/proc"), directory)
+    }
+
+    fn among(proc: &Path, directory: &Path) -> Result<Users> {
         let metadata = fs::metadata(directory).map_err(Error::file("look up", directory))?;
         let directory = (metadata.dev(), metadata.ino());
+        let is_there = |process: &str| {
+            let path = proc.join(process);
+            fs::metadata(&path).map_err(Error::file("look up", path))
+        };
+        is_there("self")?;
         let mut users = Users::default();
-        let proc = Path::new("/proc");
+        // Mounted with `hidepid`, only the user's own processes are listed.
+        users.hidden += usize::from(is_there("1").is_err());
         for entry in compactor_io::read_dir(proc).map_err(Error::file("list", proc))? {
             let Ok(entry) = entry else { continue };
             let pid = entry
@@ -222,6 +232,8 @@ mod tests {
         assert_eq!(Users::of(&live).unwrap().processes.len(), 1);
         drop(node);
         assert_eq!(Users::of(&live).unwrap().processes, []);
+        // Such as a `/proc` that is not mounted.
+        assert!(Users::among(temp.path(), &live).is_err());
         drop(ours);
     }
 }

@@ -240,7 +240,12 @@ fn done_before(request: &SwapRequest, table: &Path) -> Result<Option<Note>> {
 
 /// Refuses a directory that a running node may use. Returns a sentence on what could not be checked.
 pub(crate) fn refuse_node(table: &Path) -> Result<Option<String>> {
-    let users = Users::of(table)?;
+    let users = Users::of(table).map_err(|error| {
+        Error::refused(format!(
+            "cannot determine whether a running node has {} open ({error}): run this where /proc is mounted",
+            table.display()
+        ))
+    })?;
     if let Some(user) = users.processes.first() {
         let file = user.file.as_deref().unwrap_or(table);
         return Err(Error::refused(format!(

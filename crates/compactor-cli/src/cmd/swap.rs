@@ -85,9 +85,13 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             }
         })?
     };
-    print(&match args.format {
+    let printed = print(&match args.format {
         Format::Text => text(&report),
         Format::Json => serde_json::to_string_pretty(&report)?,
+    });
+    printed.map_err(|error| match report.state {
+        SwapState::Planned => error,
+        _ => error.context("the swap is complete"),
     })
 }
 

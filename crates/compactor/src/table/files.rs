@@ -228,7 +228,13 @@ pub fn roughly_uncompressed_bytes(data_path: &Path) -> u64 {
     let stored = fs::metadata(data_path).map_or(0, |metadata| metadata.len());
     let uncompressed = || {
         let descriptor = Descriptor::parse(data_path).ok()?.descriptor;
-        let info = fs::read(descriptor.path(Component::CompressionInfo)).ok()?;
+        let info = descriptor.path(Component::CompressionInfo);
+        // Reading a pipe might block forever.
+        let info = fs::metadata(&info)
+            .ok()?
+            .is_file()
+            .then(|| fs::read(info))?;
+        let info = info.ok()?;
         let info = CompressionInfo::parse(&info, descriptor.version, stored).ok()?;
         Some(info.data_len)
     };

@@ -6,9 +6,8 @@ use compactor_engine::merge::Observer;
 
 use compactor_io::{Io, ReadMode, release_free_memory};
 
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 use compactor_check::verify::{Finding, Severity, VerifyOptions, verify};
-use compactor_engine::merge::NoObserver;
 
 /// Reads every byte of the inputs. The observer is notified of all damage.
 ///
@@ -46,15 +45,20 @@ impl OutputCheck {
     /// Reads a complete output.
     ///
     /// # Errors
-    /// If it is not as it should be, which is a bug, or a failed read.
-    fn check(&self, data_path: &Path) -> Result<()> {
+    /// If it is not as it should be, which is a bug, a failed read, or cancellation.
+    fn check<O: Observer + ?Sized>(&self, data_path: &Path, observer: &mut O) -> Result<()> {
         let Some((io, mode)) = &self.0 else {
             return Ok(());
         };
         // Memory of the merge, which has ended.
         release_free_memory();
-        let report = verify(io, data_path, &options(*mode), &mut NoObserver)
-            .map_err(|e| Error::Internal(format!("verify the output: {e}")))?;
+        let report = verify(io, data_path, &options(*mode), &mut Silent(observer));
+        let report = report.map_err(|error| match error.kind() {
+            ErrorKind::Corrupt | ErrorKind::Unsupported => {
+                Error::Internal(format!("verify the output: {error}"))
+            }
+            _ => error,
+        })?;
         match report.findings.iter().find(|f| is_damage(f)) {
             None => Ok(()),
             Some(finding) => Err(Error::Internal(format!("the output is damaged: {finding}"))),
@@ -73,9 +77,9 @@ fn is_damage(finding: &Finding) -> bool {
 }
 
 /// Forwards cancellation, but no progress: that of the merge is shown.
-struct Silent<'a>(&'a mut dyn Observer);
+struct Silent<'a, O: ?Sized>(&'a mut O);
 
-impl Observer for Silent<'_> {
+impl<O: Observer + ?Sized> Observer for Silent<'_, O> {
     fn is_cancelled(&self) -> bool {
         self.0.is_cancelled()
     }
@@ -103,7 +107,7 @@ impl<O: Observer + ?Sized> Observer for Verified<'_, O> {
     }
 
     fn before_publish(&mut self, data_path: &Path) -> Result<()> {
-        self.check.check(data_path)?;
+        self.check.check(data_path, &mut *self.inner)?;
         self.inner.before_publish(data_path)
     }
 }
