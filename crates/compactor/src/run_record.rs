@@ -44,6 +44,9 @@ pub struct RunRecord {
     pub may_have_purged: bool,
     /// True if data shadowed by `overlapping` was removed: these SSTables must stay in the table with the outputs.
     pub overlapping_removed_data: bool,
+    /// True if cells and rows lost their TTL.
+    #[serde(default)]
+    pub ttl_removed: bool,
     /// SSTables of the table besides the inputs, as declared.
     pub overlapping: Vec<RecordedInput>,
     /// SSTables that were considered and stay unchanged.
@@ -173,6 +176,7 @@ pub struct Recorder {
     command: &'static str,
     may_have_purged: bool,
     overlapping_removed_data: bool,
+    ttl_removed: bool,
     overlapping: Vec<RecordedInput>,
 }
 
@@ -188,6 +192,7 @@ impl Recorder {
             command,
             may_have_purged: request.may_purge(),
             overlapping_removed_data: provides && matches!(request.scope, Scope::Overlapping(_)),
+            ttl_removed: request.strip_ttl,
             overlapping: overlapping
                 .inputs()
                 .iter()
@@ -222,6 +227,7 @@ impl Recorder {
             command: self.command.to_owned(),
             may_have_purged: self.may_have_purged,
             overlapping_removed_data: self.overlapping_removed_data,
+            ttl_removed: self.ttl_removed,
             overlapping: self.overlapping.clone(),
             untouched: those(&|path| untouched.contains(path)),
             inputs: those(&|path| replaced(path)),

@@ -4,7 +4,8 @@
 //! that starts builds what is missing (`StorageAttachedIndex.startInitialBuild`, `SASIIndex`). Older
 //! indexes are tables of their own in hidden directories and are not built again
 //! (`CassandraIndex.getInitializationTask`): they have all live rows, since a merge changes none, and
-//! entries of purged ones, which reads find stale and remove (`CompositesSearcher`).
+//! entries of purged ones, which reads find stale and remove (`CompositesSearcher`). Their entries have the TTLs of the
+//! rows: if a merge removed those, the entries still expire.
 
 use std::path::Path;
 
@@ -15,10 +16,12 @@ use crate::table::data_files;
 
 use super::new_names::entries;
 
-/// Returns advice on the indexes of a table whose SSTables with these files are replaced.
+/// Returns advice on the indexes of a table whose SSTables with these files are replaced. `ttl_removed`: by SSTables
+/// whose rows lost their TTL.
 pub(super) fn index_advice<'a>(
     table: &Path,
     replaced: impl Iterator<Item = &'a str>,
+    ttl_removed: bool,
 ) -> Result<Vec<String>> {
     let (mut storage_attached, mut sasi) = (false, false);
     for name in replaced {
@@ -51,12 +54,18 @@ pub(super) fn index_advice<'a>(
         .collect();
     hidden.sort();
     if let [first, ..] = &hidden[..] {
-        advice.push(format!(
-            "the SSTables of secondary indexes ({}) stay as they are: they have every live row, and reads \
-             drop their entries of purged rows. To be rid of those at once: nodetool rebuild_index \
-             KEYSPACE TABLE {first}",
-            hidden.join(", ")
-        ));
+        let rebuild = "nodetool rebuild_index KEYSPACE TABLE";
+        advice.push(match &hidden.join(", ") {
+            names if ttl_removed => format!(
+                "the entries of secondary indexes ({names}) keep their TTL: queries by these indexes miss rows \
+                 until they are rebuilt. Once the node is up: {rebuild} {}",
+                hidden.join(" ")
+            ),
+            names => format!(
+                "the SSTables of secondary indexes ({names}) stay as they are: they have every live row, and \
+                 reads drop their entries of purged rows. To be rid of those at once: {rebuild} {first}"
+            ),
+        });
     }
     Ok(advice)
 }
@@ -68,7 +77,8 @@ mod tests {
     #[test]
     fn each_kind_of_index_is_named() {
         let temp = tempfile::tempdir().unwrap();
-        let advice = |names: &[&str]| index_advice(temp.path(), names.iter().copied()).unwrap();
+        let advice =
+            |names: &[&str]| index_advice(temp.path(), names.iter().copied(), false).unwrap();
         assert!(advice(&["oa-1-big-Data.db", "oa-1-big-TOC.txt"]).is_empty());
         assert!(advice(&["oa-1-big-SAI+aa+ix+ColumnComplete.db"])[0].contains("(SAI)"));
         assert!(advice(&["nb-1-big-SI_ix.db"])[0].contains("SASI"));
@@ -77,5 +87,7 @@ mod tests {
         assert!(advice(&[]).is_empty());
         std::fs::write(hidden.join("nb-1-big-Data.db"), "x").unwrap();
         assert!(advice(&[])[0].ends_with("rebuild_index KEYSPACE TABLE by_a"));
+        let advice = index_advice(temp.path(), [].into_iter(), true).unwrap();
+        assert!(advice[0].contains("miss rows"), "{advice:?}");
     }
 }

@@ -172,6 +172,7 @@ impl Plan {
         notes.extend(index_advice(
             table,
             replaced.map(|file| file.name.as_str()),
+            record.ttl_removed,
         )?);
         Ok(Plan {
             table: table.to_owned(),
