@@ -47,7 +47,8 @@ pub(super) fn write(
     let budget = Budget::divide(&Demands {
         memory_bytes: output.memory_bytes,
         inputs: runs.len(),
-        threads: 1,
+        // No processors: there is one range, and threads only compress.
+        threads: output.threads,
         readahead_bytes: output.readahead_bytes,
         input_unit: unit(stored.chunks().map(|i| i.params.chunk_len)),
         output_unit: unit(settings.compression.as_ref().map(|c| c.chunk_len)),
@@ -56,9 +57,7 @@ pub(super) fn write(
     let write = WriteSettings {
         mode: output.write_mode,
         buffer_bytes: budget.write_buffer_bytes,
-        blocks: Arc::new(OutputBlocks::new(Budget::most_output_blocks(
-            output.threads,
-        ))),
+        blocks: Arc::new(OutputBlocks::new(budget.output_blocks)),
         expected_len: Some(stored.file.len()),
         queue: workers.queue(),
         cancelled: Arc::clone(&cancelled),
