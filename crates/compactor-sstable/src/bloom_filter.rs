@@ -123,6 +123,11 @@ impl BloomFilter {
         Ok(BloomFilter::of_bits(hash_count, bits))
     }
 
+    /// Memory of its bits, bytes.
+    pub fn memory_bytes(&self) -> usize {
+        self.bits.len()
+    }
+
     /// Number of bits set per key.
     pub fn hash_count(&self) -> u32 {
         self.hash_count

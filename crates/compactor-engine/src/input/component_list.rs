@@ -5,48 +5,21 @@
 //! (`TOCComponent.loadTOC`), unless it is `CompressionInfo.db`
 //! (`CompressionInfoComponent.verifyCompressionInfoExistenceIfApplicable`).
 
-use std::collections::HashMap;
-use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-
-use compactor_io::lock;
-
 use compactor_sstable::Component;
 use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::toc::Toc;
 use compactor_sstable::version::Format;
 
 use crate::error::{Error, Result};
-use crate::input::existing::{if_exists, list};
+use crate::input::existing::if_exists;
 
 /// The files of one SSTable.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ComponentList {
     /// Known components, with their lengths in bytes.
     pub present: Vec<(Component, u64)>,
-    /// Name suffixes of other files of the SSTable, such as those of secondary indexes, if the directory was listed.
+    /// Name suffixes of other files that `TOC.txt` lists, such as those of secondary indexes.
     pub foreign: Vec<String>,
-}
-
-/// Names of files that are not Cassandra's own components, by directory and SSTable. Each directory is listed
-/// once, when its first SSTable is examined: a table may have tens of thousands.
-#[derive(Debug, Default)]
-pub struct ForeignNames {
-    directories: Mutex<HashMap<PathBuf, HashMap<String, Vec<String>>>>,
-}
-
-impl ForeignNames {
-    /// Sorted name suffixes of the SSTable's other files.
-    fn of(&self, descriptor: &Descriptor) -> Result<Vec<String>> {
-        let own = &descriptor.directory;
-        let mut directories = lock(&self.directories);
-        if !directories.contains_key(own) {
-            directories.insert(own.clone(), foreign_names(own)?);
-        }
-        let names = directories.get(own);
-        let names = names.and_then(|names| names.get(&descriptor.base_name()));
-        Ok(names.cloned().unwrap_or_default())
-    }
 }
 
 /// Length of the SSTable's file with this name suffix, of whatever kind, bytes; `None` if there is none.
@@ -54,26 +27,6 @@ pub fn len_of_other(descriptor: &Descriptor, suffix: &str) -> Option<u64> {
     let path = descriptor.directory.join(descriptor.file_name_of(suffix));
     let metadata = std::fs::metadata(path).ok()?;
     (!suffix.contains('/')).then_some(metadata.len())
-}
-
-fn foreign_names(directory: &Path) -> Result<HashMap<String, Vec<String>>> {
-    let directory = if directory.as_os_str().is_empty() {
-        Path::new(".")
-    } else {
-        directory
-    };
-    let mut names: HashMap<String, Vec<String>> = HashMap::new();
-    for entry in list(directory)? {
-        let path = entry?.path();
-        if let Ok(file) = Descriptor::parse(&path)
-            && file.component.is_none()
-        {
-            let base = file.descriptor.base_name();
-            names.entry(base).or_default().push(file.suffix);
-        }
-    }
-    names.values_mut().for_each(|suffixes| suffixes.sort());
-    Ok(names)
 }
 
 /// Inconsistency of the files with `TOC.txt` or with what Cassandra needs.
@@ -110,20 +63,8 @@ impl ListFinding {
 }
 
 impl ComponentList {
-    /// As [`ComponentList::known`], with other files of `descriptor`, by a cache of directory listings.
-    ///
-    /// # Errors
-    /// As [`ComponentList::known`], or its directory cannot be listed.
-    pub fn read_listed(descriptor: &Descriptor, names: &ForeignNames) -> Result<ComponentList> {
-        let foreign = names.of(descriptor)?;
-        Ok(ComponentList {
-            foreign,
-            ..ComponentList::known(descriptor)?
-        })
-    }
-
-    /// Looks up which of Cassandra's own components exist, without listing the directory, which may have those of tens
-    /// of thousands of SSTables.
+    /// Looks up which of Cassandra's own components exist. The directory is not listed: it may have those of tens of
+    /// thousands of SSTables.
     ///
     /// # Errors
     /// A file cannot be looked up.

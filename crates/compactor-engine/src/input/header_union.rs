@@ -206,16 +206,16 @@ pub fn types_of_schema(table: &Table, header: &mut SerializationHeader) {
 /// Internal if the output is not a union that includes the input.
 pub fn column_map(input: &Layout, output: &Layout) -> Result<ColumnMap> {
     let map = |input: &[ColumnLayout], output: &[ColumnLayout]| -> Result<Vec<u32>> {
-        input
+        let indexes: HashMap<&[u8], u32> = output
             .iter()
-            .map(|column| {
-                output
-                    .iter()
-                    .position(|o| o.name == column.name)
-                    .map(|index| index as u32)
-                    .ok_or_else(|| Error::internal("a column is not in the union"))
-            })
-            .collect()
+            .map(|column| &column.name[..])
+            .zip(0..)
+            .collect();
+        let columns = input
+            .iter()
+            .map(|column| indexes.get(&column.name[..]).copied());
+        let map: Option<Vec<u32>> = columns.collect();
+        map.ok_or_else(|| Error::internal("a column is not in the union"))
     };
     Ok(ColumnMap {
         static_columns: map(&input.static_columns, &output.static_columns)?,

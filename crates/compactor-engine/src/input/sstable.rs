@@ -8,7 +8,7 @@ use compactor_sstable::big::Summary;
 use compactor_sstable::compression::chunk::ChunkDecompressor;
 use compactor_sstable::compression::crc_file::CrcFile;
 use compactor_sstable::compression::info::CompressionInfo;
-use compactor_sstable::data::layout::{Layout, TimestampDeltas};
+use compactor_sstable::data::layout::{ColumnLayout, Layout, TimestampDeltas};
 use compactor_sstable::data::stated_extremes::StatedExtremes;
 use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::partitioner::Partitioner;
@@ -21,7 +21,7 @@ use compactor_sstable::{Component, Error as FormatError, Format, Version};
 
 use crate::error::{Error, Result};
 use crate::input::component_file::read_small;
-use crate::input::component_list::{ComponentList, ForeignNames, ListFinding};
+use crate::input::component_list::{ComponentList, ListFinding};
 use crate::input::header_union::{HeaderSource, layout_of};
 use crate::input::trie_files::{SharedTries, TrieFiles};
 use crate::read::encoding::Encoding;
@@ -122,6 +122,8 @@ impl InputSstable {
     pub(crate) fn metadata_bytes(&self) -> usize {
         /// Names, paths and allocator overhead.
         const OTHERS: usize = 2048;
+        /// Names of a column, and allocator overhead.
+        const NAMES: usize = 64;
         let stats = &self.statistics.stats;
         let of_histograms: usize = [&stats.partition_sizes, &stats.cells_per_partition]
             .iter()
@@ -137,7 +139,8 @@ impl InputSstable {
             Encoding::Plain { crc: Some(crc), .. } => size_of_val(&crc.crcs[..]),
             Encoding::Plain { crc: None, .. } => 0,
         };
-        let of_columns = columns * size_of::<HeaderColumn>();
+        // In the header, in the layout, and in the map to the output's columns.
+        let of_columns = columns * (size_of::<HeaderColumn>() + size_of::<ColumnLayout>() + NAMES);
         size_of::<InputSstable>() + of_columns + stored + distributions + OTHERS
     }
 
@@ -172,25 +175,6 @@ impl InputSstable {
     /// Opens the SSTable whose `Data.db` is `path`. Checks its name, the presence of the components listed in
     /// its TOC, and its metadata.
     pub fn open(io: &Io, path: &Path, mode: ReadMode) -> Result<InputSstable> {
-        InputSstable::open_with(io, path, mode, None)
-    }
-
-    /// As [`InputSstable::open`], with a cache of directory listings for many SSTables in a directory.
-    pub fn open_listed(
-        io: &Io,
-        path: &Path,
-        mode: ReadMode,
-        names: &ForeignNames,
-    ) -> Result<InputSstable> {
-        InputSstable::open_with(io, path, mode, Some(names))
-    }
-
-    fn open_with(
-        io: &Io,
-        path: &Path,
-        mode: ReadMode,
-        names: Option<&ForeignNames>,
-    ) -> Result<InputSstable> {
         let descriptor = parse_data_name(path)?;
         if !READABLE.contains(&descriptor.version) {
             return Err(Error::Format(
@@ -204,7 +188,7 @@ impl InputSstable {
             ));
         }
         refuse_other_than_file(path)?;
-        let (files, toc) = list_components(io, mode, &descriptor, names)?;
+        let (files, toc) = list_components(io, mode, &descriptor)?;
         let statistics = read_statistics(io, mode, &descriptor)?;
         let fp_chance = statistics.validation.bloom_filter_fp_chance;
         let mut notes = files.check(&descriptor, toc.as_ref(), Some(fp_chance));
@@ -226,17 +210,15 @@ impl InputSstable {
         })
     }
 
-    /// Opens several SSTables, possibly tens of thousands: a few concurrently, each directory listed once.
-    /// Keeps only the result of `made` for each, in the order of the paths.
+    /// Opens several SSTables, possibly tens of thousands: a few concurrently. Keeps only the result of `made` for each, in the order of the paths.
     pub fn open_all<T: Send>(
         io: &Io,
         paths: &[PathBuf],
         mode: ReadMode,
         made: impl Fn(InputSstable) -> T + Sync,
     ) -> Vec<Result<T>> {
-        let names = ForeignNames::default();
         parallel_map(paths, OPENED_AT_ONCE, |path| {
-            InputSstable::open_listed(io, path, mode, &names).map(&made)
+            InputSstable::open(io, path, mode).map(&made)
         })
     }
 
@@ -408,17 +390,15 @@ fn list_components(
     io: &Io,
     mode: ReadMode,
     descriptor: &Descriptor,
-    names: Option<&ForeignNames>,
 ) -> Result<(ComponentList, Option<Toc>)> {
-    let list = match names {
-        Some(names) => ComponentList::read_listed(descriptor, names)?,
-        None => ComponentList::known(descriptor)?,
-    };
+    let mut list = ComponentList::known(descriptor)?;
     let toc = if let Some(len) = list.len_of(Component::Toc) {
         let corrupt = Error::format(descriptor, Component::Toc);
         Toc::check_len(len).map_err(&corrupt)?;
         let parsed = Toc::parse(&read_small(io, mode, &descriptor.path(Component::Toc))?);
-        Some(parsed.map_err(corrupt)?)
+        let toc = parsed.map_err(corrupt)?;
+        list.foreign = toc.unknown().map(str::to_owned).collect();
+        Some(toc)
     } else {
         None
     };

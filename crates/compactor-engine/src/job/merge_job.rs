@@ -207,7 +207,12 @@ impl MergeJob {
         let shadow =
             ShadowPlan::decide(&options, originals, &settings, tombstone_sources)?.map(Arc::new);
         let ids = OutputIds::after(settings.descriptor.id);
-        let taken = opened.taken;
+        // Those of a set are shared by its merges, whose memory is less than that of the whole process.
+        let of_outside = match &options.scope {
+            Scope::RestOfSet => 0,
+            _ => outside.filter_bytes(),
+        };
+        let taken = opened.taken + of_outside;
         let demands = demands(taken, &options, &inputs, shadow.as_deref(), &settings);
         let budget = Budget::divide(&demands);
         let max_concurrent = Budget::max_concurrent_inputs(&Demands {
@@ -365,7 +370,10 @@ impl Opened {
         refuse_duplicates(&options.inputs)?;
         let at_open = match &options.inputs_at_open {
             Some(known) => Arc::clone(known),
-            None => InputsAtOpen::look(&options.inputs, options.may_purge()).map(Arc::new)?,
+            None => {
+                let seen = InputsAtOpen::look(&options.inputs, options.may_purge())?;
+                Arc::new(seen.with_quiet(options.quiet_directories.clone()))
+            }
         };
         let mut inputs =
             open_inputs(io, options).map_err(|error| at_open.reason_for_open(error))?;
@@ -386,9 +394,7 @@ fn open_inputs(io: &Io, options: &mut MergeOptions) -> Result<Vec<InputSstable>>
     // Copies among the overlapping SSTables are recognised by their histograms.
     let is_compared = options.overlapping_tombstones != TombstoneOption::None;
     let open = |path: &PathBuf| {
-        let mut input = options
-            .overlapping
-            .open_input(io, path, options.read_mode)?;
+        let mut input = InputSstable::open(io, path, options.read_mode)?;
         if !is_compared {
             input.drop_distributions();
         }

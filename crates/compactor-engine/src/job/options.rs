@@ -16,6 +16,7 @@ use crate::job::overlapping::OverlappingSet;
 use crate::job::tombstone_option::TombstoneOption;
 use crate::publish::inputs_at_open::InputsAtOpen;
 use crate::publish::output_claim::{ExistingOutput, OutputClaim};
+use crate::publish::quiet_directories::QuietDirectories;
 use crate::read::rate_limiter::RateLimiter;
 
 /// SSTables that the table has besides the inputs.
@@ -71,9 +72,11 @@ pub struct MergeOptions {
     /// State of the inputs before the run, if the caller recorded it: it then compares them with it before anything is
     /// published. `None`: the merge does both.
     pub inputs_at_open: Option<Arc<InputsAtOpen>>,
+    /// Directories of inputs that have not changed, to be shared by many merges in one directory.
+    pub quiet_directories: QuietDirectories,
     /// SSTables that the table has besides the inputs.
     pub scope: Scope,
-    /// Opened SSTables of `scope` and listings of directories, to be shared by the merges of one table.
+    /// Opened SSTables of `scope`, to be shared by the merges of one table.
     pub overlapping: OverlappingSet,
     /// Time at which TTL expiry is evaluated, seconds since 1970.
     pub now_s: i64,
@@ -162,6 +165,7 @@ impl MergeOptions {
             existing_output: ExistingOutput::Refuse,
             claim: None,
             inputs_at_open: None,
+            quiet_directories: QuietDirectories::default(),
             scope: Scope::Unknown,
             overlapping: OverlappingSet::default(),
             now_s: now.unwrap_or_default().as_secs() as i64,

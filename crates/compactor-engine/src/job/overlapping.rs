@@ -18,7 +18,6 @@ use compactor_sstable::statistics::{EncodingStats, SerializationHeader};
 use compactor_sstable::{Component, Error as FormatError};
 
 use crate::error::{Error, Result};
-use crate::input::component_list::ForeignNames;
 use crate::input::header_union::{HeaderSource, union};
 use crate::input::key_range::KeyRange;
 use crate::input::sidecar_facts::SidecarFacts;
@@ -60,12 +59,9 @@ pub struct OverlappingSstable {
 }
 
 /// SSTables of a table, shared by its merges: for each merge, those of others are the overlapping ones
-/// ([`Scope::RestOfSet`](crate::job::Scope::RestOfSet)). Each SSTable is opened and validated once, and each directory
-/// listed once.
+/// ([`Scope::RestOfSet`](crate::job::Scope::RestOfSet)). Each SSTable is opened and validated once.
 #[derive(Clone, Debug, Default)]
 pub struct OverlappingSet {
-    /// Listings of directories.
-    names: Arc<ForeignNames>,
     sstables: Arc<Mutex<Sstables>>,
 }
 
@@ -115,14 +111,6 @@ impl OverlappingSet {
         known.map(Ok).chain(opened).collect()
     }
 
-    /// As [`InputSstable::open`], with the set's listings of directories.
-    ///
-    /// # Errors
-    /// As [`InputSstable::open`].
-    pub fn open_input(&self, io: &Io, path: &Path, mode: ReadMode) -> Result<InputSstable> {
-        InputSstable::open_listed(io, path, mode, &self.names)
-    }
-
     /// Reads key range, Bloom filter and minimum timestamp of the SSTable whose `Data.db` is `path`, unless it has been
     /// opened.
     ///
@@ -133,7 +121,7 @@ impl OverlappingSet {
             return Ok(known);
         }
         // Two threads that open the same SSTable concurrently both do so; only one result is kept.
-        let input = self.open_input(io, path, mode)?;
+        let input = InputSstable::open(io, path, mode)?;
         let keys = KeyRange::of(io, &input, mode)?;
         let opened = OverlappingSstable::of(io, &input, keys, mode)?;
         Ok(self.insert(path, opened))
@@ -271,6 +259,15 @@ impl OutsideSstables {
             OutsideSstables::Unknown => &[],
             OutsideSstables::Overlapping(sstables) => sstables,
         }
+    }
+
+    /// Memory of their Bloom filters, bytes.
+    pub(crate) fn filter_bytes(&self) -> usize {
+        let filters = self
+            .sstables()
+            .iter()
+            .filter_map(|sstable| sstable.filter.as_ref());
+        filters.map(BloomFilter::memory_bytes).sum()
     }
 
     /// Refuses SSTables that cannot be of the inputs' table: the absence of a partition in them implies nothing

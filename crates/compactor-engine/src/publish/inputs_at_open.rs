@@ -16,6 +16,7 @@ use crate::error::{Error, Result};
 use crate::input::existing::{if_exists, list};
 use crate::publish::output_claim::{data_files, is_data};
 use crate::publish::publication::is_unfinished_log;
+use crate::publish::quiet_directories::QuietDirectories;
 use crate::publish::staging::is_staging;
 
 /// Identity of a file, which distinguishes it from another file of the same name.
@@ -77,6 +78,7 @@ pub struct InputsAtOpen {
     inputs: Vec<InputAtOpen>,
     /// Directories of the inputs, with each `Data.db` in them if new SSTables matter, sorted.
     directories: BTreeMap<PathBuf, Option<Vec<PathBuf>>>,
+    quiet: QuietDirectories,
 }
 
 impl InputsAtOpen {
@@ -117,7 +119,15 @@ impl InputsAtOpen {
         Ok(InputsAtOpen {
             inputs: seen,
             directories,
+            quiet: QuietDirectories::default(),
         })
+    }
+
+    /// Sets the directories that need not be listed again, where new SSTables do not matter.
+    #[must_use]
+    pub(crate) fn with_quiet(mut self, quiet: QuietDirectories) -> InputsAtOpen {
+        self.quiet = quiet;
+        self
     }
 
     /// The inputs, in the given order.
@@ -167,28 +177,34 @@ impl InputsAtOpen {
             }
         }
         for (directory, before) in &self.directories {
-            for entry in list(directory)? {
-                let entry = entry?;
-                if is_unfinished_log(&entry)? {
-                    return Err(replaced(format!(
-                        "{}: a transaction is in progress in the inputs' directory",
-                        entry.path().display()
-                    )));
-                }
-                let path = entry.path();
-                let known = before.as_ref();
-                let is_new = known.is_some_and(|known| known.binary_search(&path).is_err());
-                if is_new && is_data(&path) {
-                    return Err(replaced(format!(
-                        "{} has appeared next to the inputs, and may hold rows that a purged tombstone \
-                         deletes",
-                        path.display()
-                    )));
-                }
+            match before {
+                Some(known) => refuse_change(directory, |path| known.binary_search(path).is_err())?,
+                None => (self.quiet).check(directory, || refuse_change(directory, |_| false))?,
             }
         }
         Ok(())
     }
+}
+
+/// Refuses a directory with a transaction in progress or with new SSTables.
+fn refuse_change(directory: &Path, is_new: impl Fn(&PathBuf) -> bool) -> Result<()> {
+    for entry in list(directory)? {
+        let entry = entry?;
+        let path = entry.path();
+        if is_unfinished_log(&entry)? {
+            return Err(replaced(format!(
+                "{}: a transaction is in progress in the inputs' directory",
+                path.display()
+            )));
+        }
+        if is_new(&path) && is_data(&path) {
+            return Err(replaced(format!(
+                "{} has appeared next to the inputs, and may hold rows that a purged tombstone deletes",
+                path.display()
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn replaced(what: String) -> Error {

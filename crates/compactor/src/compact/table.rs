@@ -375,7 +375,7 @@ impl TableState {
         let mut sstables = Vec::new();
         for output in merged.outputs {
             self.set.name(&output.data_path);
-            let input = self.set.open_input(io, &output.data_path, mode)?;
+            let input = InputSstable::open(io, &output.data_path, mode)?;
             let (live, sstable) = self.live_of(io, &input, mode, directory)?;
             self.report.data_bytes_written += live.data_bytes;
             let id = SstableId(self.next_id);

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use compactor_engine::input::InputSstable;
 use compactor_engine::job::{OutputSplit, free_files};
-use compactor_engine::publish::Replaceable;
+use compactor_engine::publish::{QuietDirectories, Replaceable};
 use compactor_io::ReadMode;
 use compactor_sstable::descriptor::Descriptor;
 use serde::{Serialize, Serializer};
@@ -135,6 +135,7 @@ impl<'t> Upgrade<'t> {
             memory_bytes: resources.memory_bytes / concurrent,
             ..resources.clone()
         };
+        let quiet = QuietDirectories::default();
         let mut ids = BTreeSet::new();
         let mut requests = Vec::with_capacity(self.table.sstables.len());
         for path in &self.table.sstables {
@@ -149,6 +150,7 @@ impl<'t> Upgrade<'t> {
             }
             let mut request = self.table.rewrite_of(path, output, &self.form, &share)?;
             request.id = Some(id);
+            request.quiet_directories = quiet.clone();
             request.strip_ttl = self.strips_ttl;
             request.open_files = Some(files_of_each(open_files, concurrent));
             requests.push(request);
