@@ -13,6 +13,12 @@ pub struct Ownership {
 }
 
 impl Ownership {
+    /// Whether a file or directory belongs to the user of this process.
+    pub fn is_own(path: &Path) -> bool {
+        std::fs::metadata(path)
+            .is_ok_and(|found| found.uid() == rustix::process::geteuid().as_raw())
+    }
+
     /// Returns those in the metadata.
     pub fn of(metadata: &Metadata) -> Ownership {
         Ownership {

@@ -21,6 +21,8 @@ pub struct Users {
     pub hidden_nodes: Vec<User>,
     /// Number of other processes whose open files this user may not inspect.
     pub hidden: usize,
+    /// Whether this user cannot see the processes of others, as `/proc` is mounted with `hidepid`.
+    pub hides_others: bool,
 }
 
 /// A process.
@@ -59,9 +61,10 @@ impl Users {
             fs::metadata(&path).map_err(Error::file("look up", path))
         };
         is_there("self")?;
-        let mut users = Users::default();
-        // Mounted with `hidepid`, only the user's own processes are listed.
-        users.hidden += usize::from(is_there("1").is_err());
+        let mut users = Users {
+            hides_others: fs::read(proc.join("1/cmdline")).is_err(),
+            ..Users::default()
+        };
         for entry in compactor_io::read_dir(proc).map_err(Error::file("list", proc))? {
             let Ok(entry) = entry else { continue };
             let pid = entry

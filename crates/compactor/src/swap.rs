@@ -260,11 +260,9 @@ pub(crate) fn refuse_node(table: &Path) -> Result<Option<String>> {
              root or as the node's user, with the node stopped"
         )));
     }
-    Ok((users.hidden > 0).then(|| {
+    Ok((users.hidden > 0 || users.hides_others).then(|| {
         format!(
-            "cannot inspect the open files of other users' processes ({}): make sure that none of them \
-             uses {}",
-            users.hidden,
+            "cannot inspect the open files of other users' processes: make sure that none of them uses {}",
             table.display()
         )
     }))

@@ -81,37 +81,27 @@ impl SplitIndex {
             let places = BtiSplitIndex::open(io, input, mode, sample_len)?;
             return Ok(SplitIndex::Bti(places));
         }
-        let mut places = BigSplitIndex {
-            io: io.clone(),
-            mode,
-            descriptor: input.descriptor.clone(),
-            index: None,
-            partitioner: input.partitioner,
-            data_len: input.data_len(),
-            samples: Vec::new(),
-            ahead: Mutex::default(),
-        };
+        let mut places = BigSplitIndex::unsampled(io, input, mode);
         let summary = input.summary(io, mode)?;
         places.samples = places.sample(summary.as_ref(), sample_len, MAX_SUMMARY_STEPS)?;
         Ok(SplitIndex::Big(places))
     }
 
-    /// As [`SplitIndex::open`], with samples at another distance.
+    /// Samples an input's index every `sample_len` uncompressed bytes, whatever its summary has.
     ///
     /// # Errors
     /// As [`SplitIndex::open`].
-    pub(crate) fn other_samples(
-        &self,
+    pub(crate) fn sample(
+        io: &Io,
         input: &InputSstable,
+        mode: ReadMode,
         sample_len: u64,
     ) -> Result<Vec<Sample>> {
-        match self {
-            SplitIndex::Big(places) => {
-                let summary = input.summary(&places.io, places.mode)?;
-                places.sample(summary.as_ref(), sample_len, 1)
-            }
-            SplitIndex::Bti(places) => places.sample(sample_len),
+        if input.descriptor.version.format() == Format::Bti {
+            return Ok(BtiSplitIndex::open(io, input, mode, sample_len)?.samples);
         }
+        let summary = input.summary(io, mode)?;
+        BigSplitIndex::unsampled(io, input, mode).sample(summary.as_ref(), sample_len, 1)
     }
 
     /// Keeps a file descriptor open for lookups.
@@ -156,6 +146,19 @@ impl SplitIndex {
 }
 
 impl BigSplitIndex {
+    fn unsampled(io: &Io, input: &InputSstable, mode: ReadMode) -> BigSplitIndex {
+        BigSplitIndex {
+            io: io.clone(),
+            mode,
+            descriptor: input.descriptor.clone(),
+            index: None,
+            partitioner: input.partitioner,
+            data_len: input.data_len(),
+            samples: Vec::new(),
+            ahead: Mutex::default(),
+        }
+    }
+
     fn index(&self) -> Result<InputFile> {
         match &self.index {
             Some(index) => Ok(index.clone()),

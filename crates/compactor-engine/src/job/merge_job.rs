@@ -19,6 +19,7 @@ use crate::job::budget::{
 };
 use crate::job::fully_expired::split_off_fully_expired;
 use crate::job::options::{MergeOptions, Scope};
+use crate::job::output_plan::OutputPlan;
 use crate::job::output_settings::{
     decide_settings, first_output_id, inherited_settings, output_header, union_of,
 };
@@ -53,6 +54,8 @@ pub struct MergeJob {
     /// Memory of the inputs that is not available for buffers, bytes.
     pub(crate) taken: usize,
     pub(crate) budget: Budget,
+    /// Plan of the outputs, if it was decided before the first of several passes.
+    pub(crate) outputs: Option<OutputPlan>,
     /// Ids for the outputs after the first.
     pub(crate) ids: OutputIds,
     /// Maximum number of inputs read at a time.
@@ -233,6 +236,7 @@ impl MergeJob {
             shadow,
             taken,
             budget,
+            outputs: None,
             ids,
             max_concurrent,
         })

@@ -17,6 +17,7 @@ use crate::error::{Error, Result};
 use crate::input::header_union::layout_of;
 use crate::job::earlier_passes::EarlierPasses;
 use crate::job::merge_job::MergeJob;
+use crate::job::output_plan::OutputPlan;
 use crate::job::pass::{Pass, run_ranges};
 use crate::job::range_plan::RangePlan;
 use crate::job::range_run::Destination;
@@ -107,7 +108,7 @@ impl MergeJob {
             // All are fully expired.
             return Ok(());
         }
-        let plan = RangePlan::of(&self)?;
+        let plan = RangePlan::of(&self, OutputPlan::default())?;
         let write = WriteSettings {
             cancelled: Arc::clone(cancelled),
             ..self.output_settings().write

@@ -9,6 +9,8 @@ pub(crate) mod merge_run;
 pub(crate) mod merged_input;
 pub(crate) mod merged_rows;
 pub(crate) mod options;
+mod output_boundaries;
+pub(crate) mod output_plan;
 pub(crate) mod output_settings;
 pub(crate) mod output_split;
 pub(crate) mod overlapping;

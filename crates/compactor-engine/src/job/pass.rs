@@ -55,10 +55,10 @@ impl MergeJob {
         let at_open = self.at_open.take();
         let claim = self.claim()?;
         let staging = Staging::create(&claim)?;
-        let plan = RangePlan::of(&self)?;
+        let plan = RangePlan::of(&self, self.output_plan()?)?;
         let (ranges, unsplit_reason) = (plan.len(), plan.unsplit_reason);
-        output.share_among(plan.outputs());
-        if let Some(keys) = plan.output_keys.first() {
+        output.share_among(plan.outputs.count());
+        if let Some(keys) = plan.outputs.keys.first() {
             output.keys_per_sstable = *keys;
         }
         let write = output.write.clone();

@@ -8,8 +8,8 @@
 //! columns, and TTLs that are to be removed, are removed in every pass, since a single pass removes them
 //! before reconciliation. A partition that had nothing else stays, empty: whether one input has a partition or several
 //! decides how it is merged. Reconciliation takes the maximum or minimum of several versions, so that the order
-//! in which they are merged does not matter. Header, id, key estimate and inherited statistics of the output
-//! are decided from the original inputs, before the first pass.
+//! in which they are merged does not matter. Header, id, key estimate, inherited statistics and
+//! boundaries of the outputs are decided from the original inputs, before the first pass.
 //!
 //! Of clusterings of rows and of paths that compare equal but differ in their bytes, each pass keeps the least, so that
 //! neither the number of passes nor their order matters. A single pass keeps those that Cassandra keeps,
@@ -64,6 +64,7 @@ impl MergeJob {
             ..EarlierPasses::default()
         };
         if self.is_in_passes() {
+            self.outputs = Some(self.output_plan()?);
             earlier.work = Some(Staging::create(&self.claim()?)?);
             for input in &mut self.inputs {
                 // The key estimate has been decided, and intermediate SSTables have no filter.

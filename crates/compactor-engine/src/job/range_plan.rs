@@ -8,16 +8,13 @@ use compactor_io::lock;
 
 use compactor_sstable::partitioner::Position;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::input::sample::Sample;
 use crate::input::split_index::SplitIndex;
 use crate::input::sstable::InputSstable;
 use crate::job::merge_job::MergeJob;
+use crate::job::output_plan::OutputPlan;
 use crate::job::output_split::OutputSplit;
-use crate::job::token_shards::token_shards;
-
-/// Samples of all inputs per requested output.
-const SAMPLES_PER_OUTPUT: u64 = 64;
 
 /// An output whose first partition is known.
 #[derive(Clone, Copy, Debug)]
@@ -38,10 +35,7 @@ struct Split {
 #[derive(Debug)]
 pub(crate) struct RangePlan {
     splits: Vec<Split>,
-    /// Split points at which another output begins.
-    output_splits: Vec<Position>,
-    /// Expected partitions of each output, if they differ.
-    pub(crate) output_keys: Vec<u64>,
+    pub(crate) outputs: OutputPlan,
     /// Reason why the merge cannot be split, if it cannot.
     pub(crate) unsplit_reason: Option<&'static str>,
     /// Lookup of split points in each input; empty if the merge is not split.
@@ -50,13 +44,12 @@ pub(crate) struct RangePlan {
 }
 
 impl RangePlan {
-    /// Plans the ranges of a job, for the last of several passes or an earlier one.
+    /// Plans the ranges of a job with these outputs, for the last of several passes or an earlier one.
     ///
     /// # Errors
     /// Damage in an index, or a failed read.
-    pub(crate) fn of(job: &MergeJob) -> Result<RangePlan> {
+    pub(crate) fn of(job: &MergeJob, outputs: OutputPlan) -> Result<RangePlan> {
         let options = &job.options;
-        let outputs = options.split.count() as u64;
         let total = job.uncompressed_bytes();
         let unsplit_reason = refusal(job);
         let budget = job.budget;
@@ -64,49 +57,30 @@ impl RangePlan {
         let is_one = budget.concurrent_ranges < 2 && options.split.max_bytes().is_none();
         let mut plan = RangePlan {
             splits: Vec::new(),
-            output_splits: Vec::new(),
-            output_keys: Vec::new(),
+            outputs,
             unsplit_reason,
             inputs: Vec::new(),
             data_lens: job.inputs.iter().map(InputSstable::data_len).collect(),
         };
         let is_single = !options.split.is_divided() || options.split.max_bytes().is_some();
         let ends_at_tokens = matches!(options.split, OutputSplit::Tokens(_));
-        if ends_at_tokens && let Some(reason) = index_refusal(job) {
-            return Err(Error::InvalidInput(format!(
-                "the merge cannot be split at tokens: {reason}"
-            )));
-        }
         if (unsplit_reason.is_some() && !ends_at_tokens) || (is_single && (is_short || is_one)) {
             return Ok(plan);
         }
-        let mut of_outputs = Vec::new();
         for input in &job.inputs {
             let mut places =
                 SplitIndex::open(&job.io, input, options.read_mode, budget.sample_len)?;
-            if outputs > 1 {
-                // The boundaries of outputs depend only on the inputs.
-                let sample_len = total / (outputs * SAMPLES_PER_OUTPUT);
-                of_outputs.push(places.other_samples(input, sample_len)?);
-            }
             if budget.keeps_indexes_open {
                 places.keep_open()?;
             }
             plan.inputs.push(places);
         }
-        if outputs > 1 {
-            let steps = steps(of_outputs.iter().map(Vec::as_slice));
-            plan.output_splits = output_splits(steps, total, outputs);
-        }
-        if let OutputSplit::Tokens(tokens) = &options.split {
-            (plan.output_splits, plan.output_keys) = token_shards(job, &plan.inputs, tokens)?;
-        }
         // Where the order of partitions matters, it is that of each output, as if each were a merge of its own.
         let splits = if !is_one && !is_short && unsplit_reason.is_none() {
             let steps = steps(plan.inputs.iter().map(SplitIndex::samples));
-            split_ranges(steps, &plan.output_splits, budget.range_len)
+            split_ranges(steps, &plan.outputs.splits, budget.range_len)
         } else {
-            plan.output_splits.clone()
+            plan.outputs.splits.clone()
         };
         let split = |at| Split {
             at,
@@ -121,11 +95,6 @@ impl RangePlan {
         self.splits.len() + 1
     }
 
-    /// Number of outputs, if something is left for each.
-    pub(crate) fn outputs(&self) -> usize {
-        self.output_splits.len() + 1
-    }
-
     /// The split point before a range; `None` before the first and after the last.
     fn split_before(&self, range: usize) -> Option<&Split> {
         self.splits.get(range.checked_sub(1)?)
@@ -134,9 +103,9 @@ impl RangePlan {
     /// The output that a range is the first of, if it is one but the first.
     pub(crate) fn begins_output(&self, range: usize) -> Option<PlannedOutput> {
         let split = self.split_before(range)?;
-        let before = self.output_splits.binary_search(&split.at).ok()?;
+        let before = self.outputs.splits.binary_search(&split.at).ok()?;
         Some(PlannedOutput {
-            expected_keys: self.output_keys.get(before + 1).copied(),
+            expected_keys: self.outputs.keys.get(before + 1).copied(),
         })
     }
 
@@ -196,7 +165,7 @@ impl RangePlan {
 }
 
 /// Returns the reason why the inputs of a job, or the SSTables read along with them, cannot be split.
-fn refusal(job: &MergeJob) -> Option<&'static str> {
+pub(super) fn refusal(job: &MergeJob) -> Option<&'static str> {
     if job.is_order_decisive() {
         return Some(
             "its types have values that compare equal but differ in their bytes, and the choice depends on the order of all partitions",
@@ -206,7 +175,7 @@ fn refusal(job: &MergeJob) -> Option<&'static str> {
 }
 
 /// Returns the reason why positions of partitions cannot be looked up in an input.
-fn index_refusal(job: &MergeJob) -> Option<&'static str> {
+pub(super) fn index_refusal(job: &MergeJob) -> Option<&'static str> {
     let overlapping = job.shadow.iter().flat_map(|shadow| shadow.sstables());
     job.inputs
         .iter()
@@ -215,9 +184,9 @@ fn index_refusal(job: &MergeJob) -> Option<&'static str> {
 }
 
 /// A sampled ring position, and the bytes of all inputs between the previous one and it.
-type Step = (Position, u64);
+pub(super) type Step = (Position, u64);
 
-fn steps<'a>(inputs: impl Iterator<Item = &'a [Sample]>) -> Vec<Step> {
+pub(super) fn steps<'a>(inputs: impl Iterator<Item = &'a [Sample]>) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
     for samples in inputs {
         let mut before = 0;
@@ -228,22 +197,6 @@ fn steps<'a>(inputs: impl Iterator<Item = &'a [Sample]>) -> Vec<Step> {
     }
     steps.sort_unstable();
     steps
-}
-
-/// Returns the split points at which the bytes before them reach each output's share of the total.
-fn output_splits(steps: Vec<Step>, total: u64, outputs: u64) -> Vec<Position> {
-    let mut splits: Vec<Position> = Vec::new();
-    let (mut len, mut ended) = (0u64, 0);
-    for (at, bytes) in steps {
-        len = len.saturating_add(bytes);
-        let shares = u128::from(len) * u128::from(outputs) / u128::from(total.max(1));
-        let shares = (shares as u64).min(outputs - 1);
-        if shares > ended && splits.last() != Some(&at) {
-            splits.push(at);
-            ended = shares;
-        }
-    }
-    splits
 }
 
 /// Returns the split points of outputs, and those at which the bytes since the previous one make a range.
@@ -303,19 +256,5 @@ mod tests {
         assert_eq!(split_ranges(steps, &of_outputs, 100), expected);
         // Many inputs have a partition there.
         assert_eq!(split_ranges(vec![(at(1), 200); 3], &[], 100), [at(1)]);
-    }
-
-    #[test]
-    fn outputs_have_their_shares() {
-        let steps: Vec<Step> = (1..=100).map(|token| (at(token), 10)).collect();
-        assert_eq!(output_splits(steps.clone(), 1000, 2), [at(50)]);
-        assert_eq!(
-            output_splits(steps.clone(), 1000, 4),
-            [at(25), at(50), at(75)]
-        );
-        assert_eq!(output_splits(steps, 1000, 1), []);
-        // Data that is longer than a share takes up another output's.
-        let steps = vec![(at(1), 10), (at(2), 900), (at(3), 90)];
-        assert_eq!(output_splits(steps, 1000, 4), [at(2)]);
     }
 }

@@ -28,15 +28,15 @@ struct Input {
     len: u64,
 }
 
-/// Outputs of a job, by the last token of each but the last one. Those outside of all inputs are omitted. `indexes`
-/// are those of the inputs.
+/// Outputs of a job, by the last token of each but the last one. Those outside of all inputs are omitted.
 ///
 /// # Errors
 /// An index that cannot be read or is damaged.
-pub(crate) fn token_shards(job: &MergeJob, indexes: &[SplitIndex], ends: &[i64]) -> Result<Shards> {
-    let inputs = job.inputs.iter().zip(indexes).map(|(input, index)| {
-        let range = KeyRange::of(&job.io, input, job.options.read_mode)?;
-        let samples = index.other_samples(input, input.data_len() / SAMPLES)?;
+pub(crate) fn token_shards(job: &MergeJob, ends: &[i64]) -> Result<Shards> {
+    let mode = job.options.read_mode;
+    let inputs = job.inputs.iter().map(|input| {
+        let range = KeyRange::of(&job.io, input, mode)?;
+        let samples = SplitIndex::sample(&job.io, input, mode, input.data_len() / SAMPLES)?;
         Ok(Input {
             tokens: range.first().0.0..=range.last().0.0,
             partitions: partition_count(&input.statistics.stats) as f64,

@@ -96,7 +96,9 @@ impl Replacement {
         let metadata = fs::metadata(&target).map_err(Error::file("look up", &target))?;
         if is_root() {
             let given = Ownership::of(&metadata).apply_to(&new);
-            given.map_err(Error::file("set the owner of", &new))?;
+            given.map_err(|e| {
+                refused(format!("its owner cannot be set on a new directory ({e})"))
+            })?;
         }
         fs::set_permissions(&new, metadata.permissions())
             .map_err(Error::file("set the mode of", &new))?;

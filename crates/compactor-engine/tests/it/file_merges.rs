@@ -3,11 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use compactor_engine::input::Scan;
-use compactor_engine::job::{OutputCompression, Scope, TombstoneOption};
+use compactor_engine::job::{OutputCompression, OutputSplit, Scope, TombstoneOption};
 use compactor_io::ReadMode;
 use compactor_sstable::Version;
 use compactor_sstable::compression::codec::Codec;
@@ -443,6 +444,11 @@ fn passes_equal_a_single_pass() {
             options.strict_liveness = seed.is_multiple_of(2);
             options.table = Some(table.clone());
             options.open_files = open_files;
+            options.split = match seed % 3 {
+                0 => OutputSplit::Count(NonZeroUsize::new(3).unwrap()),
+                1 => OutputSplit::Tokens(vec![i64::MIN / 2, 0, i64::MAX / 2]),
+                _ => OutputSplit::None,
+            };
             if let PurgePlan::All = case.purge {
                 options.scope = Scope::Complete;
                 options.gc_before_s = Some(case.settings.gc_before_s);

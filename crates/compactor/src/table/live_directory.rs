@@ -12,6 +12,8 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use compactor_io::Ownership;
+
 use super::files::real_directory;
 use super::table_directory_above;
 use crate::node_processes::Users;
@@ -55,6 +57,14 @@ pub(super) fn refuse_purge_while_live(sstables: &[PathBuf]) -> Result<()> {
                  {} is its table's directory, rows in its memtables, which are in no SSTable yet, may be \
                  shadowed by tombstones that this run would purge. Run as the node's user or as root to check. \
                  {WAY_OUT}",
+                directory.display()
+            )));
+        }
+        if users.hides_others && !Ownership::is_own(&directory) {
+            return Err(Error::refused(format!(
+                "{} belongs to another user, whose processes are hidden from this one: a running node may have \
+                 it open, with rows in its memtables that are in no SSTable yet and may be shadowed by \
+                 tombstones that this run would purge. Run as the node's user or as root to check. {WAY_OUT}",
                 directory.display()
             )));
         }
