@@ -148,6 +148,9 @@ impl ScrubReport {
 /// Salvages the SSTable whose `Data.db` is `data_path`. Damage that can be worked around is not an
 /// error: it is in the report.
 ///
+/// Both passes count in the progress: bytes read reach twice the length of the data, unless nothing is to be written. Rows
+/// and partitions are those that the first pass keeps.
+///
 /// # Errors
 /// `Statistics.db` or `CompressionInfo.db` is damaged, or there is no `Data.db`: nothing can be read then. Refused
 /// if counters would be lost and the options do not permit it. A failed read or write, cancellation. Nothing is
@@ -176,6 +179,12 @@ pub fn scrub(
     let losses = Losses::new(options.max_losses, stored.chunks().cloned(), key_type);
     let mut scan = Scan::new(&stored, index, losses, options.validate);
     scan.run(&mut data, observer)?;
+    let mut second_pass = SecondPass {
+        first_pass: [data_len, scan.counts.rows, scan.counts.whole],
+        inner: observer,
+    };
+    second_pass.progress(0, 0, 0);
+    let observer = &mut second_pass;
     // The bytes after the last readable ones, for the digest.
     while data.skip_chunk()? {
         check_cancelled(observer)?;
@@ -221,10 +230,39 @@ pub fn scrub(
         let output = write::write(io, &stored, pieces, &report, options, observer)?;
         report.is_repair_state_reset = output.is_some() && report.is_lossy() && repaired_at != 0;
         report.output = output;
+        observer.progress(data_len, 0, 0);
     }
     (report.findings, _, _) = findings.finish();
     report.elapsed_s = started.elapsed().as_secs_f64();
     Ok(report)
+}
+
+/// Observer of the second pass: its progress continues that of the first.
+struct SecondPass<'a> {
+    inner: &'a mut dyn Observer,
+    /// Bytes read, and rows and partitions kept.
+    first_pass: [u64; 3],
+}
+
+impl Observer for SecondPass<'_> {
+    fn is_cancelled(&self) -> bool {
+        self.inner.is_cancelled()
+    }
+
+    fn progress(&mut self, read_bytes: u64, _rows: u64, _partitions: u64) {
+        let [data_len, rows, partitions] = self.first_pass;
+        // With the bytes that are put in place of damage, more may be read than there is.
+        let read_bytes = data_len + read_bytes.min(data_len);
+        self.inner.progress(read_bytes, rows, partitions);
+    }
+
+    fn message(&mut self, text: &str) {
+        self.inner.message(text);
+    }
+
+    fn before_publish(&mut self, data_path: &Path) -> Result<()> {
+        self.inner.before_publish(data_path)
+    }
 }
 
 /// Partitions of the index that are entirely missing from the data: those `beyond` its end, and an unknown rest.

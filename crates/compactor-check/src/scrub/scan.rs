@@ -119,6 +119,8 @@ pub(super) struct Scan<'a> {
     scratch: Findings,
     collector: MetadataCollector,
     unfiltereds: u64,
+    /// End of what was read: after damage, reading may resume before it.
+    read_bytes: u64,
 }
 
 type DataCursor<'s, 'a> = Cursor<Spliced<'a, &'s mut CheckedData<'a>>>;
@@ -144,6 +146,7 @@ impl<'a> Scan<'a> {
             scratch: Findings::new(stored.input.descriptor.clone(), 1),
             collector: MetadataCollector::new(CollectorSettings::default()),
             unfiltereds: 0,
+            read_bytes: 0,
         }
     }
 
@@ -394,7 +397,8 @@ impl<'a> Scan<'a> {
             self.unfiltereds += 1;
             if self.unfiltereds.is_multiple_of(UNFILTEREDS_PER_CHECK) {
                 check_cancelled(observer)?;
-                observer.progress(at, self.counts.rows, self.counts.whole);
+                self.read_bytes = self.read_bytes.max(at);
+                observer.progress(self.read_bytes, self.counts.rows, self.counts.whole);
             }
         }
     }

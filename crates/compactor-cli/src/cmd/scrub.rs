@@ -118,7 +118,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         .validate(!args.no_validate)
         .max_losses(args.max_losses)
         .verify(args.verify);
-    let mut progress = Progress::new(args.progress, scrub.expected_bytes(), interrupted);
+    let total = if args.dry_run {
+        scrub.expected_bytes_of_dry_run()
+    } else {
+        scrub.expected_bytes()
+    };
+    let mut progress = Progress::new(args.progress, total, interrupted);
     let outcome = match args.output.as_deref() {
         Some(output) if !args.dry_run => scrub.into(output, &mut progress),
         output => scrub.dry_run(output, &mut progress),

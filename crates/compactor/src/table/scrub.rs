@@ -11,6 +11,7 @@ use super::output_directory::{self, ExistingOutput, OutputClaim};
 use super::rewrite::{Failure, RewriteOutcome, is_of_all_sstables};
 use super::verified::{OutputCheck, Verified};
 use super::{OutputForm, Resources, Table};
+use crate::concurrent::{OneMerge, SharedObserver};
 use crate::{Error, Result};
 use compactor_check::scrub::{ScrubOptions, ScrubReport, scrub};
 
@@ -73,9 +74,14 @@ impl<'t> Scrub<'t> {
         self
     }
 
-    /// Uncompressed bytes that will be read, roughly: each SSTable is read twice.
+    /// Uncompressed bytes that [`Scrub::into`] will read, roughly: each SSTable is read twice.
     pub fn expected_bytes(&self) -> u64 {
-        2 * self.table.roughly_uncompressed_bytes()
+        2 * self.expected_bytes_of_dry_run()
+    }
+
+    /// Uncompressed bytes that [`Scrub::dry_run`] will read, roughly: each SSTable is read once.
+    pub fn expected_bytes_of_dry_run(&self) -> u64 {
+        self.table.roughly_uncompressed_bytes()
     }
 
     /// Salvages into a directory, which is created if it does not exist.
@@ -131,14 +137,19 @@ impl<'t> Scrub<'t> {
     ) -> Result<RewriteOutcome<ScrubReport>> {
         let io = self.resources.io()?;
         let check = OutputCheck::new(self.verifies, &io, self.resources.read_mode);
-        let mut observer = Verified {
-            inner: observer,
-            check: &check,
-        };
+        let observer = SharedObserver::new(observer);
         let started = Instant::now();
         let mut outcome = RewriteOutcome::new();
-        for path in &self.table.sstables {
-            match scrub(&io, path, options, &mut observer) {
+        for (number, path) in self.table.sstables.iter().enumerate() {
+            let mut one = OneMerge {
+                observer: &observer,
+                number,
+            };
+            let mut verified = Verified {
+                inner: &mut one,
+                check: &check,
+            };
+            match scrub(&io, path, options, &mut verified) {
                 Ok(report) => outcome.reports.push(report),
                 Err(Error::Cancelled) => {
                     outcome.is_interrupted = true;

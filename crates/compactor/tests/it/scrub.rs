@@ -9,7 +9,7 @@ use crate::support::damage::Copy;
 use compactor::generate::{Amount, GenerateOptions, Shape, generate};
 use compactor::scrub::{LossKind, ScrubOptions, ScrubReport, scrub};
 use compactor::verify::{VerifyOptions, verify};
-use compactor::{ErrorKind, NoObserver};
+use compactor::{ErrorKind, NoObserver, Observer, Table};
 use compactor_engine::input::Scan;
 use compactor_engine::read;
 use compactor_io::{BackendKind, Io, IoOptions, ReadMode};
@@ -406,6 +406,52 @@ fn a_dry_run_reports_the_same_and_writes_nothing() {
     let dry = scrubbed_with(&copy.data(), |options| options.dry_run = true).unwrap();
     assert!(dry.output.is_none());
     assert_eq!(dry.report.losses, wet.losses);
+}
+
+/// Bytes, rows and partitions of each report of progress.
+#[derive(Default)]
+struct Recorded(Vec<[u64; 3]>);
+
+impl Observer for Recorded {
+    fn is_cancelled(&self) -> bool {
+        false
+    }
+
+    fn progress(&mut self, read_bytes: u64, rows: u64, partitions: u64) {
+        self.0.push([read_bytes, rows, partitions]);
+    }
+}
+
+#[test]
+fn progress_only_grows_and_ends_with_the_expected_bytes() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut options = GenerateOptions::new(Shape::Wide, directory.path());
+    options.amount = Amount::Rows(60_000);
+    options.sstables = 2;
+    options.rows_per_partition = 100;
+    let generated = generate(IoOptions::default(), options, &mut NoObserver).unwrap();
+    let table = Table::open(&generated.table_directory).unwrap();
+    let check = |expected_bytes: u64, Recorded(reports): Recorded| {
+        assert!(reports.len() > 4, "{}", reports.len());
+        for two in reports.windows(2) {
+            let grows = (0..3).all(|field| two[0][field] <= two[1][field]);
+            assert!(grows, "{two:?}");
+        }
+        assert_eq!(reports.last().unwrap()[0], expected_bytes);
+    };
+
+    let mut recorded = Recorded::default();
+    let expected_bytes = table.scrub().expected_bytes_of_dry_run();
+    let outcome = table.scrub().dry_run(None, &mut recorded).unwrap();
+    assert_eq!(outcome.into_result().unwrap().len(), 2);
+    check(expected_bytes, recorded);
+
+    let mut recorded = Recorded::default();
+    let expected_bytes = table.scrub().expected_bytes();
+    let output = directory.path().join("scrubbed");
+    let outcome = table.scrub().into(output, &mut recorded).unwrap();
+    assert_eq!(outcome.into_result().unwrap().len(), 2);
+    check(expected_bytes, recorded);
 }
 
 /// An unreadable row with valid checksums loses only the bytes from it to the next known position.
