@@ -166,7 +166,9 @@ impl Document {
 
     fn joined(&self, text: fn(&Section) -> String) -> String {
         let sections = self.sections.iter().map(text);
-        let sections: Vec<String> = sections.map(|s| s.trim_start().to_owned()).collect();
+        let sections: Vec<String> = sections
+            .map(|s| s.trim_start_matches('\n').to_owned())
+            .collect();
         sections.join("\n")
     }
 
@@ -267,6 +269,19 @@ mod tests {
             .unwrap();
         let escaped = "&lt;a href=&quot;x&quot; b=&#39;y&#39;&gt;&amp; \u{fffd}\u{fffd}é";
         assert_eq!(out, escaped);
+    }
+
+    #[test]
+    fn the_first_line_has_its_indent() {
+        let fact = |name: &str| (name.to_owned(), "1".to_owned());
+        let document = Document {
+            sections: vec![Section {
+                facts: vec![fact("a"), fact("long name")],
+                ..Section::default()
+            }],
+            ..Document::default()
+        };
+        assert_eq!(document.to_text(), "  a          1\n  long name  1\n");
     }
 
     #[test]
