@@ -33,7 +33,7 @@ const HIDDEN: &str = "what was being written, or is being replaced, may be in a 
 const SWAP: &str = "the swap may be unfinished: run the same command again, or start the node";
 
 /// Returns a flag that is set by SIGINT and SIGTERM, and by SIGHUP unless `nohup` made the process ignore it.
-/// If the process has not ended a second later, it is ended.
+/// If the process has not ended about a second later, it is ended.
 ///
 /// # Errors
 /// If the system refuses the handler.

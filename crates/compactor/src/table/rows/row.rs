@@ -21,7 +21,8 @@ pub(super) struct RowColumns {
     pub(super) key_names: [Vec<String>; 2],
     pub(super) header: SerializationHeader,
     /// Rows of a materialized view exist only as long as their liveness, if its key has a column from outside the
-    /// base table's key (`View.enforceStrictLiveness`). Every view is treated as one of these, since its CQL does not show it.
+    /// base table's key (`View.enforceStrictLiveness`). A view whose base table the schema does not have is treated as one
+    /// of these.
     pub(super) is_view: bool,
 }
 
@@ -248,7 +249,8 @@ impl Row {
     /// than those of most JSON libraries.
     ///
     /// # Errors
-    /// A value that JSON does not have: a number of more than 64 KiB.
+    /// A value that `SELECT JSON` fails to print, such as an empty boolean or tuple, or a time of more than a day; a
+    /// number of more than 64 KiB, which Cassandra prints.
     pub fn to_json(&self) -> Result<String> {
         let header = &self.columns.header;
         let [key_names, clustering_names] = &self.columns.key_names;
