@@ -43,16 +43,14 @@ impl Stored {
     ) -> Result<Stored> {
         let files = Files::new(io, mode, descriptor, findings)?;
         if !files.has(Component::Data) {
-            let why = "which holds all that could be salvaged";
+            let why = "it holds everything that could be salvaged";
             return Err(cannot(descriptor, Component::Data, why));
         }
         let statistics = files.statistics()?;
         let fp_chance = fp_chance(statistics.as_ref());
         files.check_list(fp_chance)?;
         let Some(statistics) = statistics else {
-            let why = "which holds the columns and the base of all timestamps and cannot be rebuilt, even \
-                from a schema: restore it from a snapshot or backup of this SSTable, or take the whole \
-                SSTable from another replica";
+            let why = "it holds the columns and the base of all timestamps, and cannot be rebuilt even from a schema";
             return Err(cannot(descriptor, Component::Statistics, why));
         };
         let at = |e: FormatError| {
@@ -82,8 +80,7 @@ impl Stored {
                 Encoding::Compressed { info, decompressor }
             }
             None if files.has(Component::CompressionInfo) || lists_info => {
-                let why = "without which compressed data cannot be taken apart. Take it from a \
-                    snapshot or backup of this SSTable, or the whole SSTable from another replica";
+                let why = "it holds the positions of all chunks, and cannot be rebuilt";
                 return Err(cannot(descriptor, Component::CompressionInfo, why));
             }
             None => Encoding::Plain {
@@ -148,7 +145,7 @@ fn cannot(descriptor: &Descriptor, component: Component, why: &str) -> Error {
     FormatError::corrupt(
         "sstable",
         0,
-        format!("a sound {component}, {why}"),
+        format!("an intact {component} ({why})"),
         found(&path),
     )
     .with_file(&path, component)
