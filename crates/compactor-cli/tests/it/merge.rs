@@ -138,6 +138,9 @@ fn merges_and_reports() {
         "{}",
         text(&dry.stdout)
     );
+    let dry = merge(&inputs, &dir.path("dry"), &["--dry-run", "--outputs", "2"]);
+    let plan = text(&dry.stdout);
+    assert!(plan.contains("  outputs     at most 2"), "{plan}");
     assert!(!dir.path("dry").exists());
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use compactor::table::OpenedMerge;
-use compactor::{CompressionReport, MergeJob, MergeReport, Merged, Scope};
+use compactor::{CompressionReport, MergeJob, MergeReport, Merged, OutputSplit, Scope};
 
 use crate::flags::{ByteSize, Format};
 use crate::output_args::{json, show_next_steps};
@@ -235,6 +235,10 @@ fn plan_of(job: &MergeJob, notes: &[&str], format: Format) -> anyhow::Result<Str
             format!("{} overlap", sstables(job.overlapping().len()))
         }
     };
+    let outputs = match options.split {
+        OutputSplit::Count(outputs) => Some(outputs.get()),
+        _ => None,
+    };
     // If the table's other SSTables are unknown, nothing is purged, however old.
     let gc_before_s = options
         .gc_before_s
@@ -258,6 +262,7 @@ fn plan_of(job: &MergeJob, notes: &[&str], format: Format) -> anyhow::Result<Str
             "inputs": inputs,
             "fully_expired": job.fully_expired().iter().map(|i| i.data_path().display().to_string()).collect::<Vec<_>>(),
             "output": settings.descriptor.path(compactor_sstable::Component::Data).display().to_string(),
+            "outputs": outputs,
             "max_sstable_size": options.split.max_bytes(),
             "output_compression": settings.compression.as_ref().map(CompressionReport::from),
             "input_uncompressed_bytes": job.uncompressed_bytes(),
@@ -307,6 +312,12 @@ fn plan_of(job: &MergeJob, notes: &[&str], format: Format) -> anyhow::Result<Str
         "  output      version {}, {compression}",
         settings.descriptor.version
     )?;
+    if let Some(outputs) = outputs {
+        writeln!(
+            text,
+            "  outputs     at most {outputs}, of similar size; the first is named above"
+        )?;
+    }
     if let Some(max) = options.split.max_bytes() {
         writeln!(
             text,
