@@ -13,13 +13,14 @@ use std::sync::atomic::AtomicBool;
 
 use clap::Command;
 use compactor::RateLimiter;
+use compactor::table::MAX_THREADS;
 use compactor_sstable::data::deletion_time::MAX_DELETION_TIME;
 
 use crate::duration::Seconds;
 use crate::flags::{ByteRate, ByteSize};
 
-/// Range of `--threads`. More than a few per processor only take memory, and the system soon refuses them.
-pub const THREADS: RangeInclusive<usize> = 1..=1024;
+/// Range of `--threads`.
+pub const THREADS: RangeInclusive<usize> = 1..=MAX_THREADS;
 
 /// Range of `--outputs`.
 pub const OUTPUTS: RangeInclusive<usize> = 1..=256;

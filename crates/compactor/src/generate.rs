@@ -39,6 +39,7 @@ use compactor_sstable::statistics::{CollectorSettings, EncodingStats};
 
 use crate::partition_output::PartitionOutput;
 use crate::process::Usage;
+use crate::table::MAX_THREADS;
 use crate::{Error, Result};
 
 mod check;
@@ -197,7 +198,7 @@ pub struct GenerateOptions {
     pub gc_grace_seconds: u32,
     /// How files are written.
     pub write_mode: WriteMode,
-    /// Threads that compress.
+    /// Threads that compress, at most [`MAX_THREADS`].
     pub threads: usize,
 }
 
@@ -287,7 +288,8 @@ pub fn generate(
     let usage = Usage::now();
     let started = Instant::now();
     let io = Io::new(io)?;
-    let workers = Workers::start(options.threads)?;
+    let threads = options.threads.min(MAX_THREADS);
+    let workers = Workers::start(threads)?;
     let partitions = partition_count(&options, timeline)?;
     let columns = options.columns();
     let cql = columns.to_cql(&options);
@@ -301,7 +303,7 @@ pub fn generate(
         io: &io,
         staging: &staging,
         workers: &workers,
-        threads: options.threads,
+        threads,
         write_mode: options.write_mode,
     };
     let shared = shared_partitions(partitions, &options);

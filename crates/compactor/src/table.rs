@@ -58,7 +58,7 @@ pub use output_form::{CHUNK_LENGTHS, Compression, DEFAULT_CHUNK_LENGTH, OutputFo
 pub use output_layout::{OutputLayout, TableName};
 pub use plan::Planning;
 pub use purging::Purging;
-pub use resources::Resources;
+pub use resources::{MAX_THREADS, Resources};
 pub use rewrite::{Failure, PlannedRewrite, RewriteOutcome, RewritePlan, Split, Unsplit, Upgrade};
 pub use rows::{Column, Row, Rows};
 pub use scrub::Scrub;

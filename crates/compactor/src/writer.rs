@@ -354,7 +354,7 @@ impl SstableWriterOptions {
             refuse_time(now_s, settings.version(), max_now_s)?;
         }
         let io = self.resources.io()?;
-        let workers = Workers::start(self.resources.threads)?;
+        let workers = Workers::start(self.resources.threads())?;
         let staging = Arc::new(Staging::create(&claim)?);
         let fixed_us = self.now_s.map(|seconds| seconds.saturating_mul(1_000_000));
         let now_us = fixed_us.unwrap_or_else(now_us);

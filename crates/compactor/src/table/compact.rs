@@ -194,7 +194,7 @@ impl<'t> Compact<'t> {
             merges: request,
             plan,
             max_compactions: self.max_compactions,
-            concurrent: self.concurrent.unwrap_or(self.resources.threads),
+            concurrent: self.concurrent.unwrap_or(self.resources.threads()),
             check: InputCheck::AllComponents,
             verify_outputs: self.verifies,
         };

@@ -8,6 +8,9 @@ use compactor_io::{BackendKind, Io, IoOptions, ReadMode, WriteMode};
 use crate::MergeRequest;
 use crate::Result;
 
+/// Maximum number of threads of a run: more than a few per processor only take memory, and the system soon refuses them.
+pub const MAX_THREADS: usize = 1024;
+
 /// I/O modes, threads and memory of a run. The default: modes chosen by the file system, one thread per
 /// processor, 64 MiB. The program itself takes some 16 MiB more.
 #[derive(Clone, Debug)]
@@ -19,7 +22,8 @@ pub struct Resources {
     pub write_mode: WriteMode,
     /// I/O backend.
     pub backend: BackendKind,
-    /// Threads that do the work; outputs are the same to the byte for any number of them.
+    /// Threads that do the work, at most [`MAX_THREADS`]: a larger number counts as that. Outputs are the same to the byte
+    /// for any number of them.
     pub threads: usize,
     /// Bytes for buffers and for metadata of the inputs.
     pub memory_bytes: usize,
@@ -61,10 +65,15 @@ impl Resources {
         }
     }
 
+    /// Number of threads, within its limits.
+    pub(crate) fn threads(&self) -> usize {
+        self.threads.clamp(1, MAX_THREADS)
+    }
+
     pub(super) fn apply(&self, request: &mut MergeRequest) {
         request.read_mode = self.read_mode;
         request.write_mode = self.write_mode;
-        request.threads = self.threads;
+        request.threads = self.threads();
         request.memory_bytes = self.memory_bytes;
         request.readahead_bytes = self.readahead_bytes;
         request.rate_limiter.clone_from(&self.rate_limiter);

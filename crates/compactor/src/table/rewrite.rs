@@ -124,14 +124,14 @@ impl<'t> Upgrade<'t> {
         output_directory::check(output, self.table)?;
         let (resources, open_files) = (&self.resources, free_files());
         let concurrent = merges_at_once(
-            self.concurrent.unwrap_or(resources.threads),
-            resources.threads,
+            self.concurrent.unwrap_or(resources.threads()),
+            resources.threads(),
             resources.memory_bytes,
             open_files,
             self.table.sstables.len(),
         );
         let share = Resources {
-            threads: (resources.threads / concurrent).max(1),
+            threads: (resources.threads() / concurrent).max(1),
             memory_bytes: resources.memory_bytes / concurrent,
             ..resources.clone()
         };

@@ -81,7 +81,7 @@ impl OutputSettings {
             bloom_filter_fp_chance: request.bloom_filter_fp_chance.unwrap_or(default_fp_chance),
             min_index_interval: request.min_index_interval,
             write_mode: resources.write_mode,
-            threads: resources.threads,
+            threads: resources.threads(),
             is_first: true,
         })
     }

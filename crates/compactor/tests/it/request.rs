@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use compactor::generate::{Amount, GenerateOptions, Shape, generate};
-use compactor::{ErrorKind, NoObserver, Table};
+use compactor::{ErrorKind, NoObserver, Resources, Table};
 use compactor_io::IoOptions;
 
 fn table(directory: &Path, gc_grace_seconds: u32) -> std::path::PathBuf {
@@ -18,6 +18,19 @@ fn table(directory: &Path, gc_grace_seconds: u32) -> std::path::PathBuf {
 fn purged(snapshot: &Path, output: &Path) -> u64 {
     let table = Table::open(snapshot).unwrap();
     table.merge().complete().into(output).unwrap().purged()
+}
+
+#[test]
+fn any_number_of_threads_is_accepted() {
+    let temp = tempfile::tempdir().unwrap();
+    let table = Table::open(table(&temp.path().join("in"), 864_000)).unwrap();
+    for threads in [0, usize::MAX] {
+        let mut resources = Resources::default();
+        resources.threads = threads;
+        let merge = table.merge().resources(resources);
+        let output = temp.path().join(threads.to_string());
+        assert_eq!(merge.into(output).unwrap().purged(), 0);
+    }
 }
 
 #[test]
