@@ -39,7 +39,7 @@ use compactor_sstable::statistics::{CollectorSettings, EncodingStats};
 
 use crate::partition_output::PartitionOutput;
 use crate::process::Usage;
-use crate::table::MAX_THREADS;
+use crate::table::{MAX_THREADS, refuse_file};
 use crate::{Error, Result};
 
 mod check;
@@ -295,6 +295,7 @@ pub fn generate(
     let cql = columns.to_cql(&options);
     let name = format!("{}-{:032x}", options.table, options.table_id());
     let directory = options.output_directory.join(&options.keyspace).join(name);
+    refuse_file(&directory)?;
     let claim = created::claim(&directory, &cql)?;
     let mut report = GenerateReport::new(&options, &directory);
     let staging = Arc::new(Staging::create(&claim)?);

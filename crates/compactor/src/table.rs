@@ -53,6 +53,7 @@ pub use dry_run::DryRun;
 pub use files::{data_files, find_sstables, roughly_uncompressed_bytes};
 pub use merge::{Merge, Merged, OpenedMerge};
 pub use node_command::{Levels, NextSteps, NodeCommand};
+pub(crate) use output_directory::refuse_file;
 pub use output_directory::{ExistingOutput, OutputClaim};
 pub use output_form::{CHUNK_LENGTHS, Compression, DEFAULT_CHUNK_LENGTH, OutputForm};
 pub use output_layout::{OutputLayout, TableName};

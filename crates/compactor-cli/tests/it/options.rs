@@ -2,7 +2,7 @@
 
 use tempfile::TempDir;
 
-use crate::support::{compactor, words};
+use crate::support::{assert_ends, compactor, words};
 
 const DATA: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
@@ -71,7 +71,12 @@ fn numbers_out_of_range_are_refused_with_the_range() {
             "4294967295",
             "0 to 2147483647",
         ),
-        (generate, "--first-timestamp", "-1", "first timestamp -1"),
+        (
+            generate,
+            "--first-timestamp",
+            "-1",
+            "0 to 9223372036854775807",
+        ),
         (generate, "--chunk-length", "99999999999GiB", "is too large"),
         (by_size, "--rows", "0", "1 to 1000000000000"),
         (by_size, "--size", "0", "1B to 16TiB"),
@@ -91,6 +96,40 @@ fn numbers_out_of_range_are_refused_with_the_range() {
     }
     // Refused before anything was created.
     assert_eq!(std::fs::read_dir(temp.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn an_output_that_is_a_file_or_below_one_is_wrong_usage() {
+    let temp = TempDir::new().unwrap();
+    std::fs::write(temp.path().join("file"), "").unwrap();
+    let commands: [&[&str]; 9] = [
+        &["merge", DATA],
+        &["merge", DATA, "--dry-run"],
+        &["compact", DATA],
+        &["upgrade", DATA, "--sstable-version", "pa"],
+        &["upgrade", DATA, "--sstable-version", "pa", "--dry-run"],
+        &["split", DATA, "--size", "1KiB"],
+        &["scrub", DATA],
+        &["scrub", DATA, "--dry-run"],
+        &["generate", "--rows", "1"],
+    ];
+    for command in commands {
+        for output in ["file", "file/below"] {
+            let mut arguments = command.to_vec();
+            arguments.extend(["--output", output]);
+            let ended = compactor(temp.path(), &arguments);
+            assert_ends(&ended, 2, "file is not a directory; name a directory");
+        }
+    }
+    let table = temp.path().join("ks/t-0123456789abcdef0123456789abcdef");
+    std::fs::create_dir_all(&table).unwrap();
+    let into = table.to_str().unwrap();
+    let arguments = ["swap", "file", "--into", into, "--inputs-to", "inputs"];
+    assert_ends(
+        &compactor(temp.path(), &arguments),
+        2,
+        "file: not a directory",
+    );
 }
 
 /// `--now` minus the grace period may be before 1970; then no tombstone is old enough to purge.

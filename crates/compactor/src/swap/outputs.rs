@@ -20,6 +20,12 @@ use compactor_engine::merge::NoObserver;
 /// # Errors
 /// No directory has a record, or several do and the table is unknown from the directory's name.
 pub(super) fn directory_of_record(named: &Path, table: &Path) -> Result<PathBuf> {
+    if named.metadata().is_ok_and(|found| !found.is_dir()) {
+        return Err(Error::invalid(format!(
+            "{}: not a directory; name the directory that a merge or compact was given as --output",
+            named.display()
+        )));
+    }
     let has_record = |directory: &Path| {
         let record = directory.join(FILE_NAME);
         record.try_exists().map_err(Error::file("look up", &record))

@@ -14,8 +14,9 @@ use crate::{Error, Result};
 /// are a snapshot of.
 ///
 /// # Errors
-/// A refusal that names another directory.
+/// A refusal that names another directory; a path that is not one of a directory.
 pub(super) fn check(output: &Path, table: &Table) -> Result<()> {
+    refuse_file(output)?;
     let Ok(output) = output.canonicalize() else {
         return refuse_a_way_back(output);
     };
@@ -47,6 +48,23 @@ pub(super) fn check(output: &Path, table: &Table) -> Result<()> {
         )));
     }
     Ok(())
+}
+
+/// Refuses a path that is a file, or below one.
+///
+/// # Errors
+/// [`InvalidInput`](crate::ErrorKind::InvalidInput).
+pub(crate) fn refuse_file(output: &Path) -> Result<()> {
+    let mut ancestors = output.ancestors();
+    let found = ancestors.find_map(|path| Some((path, path.metadata().ok()?)));
+    match found {
+        Some((there, metadata)) if !metadata.is_dir() => Err(Error::invalid(format!(
+            "--output {}: {} is not a directory; name a directory, which is created if it does not exist",
+            output.display(),
+            there.display()
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// Refuses a path with `..` after a directory that does not exist yet: its target is known only when the directory
