@@ -225,6 +225,12 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 fn options(args: &Args, directory: PathBuf) -> anyhow::Result<BenchOptions> {
+    if args.concurrent_compactors != [1] && !args.arms.contains(&ArmName::Compact) {
+        return Err(Error::invalid(
+            "--concurrent-compactors is for the arm compact only: add compact to --arms",
+        )
+        .into());
+    }
     let given = if args.inputs.is_empty() {
         Vec::new()
     } else {
@@ -264,7 +270,7 @@ fn compression(args: &Args) -> anyhow::Result<Option<CompressionParams>> {
     let length = args.chunk_length.map(chunk_length);
     match (codec(args.compression, None), length) {
         (None, Some(_)) => {
-            Err(Error::invalid("--chunk-length needs a --compression other than none").into())
+            Err(Error::invalid("--chunk-length does not apply to --compression none").into())
         }
         (codec, length) => Ok(codec
             .map(|codec| CompressionParams::new(codec, length.unwrap_or(DEFAULT_CHUNK_LENGTH)))),

@@ -467,7 +467,7 @@ fn compression(args: &Args) -> anyhow::Result<Option<CompressionParams>> {
     let length = args.chunk_length.map(chunk_length);
     match (args.compression, length) {
         (Compression::None, Some(_)) => {
-            Err(Error::invalid("--chunk-length needs --compression lz4").into())
+            Err(Error::invalid("--chunk-length does not apply to --compression none").into())
         }
         (Compression::None, None) => Ok(None),
         (Compression::Lz4, length) => Ok(Some(CompressionParams::new(

@@ -149,7 +149,12 @@ fn invalid_requests_are_refused_and_leave_nothing() {
         (
             &["--compression", "none", "--chunk-length", "4KiB"],
             2,
-            "needs a --compression",
+            "does not apply to --compression none",
+        ),
+        (
+            &["--concurrent-compactors", "2"],
+            2,
+            "add compact to --arms",
         ),
         (&["missing-Data.db"], 2, "missing-Data.db"),
     ] {

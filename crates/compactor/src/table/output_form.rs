@@ -103,9 +103,9 @@ impl OutputForm {
             Some((path, compression))
         });
         match (self.compression, of_schema) {
-            (Some(Compression::None), _) if self.chunk_length.is_some() => {
-                Err(Error::invalid("--chunk-length needs a --compression"))
-            }
+            (Some(Compression::None), _) if self.chunk_length.is_some() => Err(Error::invalid(
+                "--chunk-length does not apply to --compression none: leave one of them out, or name a compressor",
+            )),
             (Some(Compression::None), _) => Ok(OutputCompression::None),
             (Some(Compression::Codec(codec)), of_schema) => {
                 let params = self.params(codec, of_schema.map(|(_, options)| options));
@@ -116,7 +116,7 @@ impl OutputForm {
             (None, Some((_, options))) if !options.enabled => match self.chunk_length {
                 None => Ok(OutputCompression::None),
                 Some(_) => Err(Error::invalid(
-                    "the table is not compressed (schema.cql); --chunk-length needs a --compression",
+                    "--chunk-length: the table is not compressed (schema.cql); name a compressor by --compression too",
                 )),
             },
             (None, Some((path, options))) => {
