@@ -180,6 +180,8 @@ fn too_late() -> String {
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory;
+
     use super::*;
 
     #[test]
@@ -214,6 +216,34 @@ mod tests {
         assert!(memory("1MX").unwrap_err().contains("512MiB"));
         assert_eq!(memory("64MB"), Ok(ByteSize(64_000_000)));
         assert!(memory("1MB").is_err(), "1,000,000 bytes are less than 1MiB");
+    }
+
+    /// Options of `command` and of its subcommands, each with the words before it.
+    fn options(command: &Command, before: &[String], all: &mut Vec<Vec<String>>) {
+        let mut words = before.to_vec();
+        words.push(command.get_name().to_owned());
+        for option in command.get_arguments().filter_map(clap::Arg::get_long) {
+            let value = format!("--{option}=1x");
+            all.push(words.iter().cloned().chain([value]).collect());
+        }
+        for subcommand in command.get_subcommands() {
+            options(subcommand, &words, all);
+        }
+    }
+
+    #[test]
+    fn what_is_no_number_is_refused_without_words_of_the_parser() {
+        let command = with_minus(crate::Cli::command());
+        let mut all = Vec::new();
+        options(&command, &[], &mut all);
+        assert!(all.len() > 100, "{}", all.len());
+        for words in all {
+            if let Err(error) = command.clone().try_get_matches_from(&words) {
+                let printed = error.to_string();
+                let is_raw = printed.contains("invalid digit") || printed.contains("invalid float");
+                assert!(!is_raw, "{words:?}: {printed}");
+            }
+        }
     }
 
     #[test]

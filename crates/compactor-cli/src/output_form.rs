@@ -27,7 +27,7 @@ pub struct OutputFormArgs {
     compression: Option<Compression>,
 
     /// Level of --compression zstd, -131072 to 22. Default: 3.
-    #[arg(long, help_heading = "Output", value_name = "N")]
+    #[arg(long, help_heading = "Output", value_name = "N", value_parser = within(-131_072..=22))]
     compression_level: Option<i32>,
 
     /// Uncompressed bytes per chunk, a power of two such as 4KiB. Default: schema.cql's, otherwise the newest

@@ -217,7 +217,8 @@ pub struct Args {
 
     /// All shapes but timeseries: timestamp of the first SSTable, in microseconds since 1970; each SSTable
     /// is two hours newer than the one before. Default: 2025-01-01.
-    #[arg(long, help_heading = "Rows", value_name = "MICROSECONDS")]
+    #[arg(long, help_heading = "Rows", value_name = "MICROSECONDS",
+        value_parser = within(0..=i64::MAX))]
     first_timestamp: Option<i64>,
 
     /// Keyspace, for the directory and schema.cql.

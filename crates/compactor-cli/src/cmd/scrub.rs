@@ -14,6 +14,7 @@ use crate::exit_code;
 use crate::flags::{ByteSize, Format};
 use crate::interrupt;
 use crate::io_args::IoArgs;
+use crate::numbers::within;
 use crate::output::{print_of, say_notes};
 use crate::output_form::OutputFormArgs;
 use crate::progress::{Progress, ProgressMode};
@@ -72,7 +73,7 @@ pub struct Args {
     io: IoArgs,
 
     /// Losses listed per SSTable; all are counted.
-    #[arg(long, value_name = "N", default_value_t = 1000)]
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = within(0..=usize::MAX))]
     max_losses: usize,
 
     /// Verify each output before it is published, as `compactor verify` does.

@@ -15,6 +15,7 @@ use super::dump::is_directory;
 use crate::exit_code;
 use crate::flags::{ByteSize, Format, refuse_uring_with_dontcache};
 use crate::interrupt::{self, Interrupted};
+use crate::numbers::within;
 use crate::output::{print, say};
 use crate::text_table::{count, counted};
 
@@ -54,7 +55,7 @@ pub struct Args {
     quick: bool,
 
     /// Findings listed per SSTable; all are counted.
-    #[arg(long, value_name = "N", default_value_t = 100)]
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = within(0..=usize::MAX))]
     max_findings: usize,
 
     /// How files are read: auto, direct, buffered, dontneed, dontcache.

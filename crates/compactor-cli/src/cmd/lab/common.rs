@@ -63,7 +63,7 @@ pub struct Common {
     pub warm_up: Option<u32>,
 
     /// Random seed of order, hot rows, arrivals and data. Default: 1.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = within(0..=u64::MAX))]
     pub seed: Option<u64>,
 
     /// Threads that read. Default: 32, as Cassandra's concurrent_reads.

@@ -77,7 +77,7 @@ pub struct Args {
     duration: Option<Seconds>,
 
     /// Random seed of values and of rows that are looked up. Default: 1.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = within(0..=u64::MAX))]
     seed: Option<u64>,
 
     #[command(flatten)]

@@ -93,7 +93,7 @@ pub(super) struct TableFlags {
     compression_ratio: f64,
 
     /// bloom_filter_fp_chance of the table. Default: 0.1 for leveled and level-count, otherwise 0.01.
-    #[arg(long, help_heading = "Table", value_name = "PART")]
+    #[arg(long, help_heading = "Table", value_name = "PART", value_parser = within(PART))]
     bloom_filter_fp_chance: Option<f64>,
 
     /// Stored bytes that all compactions together read per second, or none for no limit.
