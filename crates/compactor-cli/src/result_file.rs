@@ -113,11 +113,14 @@ fn directory_of(path: &Path) -> &Path {
 
 /// Creates a file in the directory of `path`.
 fn temporary(path: &Path) -> io::Result<NamedTempFile> {
+    let directory = directory_of(path);
+    // An error of the temporary file would name that file, which nobody knows.
+    directory.join(".").metadata()?;
     // As for any new file, subject to the umask.
     tempfile::Builder::new()
         .prefix(".compactor-")
         .permissions(Permissions::from_mode(0o666))
-        .tempfile_in(directory_of(path))
+        .tempfile_in(directory)
 }
 
 #[cfg(test)]
@@ -183,6 +186,7 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         let error = ResultFile::create(&temp.path().join("none/report")).unwrap_err();
         assert!(error.to_string().contains("none/report"), "{error}");
+        assert!(!error.to_string().contains(".compactor-"), "{error}");
         assert!(ResultFile::create(temp.path()).is_err());
         let component = temp.path().join("oa-1-big-Data.db");
         fs::write(&component, "rows").unwrap();
