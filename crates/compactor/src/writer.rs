@@ -154,7 +154,14 @@ impl SstableWriter {
     pub fn new(schema: &str) -> Result<SstableWriterOptions> {
         let schema = Schema::parse(schema).and_then(|schema| schema.only_table().cloned());
         // The caller's text, not a damaged file.
-        let schema = schema.map_err(|error| Error::invalid(error.to_string()))?;
+        let schema = schema.map_err(|error| {
+            let error = Error::from(error);
+            Error::invalid(match error.corruption() {
+                // What was found includes line and column.
+                Some(c) => format!("schema: expected {}, found {}", c.expected, c.found),
+                None => error.to_string(),
+            })
+        })?;
         // Reports an unsupported table here, before anything is opened.
         Columns::of(&schema)?;
         Ok(SstableWriterOptions {

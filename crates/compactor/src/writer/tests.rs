@@ -315,7 +315,7 @@ fn tables_that_only_nodes_can_write_are_refused() {
             "CREATE TABLE ks.t (k int PRIMARY KEY, v unknown)",
             "column v",
         ),
-        ("nothing", ""),
+        ("nothing", "schema: expected"),
     ] {
         let error = SstableWriter::new(schema).unwrap_err().to_string();
         assert!(error.contains(why), "{error}");
