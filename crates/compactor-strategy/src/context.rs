@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use crate::live::Live;
 use crate::random::TieBreak;
-use crate::ring::Ring;
 use crate::sstable::Session;
 
 /// A node and a table as they are configured. The default is a node of its own that owns the whole ring.
@@ -14,8 +13,6 @@ pub struct Node {
     pub gc_grace_s: i64,
     /// Minimum timestamp of the data in memtables, if there is any.
     pub memtable_min_timestamp: Option<i64>,
-    /// Token ranges and data directories.
-    pub ring: Ring,
     /// Observed size of flushed SSTables, bytes (`flushSizeOnDisk`); zero if none was flushed.
     pub flush_bytes: f64,
     /// Pending repair sessions that ended: the time of the repair in milliseconds since 1970, or `None` if
@@ -39,7 +36,6 @@ impl Default for Node {
         Node {
             gc_grace_s: DEFAULT_GC_GRACE_S,
             memtable_min_timestamp: None,
-            ring: Ring::default(),
             flush_bytes: 0.0,
             ended_sessions: BTreeMap::new(),
             is_bootstrapping: false,

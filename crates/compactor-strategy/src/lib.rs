@@ -19,7 +19,7 @@ pub mod options;
 pub mod params;
 pub mod random;
 pub mod release;
-pub mod ring;
+mod ring;
 mod size_text;
 pub mod size_tiered;
 pub mod sstable;

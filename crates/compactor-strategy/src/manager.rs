@@ -96,7 +96,7 @@ impl CompactionStrategyManager {
     pub fn group_of(&self, sstable: &Sstable) -> Group {
         Group {
             repair: sstable.repair,
-            directory: self.node.ring.directory_of(sstable),
+            directory: sstable.directory,
         }
     }
 
@@ -236,10 +236,11 @@ impl CompactionStrategyManager {
     /// Unlike those of repair sessions, the strategies of these groups are there before their SSTables. They
     /// are asked then, and look for expired SSTables, so that the next check is one interval later.
     fn add_permanent_groups(&mut self) {
-        for directory in 0..self.node.ring.directories() {
-            for repair in [RepairState::Repaired, RepairState::Unrepaired] {
-                self.strategy_of(Group { repair, directory });
-            }
+        for repair in [RepairState::Repaired, RepairState::Unrepaired] {
+            self.strategy_of(Group {
+                repair,
+                directory: 0,
+            });
         }
     }
 

@@ -1,241 +1,177 @@
-//! Token ranges that a node owns, and how they are divided into shards.
+//! Shares of the ring that SSTables cover, and the shards that it is divided into. A node owns the whole ring, of
+//! Murmur3Partitioner, and its shards are not those of several data directories.
 //!
-//! Source: `ShardManager`, `ShardManagerNoDisks`, `ShardManagerDiskAware`, `ShardManagerTrivial`,
-//! `DiskBoundaries`.
+//! Source: `ShardManager`, `ShardManagerTrivial`, `Murmur3Partitioner`, `Token.size`.
 
-mod arithmetic;
-
+use std::ops::Range;
 use std::sync::Arc;
 
-pub use arithmetic::Partitioner;
-
-use crate::sstable::Sstable;
-use crate::token::{Position, Token};
+use crate::sstable::{Sstable, total_bytes};
+use crate::token::Token;
 
 /// Smallest coverage of the ring by which a length is divided, 2^-48. An SSTable below it has a single
-/// partition, or is outside of the node's ranges (`ShardManager.MINIMUM_TOKEN_COVERAGE`).
+/// partition (`ShardManager.MINIMUM_TOKEN_COVERAGE`).
 const MINIMUM_COVERAGE: f64 = 1.0 / (1u64 << 48) as f64;
 
-/// A range of tokens, without the left one. A right one that is the minimum is the end of the ring.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct WeightedRange {
-    /// Token before the range.
-    pub left: Token,
-    /// Last token.
-    pub right: Token,
-    /// Part of its size that counts.
-    pub weight: f64,
+const MIN_TOKEN: i128 = i64::MIN as i128;
+const MAX_TOKEN: i128 = i64::MAX as i128;
+
+/// Length of an SSTable by its share of the ring. It grows with every kind of compaction, whether
+/// outputs become longer or cover less.
+pub(crate) fn density(sstable: &Sstable) -> f64 {
+    sstable.data_bytes as f64 / coverage(sstable)
 }
 
-/// Ranges of a node, and the bounds between its data directories.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Ring {
-    partitioner: Partitioner,
-    ranges: Vec<WeightedRange>,
-    /// Share of the ring up to and including each range.
-    range_ends: Vec<f64>,
-    directory_bounds: Vec<Token>,
-    /// Share of the ring up to and including each directory.
-    directory_ends: Vec<f64>,
+/// Density of the output of these SSTables (`calculateCombinedDensity`).
+pub(crate) fn combined_density(sstables: &[Arc<Sstable>]) -> f64 {
+    let tokens = tokens(sstables);
+    total_bytes(sstables) as f64 / at_least_minimum(share(tokens.start, tokens.end))
 }
 
-impl Default for Ring {
-    fn default() -> Ring {
-        Ring::whole(Partitioner::default())
+/// Tokens of these SSTables from the first up to, and without, the last: a shard that ends at another one has all of
+/// them, or none.
+pub(crate) fn tokens(sstables: &[Arc<Sstable>]) -> Range<Token> {
+    let first = sstables.iter().map(|sstable| sstable.first.token).min();
+    let last = sstables.iter().map(|sstable| sstable.last.token).max();
+    first.unwrap_or_default()..last.unwrap_or_default()
+}
+
+/// Last tokens of the shards that end within these tokens, of `shards` that divide the ring. The last shard ends with the
+/// ring (`BoundaryTracker`).
+pub(crate) fn boundaries(shards: usize, within: Range<Token>) -> impl Iterator<Item = Token> {
+    let count = shards as f64;
+    let end_of = move |shard: usize| token_at(1.0 / count * shard as f64);
+    // The estimate is off by less than one. All of them would take gigabytes if partitions are a few tokens apart.
+    let start = (within.start.0 - MIN_TOKEN) as f64 / 2f64.powi(64) * count;
+    let ends = ((start as usize).saturating_sub(1).max(1)..shards).map(end_of);
+    ends.skip_while(move |end| *end < within.start)
+        .take_while(move |end| *end < within.end)
+}
+
+/// Share of the ring that an SSTable covers (`rangeSpanned`).
+fn coverage(sstable: &Sstable) -> f64 {
+    let reported = sstable
+        .token_space_coverage
+        .filter(|coverage| *coverage > 0.0);
+    at_least_minimum(reported.unwrap_or_else(|| share(sstable.first.token, sstable.last.token)))
+}
+
+/// The whole ring for less than the minimum.
+fn at_least_minimum(coverage: f64) -> f64 {
+    if coverage >= MINIMUM_COVERAGE {
+        coverage
+    } else {
+        1.0
     }
 }
 
-impl Ring {
-    /// A ring that a node owns as a whole, with one data directory.
-    pub fn whole(partitioner: Partitioner) -> Ring {
-        let minimum = partitioner.minimum();
-        let all = WeightedRange {
-            left: minimum,
-            right: minimum,
-            weight: 1.0,
-        };
-        Ring::new(partitioner, vec![all], Vec::new())
-    }
+/// Share of the ring from a token to another, both included (`Token.size`).
+fn share(first: Token, last: Token) -> f64 {
+    // The difference of tokens that are more than half a ring apart is negative.
+    let size = (last.0 + 1 - first.0) as i64 as f64 / 2f64.powi(64);
+    if size > 0.0 { size } else { size + 1.0 }
+}
 
-    /// A node's ranges: ascending, disjoint, none of them across the end of the ring. `directory_bounds`:
-    /// the last token of each data directory, empty if SSTables are not placed by token.
-    pub fn new(
-        partitioner: Partitioner,
-        ranges: Vec<WeightedRange>,
-        directory_bounds: Vec<Token>,
-    ) -> Ring {
-        let mut end = 0.0;
-        let range_ends = ranges.iter().map(|range| {
-            end += partitioner.size(range.left, range.right) * range.weight;
-            end
-        });
-        let range_ends: Vec<f64> = range_ends.collect();
-        let mut ring = Ring {
-            partitioner,
-            ranges,
-            range_ends,
-            directory_bounds,
-            directory_ends: Vec::new(),
-        };
-        ring.directory_ends = ring.shares_of_directories();
-        ring
-    }
-
-    /// Index of the data directory of an SSTable (`DiskBoundaries.getDiskIndex`).
-    pub fn directory_of(&self, sstable: &Sstable) -> usize {
-        if self.directory_bounds.is_empty() {
-            sstable.directory
-        } else {
-            let token = sstable.first.token;
-            self.directory_bounds
-                .partition_point(|bound| *bound < token)
-        }
-    }
-
-    /// Number of data directories between which the ring is divided; one if it is not.
-    pub(crate) fn directories(&self) -> usize {
-        self.directory_bounds.len().max(1)
-    }
-
-    /// Share of the ring that the node owns.
-    pub fn local_coverage(&self) -> f64 {
-        match self.partitioner {
-            Partitioner::Ordered => 1.0,
-            _ => self.range_ends.last().copied().unwrap_or(1.0),
-        }
-    }
-
-    /// Share of the ring that is divided into shards: that of a data directory.
-    pub fn shard_set_coverage(&self) -> f64 {
-        self.local_coverage() / self.directories() as f64
-    }
-
-    /// Share of the ring that an SSTable covers (`rangeSpanned`).
-    pub fn coverage(&self, sstable: &Sstable) -> f64 {
-        if self.partitioner == Partitioner::Ordered {
-            return 1.0;
-        }
-        let reported = sstable
-            .token_space_coverage
-            .filter(|coverage| *coverage > 0.0);
-        let span = reported.unwrap_or_else(|| self.span(&sstable.first, &sstable.last));
-        if span >= MINIMUM_COVERAGE { span } else { 1.0 }
-    }
-
-    /// Length of an SSTable by its share of the ring. It grows with every kind of compaction, whether
-    /// outputs become longer or cover less.
-    pub fn density(&self, sstable: &Sstable) -> f64 {
-        sstable.data_bytes as f64 / self.coverage(sstable)
-    }
-
-    /// Density of the output of these SSTables (`calculateCombinedDensity`).
-    pub fn combined_density(&self, sstables: &[Arc<Sstable>]) -> f64 {
-        let bytes = crate::sstable::total_bytes(sstables) as f64;
-        let first = sstables.iter().map(|sstable| &sstable.first).min();
-        let last = sstables.iter().map(|sstable| &sstable.last).max();
-        let (Some(first), Some(last)) = (first, last) else {
-            return 0.0;
-        };
-        if self.partitioner == Partitioner::Ordered {
-            return bytes;
-        }
-        let span = self.span(first, last);
-        if span >= MINIMUM_COVERAGE {
-            bytes / span
-        } else {
-            bytes
-        }
-    }
-
-    /// Last tokens of all shards but the last, for a number of shards in each data directory
-    /// (`BoundaryTracker`).
-    pub fn boundaries(&self, shards: usize) -> Vec<Token> {
-        if self.partitioner == Partitioner::Ordered {
-            return Vec::new();
-        }
-        let mut boundaries = Vec::new();
-        let mut start = 0.0;
-        for (directory, &end) in self.directory_ends.iter().enumerate() {
-            let step = (end - start) / shards as f64;
-            let within = (1..shards).map(|shard| self.token_at(start + step * shard as f64));
-            boundaries.extend(within);
-            if directory + 1 < self.directory_ends.len() {
-                boundaries.extend(self.directory_bounds.get(directory));
-            }
-            start = end;
-        }
-        boundaries
-    }
-
-    /// Share of the ring from a partition to another, without what the node does not own.
-    fn span(&self, first: &Position, last: &Position) -> f64 {
-        let end = self.partitioner.next(last.token);
-        let parts = self.ranges.iter().filter_map(|range| {
-            let (left, right) = self.intersection(range, first.token, end)?;
-            Some(self.partitioner.size(left, right) * range.weight)
-        });
-        parts.sum()
-    }
-
-    /// `Range.intersectionNonWrapping`.
-    fn intersection(
-        &self,
-        range: &WeightedRange,
-        left: Token,
-        right: Token,
-    ) -> Option<(Token, Token)> {
-        let minimum = self.partitioner.minimum();
-        let end = match (range.right == minimum, right == minimum) {
-            (true, _) => right,
-            (_, true) => range.right,
-            _ => range.right.min(right),
-        };
-        let start = range.left.max(left);
-        (end == minimum || start < end).then_some((start, end))
-    }
-
-    /// Token at a share of the ring.
-    fn token_at(&self, share: f64) -> Token {
-        let last = self.ranges.len().saturating_sub(1);
-        let place = self
-            .range_ends
-            .partition_point(|end| *end < share)
-            .min(last);
-        let start = place
-            .checked_sub(1)
-            .map_or(0.0, |before| self.range_ends[before]);
-        let Some(range) = self.ranges.get(place) else {
-            return self.partitioner.minimum();
-        };
-        let ratio = (share - start) / (self.range_ends[place] - start);
-        self.partitioner.split(range.left, range.right, ratio)
-    }
-
-    /// Share of the ring up to each bound between directories.
-    fn shares_of_directories(&self) -> Vec<f64> {
-        let minimum = self.partitioner.minimum();
-        let mut ends = Vec::with_capacity(self.directory_bounds.len().max(1));
-        let mut position = 0.0;
-        let mut bounds = self.directory_bounds.iter();
-        // The last directory ends with the last range.
-        let mut inner = bounds
-            .by_ref()
-            .take(self.directory_bounds.len().saturating_sub(1))
-            .peekable();
-        for (range, &end) in self.ranges.iter().zip(&self.range_ends) {
-            let is_before = |bound: &&Token| range.right == minimum || **bound < range.right;
-            while let Some(bound) = inner.next_if(is_before) {
-                let left = self.partitioner.size(range.left, *bound) * range.weight;
-                // More than the range if the bound is at its start or before.
-                let left = if left > end - position { 0.0 } else { left };
-                ends.push(position + left);
-            }
-            position = end;
-        }
-        ends.push(position);
-        ends
-    }
+/// Token at a share of the ring, rounded towards zero, with the decimal digits of the share that Java prints
+/// (`IPartitioner.split`, `BigDecimal.valueOf`).
+fn token_at(share: f64) -> Token {
+    let text = format!("{share:e}");
+    let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    let fraction = digits
+        .split_once('.')
+        .map_or(0, |(_, fraction)| fraction.len() as i32);
+    let mantissa: i128 = digits.replace('.', "").parse().unwrap_or(0);
+    let scale = fraction - exponent.parse::<i32>().unwrap_or(0);
+    let product = (MAX_TOKEN - MIN_TOKEN) * mantissa;
+    let power = 10i128.checked_pow(scale.unsigned_abs());
+    let power = power.unwrap_or(i128::MAX);
+    let floor = MIN_TOKEN + product / power;
+    Token(floor + i128::from(floor < 0 && product % power != 0))
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+    use crate::sstable::SstableId;
+
+    /// Token at a percentage of the ring, as in `ShardManagerTest`.
+    fn at(percent: f64) -> Token {
+        token_at(percent / 100.0)
+    }
+
+    fn between(first: f64, last: f64) -> Sstable {
+        Sstable::new(SstableId(1), 100, at(first), at(last))
+    }
+
+    fn assert_near(found: f64, expected: f64) {
+        assert!((found - expected).abs() < 1e-9, "{found}, not {expected}");
+    }
+
+    #[test]
+    fn sizes_are_shares_of_the_ring() {
+        let (min, max) = (Token(MIN_TOKEN), Token(MAX_TOKEN));
+        assert_eq!(share(min, max), 1.0);
+        assert_eq!(share(min, Token(-1)), 0.5);
+        assert_eq!(share(Token(0), max), 0.5);
+        assert_eq!(share(Token(1), Token(1 << 62)), 0.25);
+        assert_eq!(share(Token(1 - (1 << 62)), Token(1 << 62)), 0.5);
+        assert_eq!(share(max, max), 1.0 / 2f64.powi(64));
+    }
+
+    #[test]
+    fn tokens_are_rounded_towards_zero() {
+        let found = [0.25, 0.5, 0.75].map(|share| token_at(share).0);
+        assert_eq!(found, [-1 << 62, 0, (1 << 62) - 1]);
+        assert_eq!(token_at(1e-30).0, MIN_TOKEN + 1);
+    }
+
+    /// `ShardManagerTest.testRangeSpannedFullOwnership`.
+    #[test]
+    fn coverage_of_the_whole_ring() {
+        assert_near(coverage(&between(20.0, 70.0)), 0.5);
+        assert_near(coverage(&between(30.0, 30.0)), 1.0);
+        let reported = |coverage| Sstable {
+            token_space_coverage: Some(coverage),
+            ..between(20.0, 70.0)
+        };
+        assert_near(coverage(&reported(0.1)), 0.1);
+        assert_near(coverage(&reported(0.0)), 0.5);
+        assert_near(coverage(&reported(-1.0)), 0.5);
+        assert_near(coverage(&reported(f64::NAN)), 0.5);
+        assert_near(coverage(&reported(1e-50)), 1.0);
+        assert_near(density(&between(20.0, 70.0)), 200.0);
+    }
+
+    #[test]
+    fn boundaries_are_those_within_the_tokens() {
+        let ring = Token(MIN_TOKEN)..Token(MAX_TOKEN);
+        for shards in [1, 2, 3, 7, 64, 1000, 4096] {
+            let all: Vec<Token> = boundaries(shards, ring.clone()).collect();
+            assert_eq!(all.len(), shards - 1);
+            let some = [shards / 3, shards / 2].map(|place| all.get(place).copied());
+            let [first, last] = some.map(Option::unwrap_or_default);
+            for (before, after) in [(-1, -1), (0, 0), (1, 1), (0, 1), (1, 0)] {
+                let within = Token(first.0 + before)..Token(last.0 + after);
+                let expected = all.iter().copied().filter(|end| within.contains(end));
+                assert!(
+                    boundaries(shards, within.clone()).eq(expected),
+                    "{shards}, {within:?}"
+                );
+            }
+        }
+    }
+
+    /// Partitions that are a few tokens apart have so great a density that all boundaries would take terabytes.
+    #[test]
+    fn boundaries_of_few_tokens_are_found_without_the_others() {
+        let shards = 1 << 40;
+        for share in [1e-9, 0.3, 0.5, 0.999_999] {
+            let start = token_at(share).0;
+            let within = Token(start)..Token(start + (10 << 24));
+            let found: Vec<Token> = boundaries(shards, within.clone()).collect();
+            assert!((9..=11).contains(&found.len()), "{found:?}");
+            assert!(found.iter().all(|end| within.contains(end)), "{found:?}");
+            assert!(found.is_sorted(), "{found:?}");
+        }
+    }
+}

@@ -142,7 +142,7 @@ pub struct LevelSplit {
 /// Output shards of a unified compaction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shards {
-    /// Last token of each shard except for the last shard.
+    /// Last token of each shard that the inputs extend over, except for the last one. Empty if they are all in one.
     pub boundaries: Vec<Token>,
     /// Whether each shard is compacted concurrently, as a task of its own (`parallelize_output_shards`).
     pub is_parallel: bool,

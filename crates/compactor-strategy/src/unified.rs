@@ -10,7 +10,6 @@ mod overlaps;
 mod scaling;
 mod shards;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub use options::UnifiedOptions;
@@ -28,7 +27,7 @@ use crate::expired::ExpiredCheck;
 pub use crate::expired::ExpiryOptions;
 use crate::live::Live;
 use crate::manager::LONG_AGO;
-use crate::ring::Ring;
+use crate::ring;
 use crate::sstable::{Sstable, SstableId};
 use crate::strategy::Strategy;
 use crate::task::{Idle, Output, Reason, Shards, Split, Task};
@@ -82,13 +81,12 @@ impl Unified {
     }
 
     /// SSTables by level; levels between them without any are left out.
-    fn levels<'a>(&self, sstables: &'a [Arc<Sstable>], context: &Context<'_>) -> Vec<Level<'a>> {
-        let ring = &context.node.ring;
+    fn levels<'a>(&self, sstables: &'a [Arc<Sstable>]) -> Vec<Level<'a>> {
         let scaling = &self.options.scaling;
-        let mut bounds = LevelBounds::new(scaling, self.flush_bytes, ring.local_coverage());
+        let mut bounds = LevelBounds::new(scaling, self.flush_bytes);
         let mut levels: Vec<Vec<&Arc<Sstable>>> = Vec::new();
         for sstable in sstables {
-            let level = bounds.level_of(ring.density(sstable), scaling);
+            let level = bounds.level_of(ring::density(sstable), scaling);
             if levels.len() <= level {
                 levels.resize(level + 1, Vec::new());
             }
@@ -113,7 +111,7 @@ impl Unified {
         let mut overlap = 0;
         let mut has_pick = false;
         let mut selected = Err(Idle::NoSstables);
-        for level in self.levels(sstables, context) {
+        for level in self.levels(sstables) {
             let pick = self.pick_of(&level, context);
             has_pick |= pick.is_some();
             if level.overlap > overlap {
@@ -165,55 +163,49 @@ impl Unified {
     }
 
     /// Shards of the output of these SSTables, by their density (`UnifiedCompactionTask`).
-    fn output(&self, sstables: &[Arc<Sstable>], context: &Context<'_>) -> Output {
-        let ring = &context.node.ring;
-        let shards = self.shards_of(sstables, ring);
-        let mut boundaries = ring.boundaries(shards);
-        if self.options.is_parallel && shards > 1 {
-            boundaries = self.divided(boundaries, sstables, ring);
+    fn output(&self, sstables: &[Arc<Sstable>]) -> Output {
+        let shards = self.shards_of(sstables);
+        if shards == 1 {
+            return Output::default();
         }
-        let split = if boundaries.is_empty() {
-            Split::None
+        let boundaries = ring::boundaries(shards, ring::tokens(sstables)).collect();
+        let boundaries = if self.options.is_parallel {
+            self.divided(boundaries, sstables)
         } else {
-            Split::Shards(Shards {
+            boundaries
+        };
+        Output {
+            level: 0,
+            split: Split::Shards(Shards {
                 is_parallel: self.options.is_parallel,
                 boundaries,
-            })
-        };
-        Output { level: 0, split }
+            }),
+        }
     }
 
     /// Number of shards of the output of these SSTables.
-    fn shards_of(&self, sstables: &[Arc<Sstable>], ring: &Ring) -> usize {
-        let density = ring.combined_density(sstables) * ring.shard_set_coverage();
+    fn shards_of(&self, sstables: &[Arc<Sstable>]) -> usize {
+        let density = ring::combined_density(sstables);
         self.options.shards.of_density(density)
     }
 
     /// Boundaries of shards that are compacted concurrently: each is divided once more, by the density of the SSTables
     /// that have some of it (`createParallelCompactionTasks`, `UnifiedCompactionTask.getCompactionAwareWriter`).
-    fn divided(
-        &self,
-        boundaries: Vec<Token>,
-        sstables: &[Arc<Sstable>],
-        ring: &Ring,
-    ) -> Vec<Token> {
+    fn divided(&self, boundaries: Vec<Token>, sstables: &[Arc<Sstable>]) -> Vec<Token> {
         let parts = split_in_shards(sstables, &boundaries);
         if parts.len() == 1 {
             return boundaries;
         }
-        let mut by_number: BTreeMap<usize, Vec<Token>> = BTreeMap::new();
         let mut all = boundaries.clone();
         for (place, members) in parts {
-            let shards = self.shards_of(&members, ring);
-            let finer = by_number
-                .entry(shards)
-                .or_insert_with(|| ring.boundaries(shards));
-            let start = place.checked_sub(1).map_or(0, |before| {
-                finer.partition_point(|token| *token <= boundaries[before])
-            });
-            let end = boundaries.get(place);
-            let within = finer[start..].iter().copied();
-            all.extend(within.take_while(|token| end.is_none_or(|end| token < end)));
+            let mut within = ring::tokens(&members);
+            if let Some(before) = place.checked_sub(1) {
+                within.start = within.start.max(Token(boundaries[before].0 + 1));
+            }
+            if let Some(&end) = boundaries.get(place) {
+                within.end = within.end.min(end);
+            }
+            all.extend(ring::boundaries(self.shards_of(&members), within));
         }
         all.sort_unstable();
         all
@@ -235,12 +227,10 @@ impl Unified {
             return groups;
         }
         let available = self.available(context.live);
-        let ring = &context.node.ring;
-        let shards = self
-            .options
-            .shards
-            .of_density(ring.combined_density(&available));
-        let parts = split_in_shards(&available, &ring.boundaries(shards)).into_iter();
+        let shards = self.shards_of(&available);
+        let boundaries = ring::boundaries(shards, ring::tokens(&available));
+        let boundaries: Vec<Token> = boundaries.collect();
+        let parts = split_in_shards(&available, &boundaries).into_iter();
         joined(parts.map(|(_, members)| members))
     }
 }
@@ -296,7 +286,7 @@ impl Strategy for Unified {
         available.retain(|sstable| !expired.contains(&sstable.id));
         let pick = self.choose(&available, context);
         let task = pick.map(|pick| {
-            let output = self.output(&pick.sstables, context);
+            let output = self.output(&pick.sstables);
             Task::compact(&pick.sstables, pick.reason, output)
         });
         Task::with_expired(task, expired)
@@ -308,17 +298,15 @@ impl Strategy for Unified {
 
     fn major(&self, context: &Context<'_>, _splits_output: bool) -> Vec<Task> {
         let groups = self.major_groups(context).into_iter();
-        let task = |group: Vec<Arc<Sstable>>| {
-            Task::compact(&group, Reason::Major, self.output(&group, context))
-        };
+        let task =
+            |group: Vec<Arc<Sstable>>| Task::compact(&group, Reason::Major, self.output(&group));
         groups.map(task).collect()
     }
 
-    fn level(&self, context: &Context<'_>, sstable: &Sstable) -> Option<u32> {
-        let ring = &context.node.ring;
+    fn level(&self, _context: &Context<'_>, sstable: &Sstable) -> Option<u32> {
         let scaling = &self.options.scaling;
-        let mut bounds = LevelBounds::new(scaling, self.flush_bytes, ring.local_coverage());
-        Some(bounds.level_of(ring.density(sstable), scaling) as u32)
+        let mut bounds = LevelBounds::new(scaling, self.flush_bytes);
+        Some(bounds.level_of(ring::density(sstable), scaling) as u32)
     }
 }
 

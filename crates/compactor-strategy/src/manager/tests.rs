@@ -1,7 +1,6 @@
 use super::*;
 use crate::options::Options;
 use crate::release::Release;
-use crate::ring::{Partitioner, Ring, WeightedRange};
 use crate::size_tiered::SizeTieredOptions;
 use crate::token::Token;
 
@@ -92,22 +91,12 @@ fn only_the_pending_session_with_most_tasks_selects() {
 #[test]
 fn directories_are_planned_separately() {
     let params = CompactionParams::size_tiered(SizeTieredOptions::default());
-    let minimum = Partitioner::Murmur3.minimum();
-    let all = WeightedRange {
-        left: minimum,
-        right: minimum,
-        weight: 1.0,
-    };
-    let bounds = vec![Token(100), Token(i128::from(i64::MAX))];
-    let node = Node {
-        ring: Ring::new(Partitioner::Murmur3, vec![all], bounds),
-        ..Node::default()
-    };
-    let sstables = (0..7).map(|id| {
-        let token = Token(if id < 3 { 100 } else { 101 });
-        Sstable::new(SstableId(id), 1, token, token)
+    let sstables = (0..7).map(|id| Sstable {
+        directory: usize::from(id >= 3),
+        ..sstable(id, RepairState::Unrepaired)
     });
-    let mut manager = CompactionStrategyManager::load(params, node, TieBreak::First, sstables, 0);
+    let mut manager =
+        CompactionStrategyManager::load(params, Node::default(), TieBreak::First, sstables, 0);
     let task = manager.next_task(0).expect("a task");
     assert_eq!(task.inputs, [3, 4, 5, 6].map(SstableId));
 }

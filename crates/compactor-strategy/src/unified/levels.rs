@@ -15,13 +15,13 @@ pub(super) struct LevelBounds {
 }
 
 impl LevelBounds {
-    /// Bounds for a size of flushed SSTables, and the share of the ring that the node owns.
-    pub(super) fn new(scaling: &Scaling, flush_bytes: u64, local_coverage: f64) -> LevelBounds {
+    /// Bounds for a size of flushed SSTables.
+    pub(super) fn new(scaling: &Scaling, flush_bytes: u64) -> LevelBounds {
         let fanout = scaling.fanout(0) as f64;
         // A flush that is a little smaller than usual is not to be compacted once more.
         let base = flush_bytes.max(MIN_FLUSH_BYTES) as f64 * (1.0 - 0.9 / fanout);
         LevelBounds {
-            max: vec![(base / local_coverage * fanout).floor()],
+            max: vec![(base * fanout).floor()],
         }
     }
 
@@ -47,7 +47,7 @@ mod tests {
     #[test]
     fn bounds_of_the_default() {
         let scaling = Scaling::default();
-        let mut bounds = LevelBounds::new(&scaling, 0, 1.0);
+        let mut bounds = LevelBounds::new(&scaling, 0);
         let mut level = |mib: f64| bounds.level_of(mib * MIB, &scaling);
         assert_eq!(
             [0.1, 3.09, 3.1, 12.39, 12.4, 49.6, 198.4].map(&mut level),
@@ -60,8 +60,8 @@ mod tests {
     #[test]
     fn bounds_follow_scaling_parameters() {
         let scaling = Scaling::parse("5, 4, 2, N").expect("parameters");
-        let mut bounds = LevelBounds::new(&scaling, 100 << 20, 0.5);
-        // (100 × (1 - 0.9 / 7) / 0.5) × 7 MiB.
+        let mut bounds = LevelBounds::new(&scaling, 200 << 20);
+        // 200 × (1 - 0.9 / 7) × 7 MiB.
         assert_eq!(bounds.level_of(1219.0 * MIB, &scaling), 0);
         assert_eq!(bounds.level_of(1221.0 * MIB, &scaling), 1);
         assert_eq!(bounds.level_of(1221.0 * 6.0 * MIB, &scaling), 2);

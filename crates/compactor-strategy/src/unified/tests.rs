@@ -5,7 +5,6 @@ use crate::options::of;
 use crate::params::{CompactionParams, StrategyOptions};
 use crate::random::TieBreak;
 use crate::release::Release;
-use crate::ring::{Partitioner, Ring};
 use crate::task::TaskKind;
 use crate::token::Token;
 
@@ -216,16 +215,7 @@ fn a_parallel_shard_is_divided_by_its_own_density() {
             ("sstable_growth", "0"),
             ("parallelize_output_shards", is_parallel),
         ]);
-        let context = Context {
-            live: &Live::default(),
-            node: &Node::default(),
-            now_ms: 0,
-            ties: &mut TieBreak::First,
-        };
-        match Unified::new(options)
-            .output(&sstables[..count], &context)
-            .split
-        {
+        match Unified::new(options).output(&sstables[..count]).split {
             Split::Shards(shards) => shards.boundaries,
             split => panic!("not split into shards: {split:?}"),
         }
@@ -240,6 +230,50 @@ fn a_parallel_shard_is_divided_by_its_own_density() {
     // The others have less in total than the first.
     let finer = [1, 2, 3];
     assert_eq!(parts(of("true", 5)), [&finer[..], &whole].concat());
+}
+
+/// Of partitions that are a few tokens apart, all boundaries in the ring would take 10 TiB.
+#[test]
+fn shards_of_great_density_are_those_of_the_inputs() {
+    let sstables = |tokens: [i128; 2]| {
+        let [first, last] = tokens.map(Token);
+        (0..4).map(move |id| Sstable::new(SstableId(id), 600 * MIB, first, last))
+    };
+    for is_parallel in ["false", "true"] {
+        let options = parsed(&[
+            ("base_shard_count", "1048576"),
+            ("target_sstable_size", "1MiB"),
+            ("min_sstable_size", "0B"),
+            ("sstable_growth", "0"),
+            ("parallelize_output_shards", is_parallel),
+        ]);
+        // A shard has 2^24 tokens.
+        for (last, count) in [(1_400_000, 1), (1 << 25, 2)] {
+            let mut manager = load(
+                options.clone(),
+                TieBreak::First,
+                sstables([-1, last]).collect(),
+            );
+            let [task] = &manager.major(0, false)[..] else {
+                panic!("not one task");
+            };
+            assert_eq!(task.output, manager.next_task(0).expect("a task").output);
+            let Split::Shards(shards) = &task.output.split else {
+                panic!("not split: {task:?}");
+            };
+            assert_eq!(
+                (shards.boundaries[0], shards.boundaries.len()),
+                (Token(0), count)
+            );
+        }
+        // One shard has them all.
+        let mut manager = load(options, TieBreak::First, sstables([1, 1_400_000]).collect());
+        let shards = Split::Shards(Shards {
+            is_parallel: is_parallel == "true",
+            boundaries: Vec::new(),
+        });
+        assert_eq!(manager.next_task(0).expect("a task").output.split, shards);
+    }
 }
 
 #[test]
@@ -313,18 +347,6 @@ fn a_major_compaction_of_five_is_one_per_non_overlapping_set() {
         sstables,
     );
     assert_eq!(six.major(0, false).len(), 1);
-}
-
-#[test]
-fn other_partitioners_have_one_shard() {
-    let sstables = (0..4).map(|id| over(id, 600 * MIB, 0.0, 0.9)).collect();
-    let mut manager = load(
-        UnifiedOptions::new(Release::V6_0),
-        TieBreak::First,
-        sstables,
-    );
-    manager.node_mut().ring = Ring::whole(Partitioner::Ordered);
-    assert_eq!(task_output(manager).split, Split::None);
 }
 
 #[test]

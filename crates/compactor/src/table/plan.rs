@@ -276,7 +276,7 @@ pub struct PlannedTask {
     pub level: u32,
     /// Stored bytes after which an output ends.
     pub max_sstable_bytes: Option<u64>,
-    /// Number of parts of the ring that get outputs of their own.
+    /// Number of shards of the ring that the inputs extend over, each of which gets an output of its own.
     pub shards: usize,
     /// Stored bytes of the inputs' `Data.db`.
     pub bytes: u64,

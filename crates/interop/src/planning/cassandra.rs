@@ -4,7 +4,7 @@ use anyhow::Result;
 use compactor_strategy::live::Live;
 use compactor_strategy::sstable::{RepairState, Sstable, SstableId};
 use compactor_strategy::task::{Split, Task, TaskKind};
-use compactor_strategy::token::Position;
+use compactor_strategy::token::{Position, Token};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -130,10 +130,10 @@ fn describe(sstable: &Sstable) -> Value {
 
 impl TheirTask {
     /// Whether it equals our task.
-    pub(super) fn is_same(&self, ours: &Task) -> bool {
+    pub(super) fn is_same(&self, ours: &Task, live: &Live) -> bool {
         let mut inputs: Vec<SstableId> = ours.inputs.clone();
         inputs.sort_unstable();
-        inputs == self.inputs && self.has_output(ours)
+        inputs == self.inputs && self.has_output(ours, live)
     }
 
     /// Whether its SSTables have the same sizes as those of our task. If a tier has more SSTables of one size than a
@@ -148,28 +148,33 @@ impl TheirTask {
         ours.kind == TaskKind::Compact
             && ours.expired.is_empty()
             && sizes(&ours.inputs) == sizes(&self.inputs)
-            && self.has_output(ours)
+            && self.has_output(ours, live)
     }
 
-    fn has_output(&self, ours: &Task) -> bool {
+    fn has_output(&self, ours: &Task, live: &Live) -> bool {
         let max_bytes = match ours.output.split {
             Split::MaxBytes(bytes) => bytes,
             _ => i64::MAX.unsigned_abs(),
         };
         ours.output.level == self.level
-            && (!ours.expired.is_empty() || self.has_boundaries(ours))
+            && (!ours.expired.is_empty() || self.has_boundaries(ours, live))
             && max_bytes == self.max_sstable_bytes
             && (ours.kind == TaskKind::LevelOnly) == self.is_level_only
     }
 
     /// Whether the output shards are the same. With expired inputs they are not compared: Cassandra's task
-    /// looks for those once more when it runs, and computes the shards from the others.
-    fn has_boundaries(&self, ours: &Task) -> bool {
-        let boundaries: Vec<i128> = match &ours.output.split {
-            Split::Shards(shards) => shards.boundaries.iter().map(|token| token.0).collect(),
-            _ => Vec::new(),
+    /// looks for those once more when it runs, and computes the shards from the others. Ours are only those among the
+    /// partitions of the inputs.
+    fn has_boundaries(&self, ours: &Task, live: &Live) -> bool {
+        let inputs = ours.inputs.iter().filter_map(|&id| live.get(id));
+        let inputs: Vec<_> = inputs.map(|s| s.first.token..s.last.token).collect();
+        let divides = |token: &Token| inputs.iter().any(|tokens| tokens.contains(token));
+        let boundaries = match &ours.output.split {
+            Split::Shards(shards) => &shards.boundaries[..],
+            _ => &[],
         };
-        let theirs = self.boundaries.iter().map(|&token| i128::from(token));
-        boundaries.into_iter().eq(theirs)
+        let theirs = self.boundaries.iter().map(|&token| Token(token.into()));
+        let boundaries = boundaries.iter().copied().filter(divides);
+        boundaries.eq(theirs.filter(divides))
     }
 }

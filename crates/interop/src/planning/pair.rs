@@ -95,11 +95,14 @@ impl<'s, 'c> Pair<'s, 'c> {
             );
             return Ok(None);
         };
-        let same = ours.iter().flatten().find(|task| theirs.is_same(task));
+        let live = self.ours[0].live();
+        let same = ours
+            .iter()
+            .flatten()
+            .find(|task| theirs.is_same(task, live));
         if let Some(task) = same {
             return Ok(Some((theirs.number, task.clone())));
         }
-        let live = self.ours[0].live();
         let tie = ours.iter().flatten().find(|task| theirs.is_tie(task, live));
         let Some(tie) = tie else {
             bail!(
