@@ -214,7 +214,7 @@ impl<'a> Simulation<'a> {
                 self.selection.completed(&task, &moved);
                 return;
             }
-            TaskKind::Expired | TaskKind::RepairFinished(_) => {
+            TaskKind::Expired => {
                 let outputs = self.table.complete(&task, Vec::new(), now_ms, workload);
                 self.selection.completed(&task, &outputs);
                 return;

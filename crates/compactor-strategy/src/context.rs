@@ -1,10 +1,7 @@
 //! State of a node and a table that a selection depends on, besides its SSTables.
 
-use std::collections::BTreeMap;
-
 use crate::live::Live;
 use crate::random::TieBreak;
-use crate::sstable::Session;
 
 /// A node and a table as they are configured. The default is a node of its own that owns the whole ring.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,15 +12,6 @@ pub struct Node {
     pub memtable_min_timestamp: Option<i64>,
     /// Observed size of flushed SSTables, bytes (`flushSizeOnDisk`); zero if none was flushed.
     pub flush_bytes: f64,
-    /// Pending repair sessions that ended: the time of the repair in milliseconds since 1970, or `None` if
-    /// it failed (`PendingRepairManager.canCleanup`).
-    pub ended_sessions: BTreeMap<Session, Option<i64>>,
-    /// Whether the node is joining the ring.
-    pub is_bootstrapping: bool,
-    /// `-Dcassandra.disable_stcs_in_l0`.
-    pub disables_stcs_in_l0: bool,
-    /// `-Dcassandra.allow_unsafe_aggressive_sstable_expiration`.
-    pub allows_aggressive_expiration: bool,
     /// `-Dcassandra.never_purge_tombstones`, or that of the table.
     pub never_purges_tombstones: bool,
 }
@@ -37,10 +25,6 @@ impl Default for Node {
             gc_grace_s: DEFAULT_GC_GRACE_S,
             memtable_min_timestamp: None,
             flush_bytes: 0.0,
-            ended_sessions: BTreeMap::new(),
-            is_bootstrapping: false,
-            disables_stcs_in_l0: false,
-            allows_aggressive_expiration: false,
             never_purges_tombstones: false,
         }
     }

@@ -15,9 +15,6 @@ pub(crate) const AGGRESSIVE_EXPIRATION: &str = "unsafe_aggressive_sstable_expira
 pub struct ExpiryOptions {
     /// Interval, seconds (`expired_sstable_check_frequency_seconds`).
     pub interval_s: i64,
-    /// Whether an expired SSTable is dropped although it may shadow data in others, if the node allows it
-    /// (`unsafe_aggressive_sstable_expiration`).
-    pub ignores_overlaps: bool,
     /// Whether only repaired SSTables expire (`only_purge_repaired_tombstones`).
     pub only_repaired: bool,
 }
@@ -26,7 +23,6 @@ impl Default for ExpiryOptions {
     fn default() -> ExpiryOptions {
         ExpiryOptions {
             interval_s: 600,
-            ignores_overlaps: false,
             only_repaired: false,
         }
     }
@@ -53,16 +49,10 @@ impl ExpiredCheck {
         }
         self.last_ms = context.now_ms;
         let candidates: Vec<&Sstable> = candidates.iter().map(Arc::as_ref).collect();
-        let is_aggressive =
-            self.options.ignores_overlaps && context.node.allows_aggressive_expiration;
-        let overlapping = if is_aggressive {
-            None
-        } else {
-            Some(context.live.overlapping(&candidates))
-        };
+        let overlapping = context.live.overlapping(&candidates);
         fully_expired(
             &candidates,
-            overlapping.as_deref(),
+            &overlapping,
             self.options.only_repaired,
             context,
         )
@@ -70,11 +60,10 @@ impl ExpiredCheck {
 }
 
 /// Candidates that are fully expired and older than all other data that may be live. `overlapping`: the
-/// SSTables that overlap a candidate; `None` ignores the age. `only_repaired`: none is if a candidate is not
-/// repaired.
+/// SSTables that overlap a candidate. `only_repaired`: none is if a candidate is not repaired.
 pub(crate) fn fully_expired(
     candidates: &[&Sstable],
-    overlapping: Option<&[&Sstable]>,
+    overlapping: &[&Sstable],
     only_repaired: bool,
     context: &Context<'_>,
 ) -> Vec<SstableId> {
@@ -85,15 +74,12 @@ pub(crate) fn fully_expired(
     }
     let gc_before_s = context.gc_before_s();
     let is_expired = |sstable: &&&Sstable| sstable.max_local_deletion_time < gc_before_s;
-    let before = overlapping.map_or(i64::MAX, |overlapping| {
-        let others = overlapping.iter().chain(candidates);
-        let live = others.filter(|sstable| !is_expired(sstable));
-        let oldest = live.map(|sstable| sstable.min_timestamp).min();
-        let oldest = oldest.unwrap_or(i64::MAX);
-        oldest.min(context.node.memtable_min_timestamp.unwrap_or(i64::MAX))
-    });
-    let shadows_nothing =
-        |sstable: &&&Sstable| overlapping.is_none() || sstable.max_timestamp < before;
+    let others = overlapping.iter().chain(candidates);
+    let live = others.filter(|sstable| !is_expired(sstable));
+    let oldest = live.map(|sstable| sstable.min_timestamp);
+    let oldest = oldest.chain(context.node.memtable_min_timestamp).min();
+    let before = oldest.unwrap_or(i64::MAX);
+    let shadows_nothing = |sstable: &&&Sstable| sstable.max_timestamp < before;
     let expired = candidates.iter().filter(is_expired).filter(shadows_nothing);
     expired.map(|sstable| sstable.id).collect()
 }

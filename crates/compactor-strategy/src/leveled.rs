@@ -85,12 +85,8 @@ impl Leveled {
 
     /// The compaction with the highest priority (`getCompactionCandidates`).
     fn next_compaction(&mut self, context: &Context<'_>) -> Result<Task, Idle> {
-        if context.node.is_bootstrapping {
-            // Streamed SSTables keep their levels.
-            return self.tier_of_l0(context.live).ok_or_else(|| self.idle());
-        }
         // If L0 has too many SSTables, reads suffer more from them than from a level that is too large.
-        let l0 = self.large_l0(context);
+        let l0 = self.large_l0(context.live);
         let mut blocked = None;
         let uncompacting = self.uncompacting_bytes(context.live);
         for level in (1..LEVELS).rev() {
@@ -138,19 +134,12 @@ impl Leveled {
         bytes
     }
 
-    /// A compaction of L0 by size, if it has too many SSTables.
-    fn large_l0(&self, context: &Context<'_>) -> Option<Task> {
-        let is_large = self.generations.level(0).len() > MAX_COMPACTING_L0;
-        if is_large && !context.node.disables_stcs_in_l0 {
-            self.tier_of_l0(context.live)
-        } else {
-            None
-        }
-    }
-
-    /// The most interesting size tier of L0 (`getSSTablesForSTCS`).
-    fn tier_of_l0(&self, live: &Live) -> Option<Task> {
+    /// A compaction of the most interesting size tier of L0, if it has too many SSTables (`getSSTablesForSTCS`).
+    fn large_l0(&self, live: &Live) -> Option<Task> {
         let l0 = self.generations.level(0);
+        if l0.len() <= MAX_COMPACTING_L0 {
+            return None;
+        }
         let tiers = self.options.buckets.tiers(&live.available(l0));
         let tier = most_interesting(&tiers, self.options.thresholds)?;
         let reason = Reason::SizeTierInL0 { sstables: l0.len() };
@@ -312,7 +301,7 @@ impl Strategy for Leveled {
     }
 
     /// Computed from the levels whenever it is asked for (`getEstimatedTasks`).
-    fn remaining_tasks(&self, context: &Context<'_>) -> usize {
+    fn remaining_tasks(&self, _context: &Context<'_>) -> usize {
         let sizes = self.options.sizes;
         let levels = (0..LEVELS).map(|level| match level {
             // The highest level has no limit if the number of levels is fixed.
@@ -320,11 +309,7 @@ impl Strategy for Leveled {
             level => sizes.estimated_tasks(level, self.generations.bytes(level)),
         });
         let (l0, max) = (self.generations.level(0).len(), self.options.thresholds.max);
-        let by_size = if l0 > max && !context.node.disables_stcs_in_l0 {
-            l0 / max
-        } else {
-            0
-        };
+        let by_size = if l0 > max { l0 / max } else { 0 };
         levels.sum::<usize>() + by_size
     }
 

@@ -9,9 +9,9 @@ use crate::context::{Context, Node};
 use crate::live::Live;
 use crate::params::CompactionParams;
 use crate::random::TieBreak;
-use crate::sstable::{RepairState, Session, Sstable, SstableId};
+use crate::sstable::{RepairState, Sstable, SstableId};
 use crate::strategy::Strategy;
-use crate::task::{Idle, Reason, Task, TaskKind};
+use crate::task::{Idle, Task};
 
 /// SSTables that may be compacted together: those of a repair state in a data directory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -82,7 +82,7 @@ impl CompactionStrategyManager {
         &self.params
     }
 
-    /// The node, of which repair sessions, memtables and flushed bytes change with time.
+    /// The node, of which memtables and flushed bytes change with time.
     pub fn node_mut(&mut self) -> &mut Node {
         &mut self.node
     }
@@ -114,17 +114,13 @@ impl CompactionStrategyManager {
         }
     }
 
-    /// Selects the next compaction. Ended repair sessions are first, then groups by their remaining
-    /// compactions, descending.
+    /// Selects the next compaction. Groups are asked by their remaining compactions, descending.
     ///
     /// # Errors
     /// Why no group has one.
     pub fn next_task(&mut self, now_ms: i64) -> Result<Task, Vec<(Group, Idle)>> {
         if !self.params.is_enabled {
             return Err(vec![(Group::default(), Idle::Disabled)]);
-        }
-        if let Some(task) = self.ended_repair() {
-            return Ok(task);
         }
         let mut idle = Vec::new();
         for group in self.groups_by_remaining(now_ms) {
@@ -262,39 +258,6 @@ impl CompactionStrategyManager {
         })
     }
 
-    /// SSTables of a session that ended, unless one of them is being compacted. Directories with more ended
-    /// sessions are first (`PendingRepairHolder.getNextRepairFinishedTasks`).
-    fn ended_repair(&self) -> Option<Task> {
-        let mut ended: BTreeMap<(bool, usize), Vec<(Session, Group)>> = BTreeMap::new();
-        for &group in self.groups.keys() {
-            let (is_transient, session) = match group.repair {
-                RepairState::Transient(session) => (true, session),
-                RepairState::Pending(session) => (false, session),
-                _ => continue,
-            };
-            if self.node.ended_sessions.contains_key(&session) {
-                let groups = ended.entry((is_transient, group.directory)).or_default();
-                groups.push((session, group));
-            }
-        }
-        let mut ended: Vec<_> = ended.into_iter().collect();
-        ended.sort_by_key(|((is_transient, _), groups)| {
-            (*is_transient, std::cmp::Reverse(groups.len()))
-        });
-        let mut groups = ended.into_iter().flat_map(|(_, groups)| groups);
-        groups.find_map(|(session, group)| self.task_of_ended(session, group))
-    }
-
-    fn task_of_ended(&self, session: Session, group: Group) -> Option<Task> {
-        let repaired_at = *self.node.ended_sessions.get(&session)?;
-        let members = self.live.iter().filter(|s| self.group_of(s) == group);
-        let inputs: Vec<SstableId> = members.map(|sstable| sstable.id).collect();
-        let is_busy = inputs.iter().any(|&id| self.live.is_compacting(id));
-        let kind = TaskKind::RepairFinished(repaired_at);
-        (!inputs.is_empty() && !is_busy)
-            .then(|| Task::new(kind, inputs, Reason::RepairEnded(session)))
-    }
-
     /// Groups to be asked, by remaining compactions, descending. Of the pending sessions of a directory only
     /// the one with the most is asked (`PendingRepairManager.getNextBackgroundTasks`).
     fn groups_by_remaining(&mut self, now_ms: i64) -> Vec<Group> {
@@ -302,11 +265,6 @@ impl CompactionStrategyManager {
         let mut best: BTreeMap<(u8, usize), (usize, Group)> = BTreeMap::new();
         for (&group, strategy) in groups {
             let holder = match group.repair {
-                RepairState::Transient(session) | RepairState::Pending(session)
-                    if context.node.ended_sessions.contains_key(&session) =>
-                {
-                    continue;
-                }
                 RepairState::Transient(_) => 0,
                 RepairState::Pending(_) => 1,
                 RepairState::Repaired => 2,

@@ -1,7 +1,5 @@
 //! An SSTable as the strategies see it.
 
-use std::fmt;
-
 use crate::droppable::DroppableTombstones;
 use crate::key_estimate::KeyEstimate;
 use crate::token::Position;
@@ -14,12 +12,6 @@ pub struct SstableId(pub u64);
 /// Repair session of a pending SSTable (`StatsMetadata.pendingRepair`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Session(pub u128);
-
-impl fmt::Display for Session {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:032x}", self.0)
-    }
-}
 
 /// Repair state of an SSTable. SSTables of different states are never compacted together. In the order of
 /// `CompactionStrategyManager.holders`.
@@ -65,8 +57,6 @@ pub struct Sstable {
     pub is_suspect: bool,
     /// Time when its `Data.db` was last written, milliseconds since 1970.
     pub created_ms: i64,
-    /// Reads per second and key; zero if there are no reads, as outside of a node.
-    pub hotness: f64,
     /// Fraction of the ring that it covers, by its statistics; `None` before version `oa`
     /// (`StatsMetadata.tokenSpaceCoverage`).
     pub token_space_coverage: Option<f64>,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::live::Live;
-use crate::sstable::{Session, Sstable, SstableId};
+use crate::sstable::{Sstable, SstableId};
 use crate::token::Token;
 
 /// SSTables to compact together.
@@ -94,9 +94,6 @@ pub enum TaskKind {
     LevelOnly,
     /// Drops them: all are fully expired.
     Expired,
-    /// Changes the repair state in their statistics, after a session (`RepairFinishedCompactionTask`): to
-    /// repaired at this time in milliseconds since 1970, or to unrepaired.
-    RepairFinished(Option<i64>),
 }
 
 /// Outputs of a task.
@@ -215,9 +212,6 @@ pub enum Reason {
     /// All data is expired.
     #[strum(to_string = "fully expired")]
     Expired,
-    /// A repair session ended.
-    #[strum(to_string = "repair session {0} ended")]
-    RepairEnded(Session),
     /// Everything is compacted on request.
     #[strum(to_string = "major compaction")]
     Major,
@@ -303,12 +297,6 @@ mod tests {
 
     #[test]
     fn values_are_in_the_texts() {
-        let reason = Reason::RepairEnded(Session(0xab));
-        let session = "000000000000000000000000000000ab";
-        assert_eq!(
-            reason.to_string(),
-            format!("repair session {session} ended")
-        );
         let reason = Reason::Tombstones { ratio: 0.256 };
         assert!(reason.to_string().contains("estimated 0.26 of"), "{reason}");
     }

@@ -136,7 +136,7 @@ impl TombstoneOptions {
         if overlapping.is_empty() {
             return true;
         }
-        let expired = fully_expired(&[sstable], Some(&overlapping), self.only_repaired, context);
+        let expired = fully_expired(&[sstable], &overlapping, self.only_repaired, context);
         if !expired.is_empty() {
             return true;
         }

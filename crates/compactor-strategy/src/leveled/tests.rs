@@ -182,13 +182,6 @@ fn tombstones_of_the_highest_level_are_first() {
 }
 
 #[test]
-fn a_joining_node_keeps_levels() {
-    let mut manager = manager(full_l1());
-    manager.node_mut().is_bootstrapping = true;
-    assert!(manager.next_task(0).is_err());
-}
-
-#[test]
 fn tasks_are_estimated_from_bytes() {
     let mut sstables = full_l1();
     sstables.extend((100..165).map(|id| sstable(id, 0, 10 * MIB, 0, 1000)));

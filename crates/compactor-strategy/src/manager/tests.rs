@@ -2,6 +2,8 @@ use super::*;
 use crate::options::Options;
 use crate::release::Release;
 use crate::size_tiered::SizeTieredOptions;
+use crate::sstable::Session;
+use crate::task::TaskKind;
 use crate::token::Token;
 
 fn sstable(id: u64, repair: RepairState) -> Sstable {
@@ -55,28 +57,6 @@ fn groups_with_more_remaining_tasks_are_first() {
     // Two remain of the unrepaired ones, none was counted of the others.
     assert_eq!(manager.remaining_tasks(0), 2);
     assert_eq!(first_input(&manager.next_task(0).expect("a task")), 100);
-}
-
-#[test]
-fn ended_sessions_are_first() {
-    let (one, two) = (Session(1), Session(2));
-    let mut sstables = several(1, 4, RepairState::Unrepaired);
-    sstables.extend(several(10, 2, RepairState::Pending(one)));
-    sstables.extend(several(20, 1, RepairState::Pending(two)));
-    let mut manager = load(sstables);
-    manager.node_mut().ended_sessions = [(two, Some(5)), (one, None)].into();
-    let task = manager.next_task(0).expect("a task");
-    assert_eq!(task.kind, TaskKind::RepairFinished(None));
-    assert_eq!(task.inputs, [SstableId(10), SstableId(11)]);
-    manager.begin(&task);
-    let other = manager.next_task(0).expect("a task");
-    assert_eq!(other.kind, TaskKind::RepairFinished(Some(5)));
-    // Their outputs are in another group.
-    manager.complete(&task, several(30, 1, RepairState::Unrepaired));
-    manager.begin(&other);
-    let task = manager.next_task(0).expect("a task");
-    assert_eq!(task.inputs.len(), 5);
-    assert_eq!(manager.pending_tasks(0), 2);
 }
 
 #[test]

@@ -42,20 +42,14 @@ impl SizeTier {
         total_bytes(&self.sstables) / (self.sstables.len() as u64).max(1)
     }
 
-    /// Sorted by hotness, descending, without the coldest beyond the maximum number
-    /// (`trimToThresholdWithHotness`).
+    /// Without the SSTables beyond the maximum number, all of which are as hot (`trimToThresholdWithHotness`).
     fn trimmed(&self, max: usize) -> SizeTier {
-        let mut sstables = self.sstables.clone();
-        sstables.sort_by(|a, b| b.hotness.total_cmp(&a.hotness));
-        sstables.truncate(max);
-        SizeTier { sstables }
+        SizeTier {
+            sstables: self.sstables.iter().take(max).cloned().collect(),
+        }
     }
 
-    fn hotness(&self) -> f64 {
-        self.sstables.iter().map(|sstable| sstable.hotness).sum()
-    }
-
-    /// Mean length of all components, which decides between equally hot tiers.
+    /// Mean length of all components, which decides between tiers.
     fn average_bytes_on_disk(&self) -> u64 {
         let bytes: u64 = self
             .sstables
@@ -66,17 +60,13 @@ impl SizeTier {
     }
 }
 
-/// The hottest tier with enough SSTables, without the coldest of them beyond the maximum number. Of several
-/// equally hot tiers it is the one with the largest SSTables, and of these the first.
+/// The tier with the largest SSTables of those with enough, without its SSTables beyond the maximum number. Of equal ones
+/// it is the first.
 pub(crate) fn most_interesting(tiers: &[SizeTier], thresholds: Thresholds) -> Option<SizeTier> {
     let trimmed = tiers.iter().map(|tier| tier.trimmed(thresholds.max));
     let large = trimmed.filter(|tier| tier.sstables.len() >= thresholds.min);
-    let measured = large.map(|tier| (tier.hotness(), tier.average_bytes_on_disk(), tier));
     // From the last on, since of equal ones the greatest is the one that is met last.
-    let best = measured
-        .rev()
-        .max_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-    best.map(|(_, _, tier)| tier)
+    large.rev().max_by_key(SizeTier::average_bytes_on_disk)
 }
 
 /// Estimated number of compactions of these tiers.

@@ -113,20 +113,6 @@ fn the_largest_average_is_first() {
 }
 
 #[test]
-fn hotness_precedes_size() {
-    let options = SizeTieredOptions {
-        buckets: no_min(),
-        thresholds: Thresholds { min: 2, max: 2 },
-        ..SizeTieredOptions::default()
-    };
-    let mut sstables = of_sizes(&[10, 10, 10, 900, 900]);
-    sstables[1].hotness = 0.5;
-    sstables[2].hotness = 1.0;
-    let task = manager(options, sstables).next_task(0).expect("a task");
-    assert_eq!(task.inputs, [SstableId(2), SstableId(1)]);
-}
-
-#[test]
 fn no_more_than_the_threshold_and_the_smallest_first() {
     let sizes: Vec<u64> = (0..100).rev().collect();
     let mut manager = manager(SizeTieredOptions::default(), of_sizes(&sizes));

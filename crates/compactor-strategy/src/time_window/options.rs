@@ -67,7 +67,7 @@ impl TimeWindowOptions {
     ///
     /// # Errors
     /// Options that Cassandra refuses, with its messages. `unsafe_aggressive_sstable_expiration` is not
-    /// refused: a node has it only if its system property allows it.
+    /// refused, and has no effect: a node has it only if its system property allows it.
     pub fn from_options(options: &Options) -> Result<TimeWindowOptions, OptionError> {
         let tombstones = TombstoneOptions::from_options(options)?;
         let mut read = TimeWindowOptions::default();
@@ -81,12 +81,9 @@ impl TimeWindowOptions {
         let expiry = &mut read.expiry;
         expiry.only_repaired = tombstones.only_repaired;
         set(&mut expiry.interval_s, options, CHECK_INTERVAL, interval_s)?;
-        set(
-            &mut expiry.ignores_overlaps,
-            options,
-            AGGRESSIVE_EXPIRATION,
-            aggressive_expiration,
-        )?;
+        if let Some(text) = options.get(AGGRESSIVE_EXPIRATION) {
+            aggressive_expiration(text)?;
+        }
         read.buckets = BucketOptions::from_options(options)?;
         let own = [&OPTIONS[..], &TIER_OPTIONS];
         refuse_unknown(options, "TimeWindowCompactionStrategy", &own)?;

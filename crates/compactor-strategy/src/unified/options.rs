@@ -98,12 +98,10 @@ impl UnifiedOptions {
         })?;
         set(&mut read.max_sstables, options, MAX_SSTABLES, max_sstables)?;
         set(&mut expiry.interval_s, options, CHECK_INTERVAL, interval_s)?;
-        set(
-            &mut expiry.ignores_overlaps,
-            options,
-            AGGRESSIVE_EXPIRATION,
-            |text| true_or_false(text, AGGRESSIVE_EXPIRATION),
-        )?;
+        // Without effect, as in a node whose system property does not allow it.
+        if let Some(text) = options.get(AGGRESSIVE_EXPIRATION) {
+            true_or_false(text, AGGRESSIVE_EXPIRATION)?;
+        }
         let parallel: &[&str] = if release.has_parallel_shards() {
             &[PARALLEL]
         } else {

@@ -297,8 +297,6 @@ pub enum PlannedKind {
     LevelOnly,
     /// Drops SSTables in which everything has expired.
     DropExpired,
-    /// Changes the repair state of SSTables after a repair.
-    RepairFinished,
 }
 
 impl From<TaskKind> for PlannedKind {
@@ -308,7 +306,6 @@ impl From<TaskKind> for PlannedKind {
             TaskKind::Tombstones => PlannedKind::Tombstones,
             TaskKind::LevelOnly => PlannedKind::LevelOnly,
             TaskKind::Expired => PlannedKind::DropExpired,
-            TaskKind::RepairFinished(_) => PlannedKind::RepairFinished,
         }
     }
 }
