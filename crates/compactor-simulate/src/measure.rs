@@ -89,11 +89,10 @@ fn live_rows(cohort: &Cohort, expired_us: i64) -> f64 {
 }
 
 /// SSTables and bytes of each level, ascending.
-pub(crate) fn levels(table: &mut Table, now_ms: i64) -> Vec<Level> {
-    let ids: Vec<_> = table.iter().map(|(id, _)| id).collect();
+pub(crate) fn levels(table: &Table) -> Vec<Level> {
     let mut levels: Vec<Level> = Vec::new();
-    for id in ids {
-        let level = table.level(id, now_ms);
+    for (id, _) in table.iter() {
+        let level = table.level(id);
         let bytes = table.manager.live().get(id).map_or(0, |s| s.data_bytes);
         let level = Level::among(&mut levels, level);
         level.sstables += 1;

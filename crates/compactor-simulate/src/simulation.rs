@@ -250,7 +250,7 @@ impl<'a> Simulation<'a> {
             .complete(&ended.task, ended.outputs, now_ms, workload);
         self.selection.completed(&ended.task, &outputs);
         for output in outputs {
-            let level = self.table.level(output.id, now_ms);
+            let level = self.table.level(output.id);
             self.meter.write(level, output.data_bytes);
         }
     }

@@ -127,9 +127,9 @@ impl Table {
     }
 
     /// Level of an SSTable; for strategies without levels the number of merges of its rows.
-    pub(crate) fn level(&mut self, id: SstableId, now_ms: i64) -> u32 {
+    pub(crate) fn level(&self, id: SstableId) -> u32 {
         let generation = self.stored.get(&id).map_or(0, |stored| stored.generation);
-        self.manager.level(id, now_ms).unwrap_or(generation)
+        self.manager.level(id).unwrap_or(generation)
     }
 }
 

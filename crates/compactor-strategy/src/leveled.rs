@@ -301,7 +301,7 @@ impl Strategy for Leveled {
     }
 
     /// Computed from the levels whenever it is asked for (`getEstimatedTasks`).
-    fn remaining_tasks(&self, _context: &Context<'_>) -> usize {
+    fn remaining_tasks(&self) -> usize {
         let sizes = self.options.sizes;
         let levels = (0..LEVELS).map(|level| match level {
             // The highest level has no limit if the number of levels is fixed.
@@ -325,7 +325,7 @@ impl Strategy for Leveled {
         Task::major(self.generations.iter(), context.live, output)
     }
 
-    fn level(&self, _context: &Context<'_>, sstable: &Sstable) -> Option<u32> {
+    fn level(&self, sstable: &Sstable) -> Option<u32> {
         let level = self.generations.level_of(sstable.id);
         level.map(|level| level as u32)
     }

@@ -123,7 +123,7 @@ impl CompactionStrategyManager {
             return Err(vec![(Group::default(), Idle::Disabled)]);
         }
         let mut idle = Vec::new();
-        for group in self.groups_by_remaining(now_ms) {
+        for group in self.groups_by_remaining() {
             let (groups, mut context) = self.groups_at(now_ms);
             let Some(strategy) = groups.get_mut(&group) else {
                 continue;
@@ -196,26 +196,21 @@ impl CompactionStrategyManager {
 
     /// Number of compactions that remain to be done, as the node reports it. Most strategies count when they
     /// are asked for a task; a strategy that was not asked yet reports none.
-    pub fn remaining_tasks(&mut self, now_ms: i64) -> usize {
-        let (groups, context) = self.groups_at(now_ms);
-        let strategies = groups.values();
-        strategies
-            .map(|strategy| strategy.remaining_tasks(&context))
-            .sum()
+    pub fn remaining_tasks(&self) -> usize {
+        let strategies = self.groups.values();
+        strategies.map(|strategy| strategy.remaining_tasks()).sum()
     }
 
     /// Number of remaining and running compactions: the pending tasks of `nodetool compactionstats`
     /// (`CompactionMetrics.pendingTasks`).
-    pub fn pending_tasks(&mut self, now_ms: i64) -> usize {
-        self.remaining_tasks(now_ms) + self.running
+    pub fn pending_tasks(&self) -> usize {
+        self.remaining_tasks() + self.running
     }
 
     /// Level of an SSTable in its strategy.
-    pub fn level(&mut self, id: SstableId, now_ms: i64) -> Option<u32> {
-        let sstable = Arc::clone(self.live.get(id)?);
-        let group = self.group_of(&sstable);
-        let (groups, context) = self.groups_at(now_ms);
-        groups.get(&group)?.level(&context, &sstable)
+    pub fn level(&self, id: SstableId) -> Option<u32> {
+        let sstable = self.live.get(id)?;
+        self.groups.get(&self.group_of(sstable))?.level(sstable)
     }
 
     /// The groups, and what their strategies are asked with.
@@ -260,17 +255,16 @@ impl CompactionStrategyManager {
 
     /// Groups to be asked, by remaining compactions, descending. Of the pending sessions of a directory only
     /// the one with the most is asked (`PendingRepairManager.getNextBackgroundTasks`).
-    fn groups_by_remaining(&mut self, now_ms: i64) -> Vec<Group> {
-        let (groups, context) = self.groups_at(now_ms);
+    fn groups_by_remaining(&self) -> Vec<Group> {
         let mut best: BTreeMap<(u8, usize), (usize, Group)> = BTreeMap::new();
-        for (&group, strategy) in groups {
+        for (&group, strategy) in &self.groups {
             let holder = match group.repair {
                 RepairState::Transient(_) => 0,
                 RepairState::Pending(_) => 1,
                 RepairState::Repaired => 2,
                 RepairState::Unrepaired => 3,
             };
-            let remaining = strategy.remaining_tasks(&context);
+            let remaining = strategy.remaining_tasks();
             let entry = best.entry((holder, group.directory));
             let entry = entry.or_insert((remaining, group));
             if remaining > entry.0 {

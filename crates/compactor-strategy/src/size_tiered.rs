@@ -103,7 +103,7 @@ impl Strategy for SizeTiered {
         task.ok_or_else(|| idle(&tiers, thresholds))
     }
 
-    fn remaining_tasks(&self, _context: &Context<'_>) -> usize {
+    fn remaining_tasks(&self) -> usize {
         self.remaining_tasks
     }
 

@@ -44,14 +44,14 @@ pub trait Strategy: Debug + Send + Sync {
 
     /// Number of remaining compactions as the node reports it: for most strategies as of the last call of
     /// [`next_task`](Strategy::next_task) (`getEstimatedRemainingTasks`).
-    fn remaining_tasks(&self, context: &Context<'_>) -> usize;
+    fn remaining_tasks(&self) -> usize;
 
     /// Selects all SSTables, as `nodetool compact` does (`getMaximalTasks`). `splits_output`: its option
     /// `--split-output`.
     fn major(&self, context: &Context<'_>, splits_output: bool) -> Vec<Task>;
 
     /// Level of an SSTable; `None` for strategies without levels.
-    fn level(&self, _context: &Context<'_>, _sstable: &Sstable) -> Option<u32> {
+    fn level(&self, _sstable: &Sstable) -> Option<u32> {
         None
     }
 }

@@ -164,7 +164,7 @@ impl Strategy for TimeWindow {
         Task::with_expired(selection.ok_or_else(|| self.idle(&windows)), expired)
     }
 
-    fn remaining_tasks(&self, _context: &Context<'_>) -> usize {
+    fn remaining_tasks(&self) -> usize {
         self.remaining_tasks
     }
 

@@ -292,7 +292,7 @@ impl Strategy for Unified {
         Task::with_expired(task, expired)
     }
 
-    fn remaining_tasks(&self, _context: &Context<'_>) -> usize {
+    fn remaining_tasks(&self) -> usize {
         self.remaining_tasks
     }
 
@@ -303,7 +303,7 @@ impl Strategy for Unified {
         groups.map(task).collect()
     }
 
-    fn level(&self, _context: &Context<'_>, sstable: &Sstable) -> Option<u32> {
+    fn level(&self, sstable: &Sstable) -> Option<u32> {
         let scaling = &self.options.scaling;
         let mut bounds = LevelBounds::new(scaling, self.flush_bytes);
         Some(bounds.level_of(ring::density(sstable), scaling) as u32)

@@ -12,7 +12,7 @@ use crate::workload::MIB;
 const FEW_PARTITIONS: f64 = 100.0;
 
 impl Simulation<'_> {
-    pub(super) fn outcome(mut self) -> Outcome {
+    pub(super) fn outcome(self) -> Outcome {
         let by_level = self.levels();
         let meter = &self.meter;
         let bytes = self.table.bytes();
@@ -61,9 +61,8 @@ impl Simulation<'_> {
         self.samples.get(from..).unwrap_or_default()
     }
 
-    fn levels(&mut self) -> Vec<Level> {
-        let now_ms = self.now_ms();
-        let mut by_level = levels(&mut self.table, now_ms);
+    fn levels(&self) -> Vec<Level> {
+        let mut by_level = levels(&self.table);
         for (&level, &written) in &self.meter.by_level {
             let level = Level::among(&mut by_level, level);
             level.written_bytes = written;

@@ -28,7 +28,6 @@ impl Simulation<'_> {
             return;
         }
         self.sampled = (self.now_s, written, read);
-        let now_ms = self.now_ms();
         let workload = &self.setup.workload;
         let reads = reads(
             &self.table,
@@ -37,7 +36,7 @@ impl Simulation<'_> {
             self.setup.fp_chance(),
             (self.start_us, self.now_s),
         );
-        let levels = levels(&mut self.table, now_ms);
+        let levels = levels(&self.table);
         self.samples.push(Sample {
             time_s: self.now_s,
             dataset_bytes: self.table.bytes(),
@@ -46,7 +45,7 @@ impl Simulation<'_> {
             sstables: self.table.len(),
             sstables_per_point_read: reads.point,
             sstables_per_range_read: reads.range,
-            pending_tasks: self.table.manager.pending_tasks(now_ms),
+            pending_tasks: self.table.manager.pending_tasks(),
             write_bytes_per_s: (written - before_written) / span_s,
             read_bytes_per_s: (read - before_read) / span_s,
             level_bytes: levels.iter().map(|l| (l.level, l.bytes)).collect(),

@@ -55,7 +55,7 @@ fn a_level_over_its_limit_moves_up_one_sstable() {
     assert_eq!(task.output.level, 2);
     assert_eq!(task.output.split, Split::MaxBytes(160 * MIB));
     assert_eq!(task.kind, TaskKind::Compact);
-    assert_eq!(manager.remaining_tasks(0), 1);
+    assert_eq!(manager.remaining_tasks(), 1);
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn without_overlap_only_the_level_changes() {
         // Without the one that is being compacted the level is within its limit.
         assert!(manager.next_task(0).is_err());
         manager.complete(&task, [sstable(0, 2, 160 * MIB, 0, 99)]);
-        assert_eq!(manager.level(SstableId(0), 0), Some(2));
+        assert_eq!(manager.level(SstableId(0)), Some(2));
     }
 }
 
@@ -186,7 +186,7 @@ fn tasks_are_estimated_from_bytes() {
     let mut sstables = full_l1();
     sstables.extend((100..165).map(|id| sstable(id, 0, 10 * MIB, 0, 1000)));
     // L0: 650 MiB exceed 640.64, one task, and 65 / 32 by size. L1: 1760 MiB exceed 1601.6 by less than one.
-    assert_eq!(manager(sstables).remaining_tasks(0), 1 + 2 + 1);
+    assert_eq!(manager(sstables).remaining_tasks(), 1 + 2 + 1);
 }
 
 #[test]

@@ -48,14 +48,14 @@ fn groups_with_more_remaining_tasks_are_first() {
     sstables.extend(several(100, 40, RepairState::Unrepaired));
     let mut manager = load(sstables);
     // Nothing is counted before the first selection: repaired ones are first.
-    assert_eq!(manager.remaining_tasks(0), 0);
+    assert_eq!(manager.remaining_tasks(), 0);
     let repaired = manager.next_task(0).expect("a task");
     assert_eq!(first_input(&repaired), 1);
     manager.begin(&repaired);
     assert_eq!(first_input(&manager.next_task(0).expect("a task")), 100);
     manager.abort(&repaired);
     // Two remain of the unrepaired ones, none was counted of the others.
-    assert_eq!(manager.remaining_tasks(0), 2);
+    assert_eq!(manager.remaining_tasks(), 2);
     assert_eq!(first_input(&manager.next_task(0).expect("a task")), 100);
 }
 

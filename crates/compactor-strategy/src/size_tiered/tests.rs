@@ -119,12 +119,12 @@ fn no_more_than_the_threshold_and_the_smallest_first() {
     let task = manager.next_task(0).expect("a task");
     let ids: Vec<u64> = task.inputs.iter().map(|id| id.0).collect();
     assert_eq!(ids, (68..100).rev().collect::<Vec<_>>());
-    assert_eq!(manager.remaining_tasks(0), 4);
+    assert_eq!(manager.remaining_tasks(), 4);
     // Three compactions of 32 each, and enough are left for one of four.
     let lens: Vec<usize> = concurrent(&mut manager).iter().map(Vec::len).collect();
     assert_eq!(lens, [32, 32, 32, 4]);
-    assert_eq!(manager.remaining_tasks(0), 0);
-    assert_eq!(manager.pending_tasks(0), 4);
+    assert_eq!(manager.remaining_tasks(), 0);
+    assert_eq!(manager.pending_tasks(), 4);
 }
 
 #[test]
@@ -204,7 +204,7 @@ proptest! {
                 prop_assert!(!std::mem::replace(&mut seen[id as usize], true));
             }
         }
-        prop_assert_eq!(manager.remaining_tasks(0), 0);
+        prop_assert_eq!(manager.remaining_tasks(), 0);
     }
 
     /// All SSTables of a bucket were similar when they were added: none is smaller than the lower bound for

@@ -48,10 +48,10 @@ fn the_current_window_needs_the_threshold() {
         min_threshold: 4,
     };
     assert_eq!(few.next_task(0).unwrap_err()[0].1, idle);
-    assert_eq!(few.remaining_tasks(0), 0);
+    assert_eq!(few.remaining_tasks(), 0);
     let mut enough = load(with_thresholds(2, 32), today());
     assert_eq!(inputs(&enough.next_task(0).expect("a task")), [1, 2, 3]);
-    assert_eq!(enough.remaining_tasks(0), 1);
+    assert_eq!(enough.remaining_tasks(), 1);
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn a_past_window_needs_two_and_begins_with_the_smallest() {
     let task = manager.next_task(0).expect("a task");
     assert_eq!(inputs(&task), (9..=40).rev().collect::<Vec<_>>());
     // One for day 98; for day 99 one, and one for the rest of eight.
-    assert_eq!(manager.remaining_tasks(0), 3);
+    assert_eq!(manager.remaining_tasks(), 3);
     manager.begin(&task);
     assert_eq!(
         inputs(&manager.next_task(0).expect("a task")),

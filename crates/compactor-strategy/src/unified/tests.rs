@@ -172,7 +172,7 @@ fn late_compactions_select_the_oldest() {
     );
     let task = manager.next_task(0).expect("a task");
     assert_eq!(ids(&task), (0..16).collect::<Vec<_>>());
-    assert_eq!(manager.remaining_tasks(0), 55 / 4);
+    assert_eq!(manager.remaining_tasks(), 55 / 4);
     let limited = parsed(&[("max_sstables_to_compact", "6")]);
     let sstables = (0..12).map(|id| over(id, MIB, 0.0, 0.9)).collect();
     let task = load(limited, TieBreak::First, sstables)

@@ -220,7 +220,7 @@ fn pending_tasks(
     );
     // The answer does not matter here.
     let _ = manager.next_task(now_ms);
-    manager.pending_tasks(now_ms)
+    manager.pending_tasks()
 }
 
 pub(crate) fn repair_text(repair: RepairState) -> String {

@@ -78,7 +78,7 @@ impl<'s, 'c> Pair<'s, 'c> {
         let mut ours = Vec::new();
         for manager in self.ours.iter_mut().chain(more) {
             ours.push(manager.next_task(now_ms).ok());
-            let counted = manager.remaining_tasks(now_ms);
+            let counted = manager.remaining_tasks();
             if counted != remaining {
                 bail!(
                     "{remaining} remaining tasks, ours {counted}, {theirs:?}, {}",
