@@ -32,6 +32,8 @@ const DEFAULT_READAHEAD: usize = 4 << 20;
 const MIN_HEADROOM: usize = 4 << 10;
 /// Estimated bytes of an input being read, in addition to its buffers: cursor, channel, open files.
 const READER_BYTES: usize = 16 << 10;
+/// Estimated bytes of a thread: its stack, and the pools of the allocator.
+const THREAD_BYTES: usize = 32 << 10;
 /// Minimum bytes for the buffers of a pass.
 const MIN_PASS_BYTES: usize = 1 << 20;
 
@@ -191,6 +193,7 @@ impl Budget {
     /// the stored and the decoded form of what it reads ahead.
     pub fn divide(demands: &Demands) -> Budget {
         let taken = demands.of_inputs.saturating_add(demands.of_output);
+        let taken = taken.saturating_add(demands.threads * THREAD_BYTES);
         let memory = left_for_buffers(demands.memory_bytes, taken);
         let ranges = Budget::concurrent_ranges(memory, demands);
         let (waiting, ranges_in_flight) = match ranges {
@@ -511,7 +514,8 @@ mod tests {
             assert!(budget.range_len >= 4 * budget.sample_len, "{budget:?}");
         }
         assert_eq!(of(1 << 30, 2).index_ahead, MAX_INDEX_AHEAD);
-        assert_eq!(of(1 << 30, 16).index_ahead, 64 << 10);
+        let memory = (16 << 20) - 2 * THREAD_BYTES;
+        assert_eq!(of(1 << 30, 16).index_ahead, memory / SIXTEENTH / 16);
         assert_eq!(of(1 << 30, 1000).index_ahead, MIN_INDEX_AHEAD);
     }
 
