@@ -161,4 +161,21 @@ impl CqlType {
             _ => false,
         }
     }
+
+    /// Whether the cells of a column of this type are counter contexts: also those of a map, as super column
+    /// families of counters have (`ColumnMetadata.isCounterColumn`).
+    pub fn has_counter_cells(&self) -> bool {
+        match self {
+            CqlType::List {
+                element: of,
+                multi_cell: true,
+            }
+            | CqlType::Map {
+                value: of,
+                multi_cell: true,
+                ..
+            } => **of == CqlType::CounterColumn,
+            other => *other == CqlType::CounterColumn,
+        }
+    }
 }

@@ -384,7 +384,7 @@ impl<'a> PartitionJson<'a> {
             self.line.push_str(",\"value\":");
             match place.column.cql_type.cell_type(path) {
                 Some(cell_type) => {
-                    let value = if place.column.is_counter {
+                    let value = if place.column.is_counter && !place.column.is_complex {
                         counter_as_read(value)
                     } else {
                         Cow::Borrowed(value)
@@ -443,7 +443,7 @@ fn quoted_name(name: &[u8]) -> String {
     out
 }
 
-/// A counter's context as Cassandra reads it: local shards that are marked for it are remote ones
+/// A simple counter's context as Cassandra reads it: local shards that are marked for it are remote ones
 /// (`DeserializationHelper.maybeClearCounterValue`).
 fn counter_as_read(value: &[u8]) -> Cow<'_, [u8]> {
     let mut cleared = Vec::new();

@@ -1,7 +1,7 @@
 //! Merging of counter cells: their contexts are added up instead of one being chosen.
 //!
-//! Merged contexts are new bytes, stored next to the merged row. A cell with such a value has
-//! [`MERGED_VALUE`] as its version.
+//! Merged contexts are new bytes, stored next to the merged row, each after the path of its cell if the column is
+//! complex. A cell with such a value has [`MERGED_VALUE`] as its version.
 //!
 //! Source: `Cells.resolveCounter`, `DeserializationHelper.maybeClearCounterValue`.
 
@@ -10,7 +10,7 @@ use compactor_sstable::data::counter::{Context, Merged, merge};
 use compactor_sstable::data::deletion_time::NO_DELETION_TIME;
 use compactor_sstable::{Error, Result};
 
-use crate::row::reconcile::{CellInRow, left_wins};
+use crate::row::reconcile::{CellInRow, first_wins};
 
 /// Version of a cell whose value was merged from several counter contexts.
 pub const MERGED_VALUE: u32 = u32::MAX;
@@ -35,21 +35,24 @@ impl Contexts {
         &self.bytes
     }
 
-    /// Makes the last context, which begins at `start`, the value of `cell`.
+    /// Makes the last context the value of `cell`. It begins at `start`, after the path, if the cell has one.
     ///
     /// # Errors
     /// The contexts of a row are longer than a span can address.
-    fn take_last(&self, start: usize, cell: &mut Cell) -> Result<()> {
+    fn take_last(&self, start: usize, path_len: usize, cell: &mut Cell) -> Result<()> {
         let Ok(end) = u32::try_from(self.bytes.len()) else {
             let reason = "more than 4 GiB of counter contexts in one row";
             return Err(Error::unsupported(reason));
         };
-        cell.value = Span::new(start as u32, end - start as u32);
+        let value = (start + path_len) as u32;
+        cell.path = Span::new(start as u32, path_len as u32);
+        cell.value = Span::new(value, end - value);
         cell.version = MERGED_VALUE;
         Ok(())
     }
 
-    /// Makes the local shards of a counter that was read from `row` remote, if its context asks for it.
+    /// Makes the local shards of a simple counter that was read from `row` remote, if its context asks for it. In
+    /// complex columns Cassandra leaves them as they are (`Cell.Serializer.deserialize`).
     ///
     /// # Errors
     /// Corruption if a live cell's value is not a context.
@@ -59,14 +62,14 @@ impl Contexts {
             let context = Context::parse(cell.value.of(row))?;
             let start = self.bytes.len();
             if context.should_clear_local() && context.clear_local(&mut self.bytes) {
-                return self.take_last(start, cell);
+                return self.take_last(start, 0, cell);
             }
         }
         Ok(())
     }
 
-    /// Bytes that contain a cell's value: `row`, or the merged contexts.
-    fn row_of<'r>(&'r self, cell: &Cell, row: &'r [u8]) -> &'r [u8] {
+    /// Bytes that contain a cell's path and value: `row`, or the merged contexts.
+    pub(super) fn row_of<'r>(&'r self, cell: &Cell, row: &'r [u8]) -> &'r [u8] {
         match cell.version {
             MERGED_VALUE => &self.bytes,
             _ => row,
@@ -74,7 +77,8 @@ impl Contexts {
     }
 
     /// Reconciles two versions of a live cell, or a live cell and a tombstone, and replaces the left one by the
-    /// result. Either value may be a merged context. Two tombstones are reconciled as regular cells.
+    /// result. Either value may be a merged context. Two tombstones are reconciled as regular cells, of which the left
+    /// one stays if they differ only in the bytes of their paths.
     ///
     /// # Errors
     /// Corruption if a value is not a context.
@@ -91,19 +95,31 @@ impl Contexts {
         }
         let mut made = std::mem::take(&mut self.scratch);
         made.clear();
-        let a = left.value.of(self.row_of(left, left_row));
+        let bytes = self.row_of(left, left_row);
+        let (path, a) = (left.path.of(bytes), left.value.of(bytes));
         let b = right.value.of(self.row_of(right, right_row));
-        let merged = merge(&Context::parse(a)?, &Context::parse(b)?, &mut made);
-        let start = self.bytes.len();
-        self.bytes.extend_from_slice(&made);
-        self.scratch = made;
+        made.extend_from_slice(path);
+        let path_len = path.len();
+        let mut merged = merge(&Context::parse(a)?, &Context::parse(b)?, &mut made);
+        if merged == Merged::Right && right.timestamp < left.timestamp {
+            // The path is that of the left cell.
+            made.extend_from_slice(b);
+            merged = Merged::New;
+        }
         // Other times are those of the left cell.
         left.timestamp = left.timestamp.max(right.timestamp);
         match merged {
             Merged::Left => {}
-            Merged::Right => (left.value, left.version) = (right.value, right.version),
-            Merged::New => self.take_last(start, left)?,
+            Merged::Right => {
+                (left.path, left.value, left.version) = (right.path, right.value, right.version);
+            }
+            Merged::New => {
+                let start = self.bytes.len();
+                self.bytes.extend_from_slice(&made);
+                self.take_last(start, path_len, left)?;
+            }
         }
+        self.scratch = made;
         Ok(())
     }
 
@@ -130,7 +146,7 @@ fn left_survives(left: CellInRow<'_>, right: CellInRow<'_>) -> Option<bool> {
     let (a, b) = (left.0, right.0);
     // A deleted counter stays deleted, whatever the timestamps (CASSANDRA-7346).
     match (a.is_tombstone(), b.is_tombstone()) {
-        (true, true) => return Some(left_wins(left, right)),
+        (true, true) => return Some(first_wins(left, right)),
         (true, false) => return Some(true),
         (false, true) => return Some(false),
         (false, false) => {}

@@ -10,7 +10,7 @@
 //! 4. A liveness that the active deletion covers is emptied.
 //! 5. Simple columns: each version is read once from start to end, and the newest cell that is not covered, or
 //!    the sum of counters, is stored in the slot of its column ([`MergedRow`]).
-//! 6. Complex columns: their cells are collected first, then reconciled by path (`column_parts.rs`).
+//! 6. Complex columns: their cells are collected first, then reconciled, or added up, by path (`column_parts.rs`).
 //! 7. Cells shadowed by overlapping SSTables are removed ([`row_shadow`](crate::row::row_shadow)).
 //! 8. Each item is purged; a row with nothing left is not written.
 //!
@@ -24,6 +24,7 @@ use std::sync::Arc;
 use compactor_sstable::Error as FormatError;
 use compactor_sstable::data::cell::{Cell, Liveness};
 use compactor_sstable::data::columns::ColumnSet;
+use compactor_sstable::data::counter::Context;
 use compactor_sstable::data::deletion_time::{DeletionTime, NO_DELETION_TIME};
 use compactor_sstable::data::layout::{ColumnLayout, Layout};
 use compactor_sstable::data::row::{CellSink, RowStart};
@@ -252,6 +253,7 @@ impl RowMerger {
             active,
             kind,
             dropped: ColumnDrop::default(),
+            has_counters: false,
             has_visits,
             needs_care: has_visits || kind.needs_care(),
             counts,
@@ -280,7 +282,7 @@ impl RowMerger {
             if is_single {
                 parts.take_as_read(row);
             } else {
-                parts.merge_paths(row, versions, columns, active, visits);
+                parts.merge_paths(row, versions, columns, active, visits)?;
             }
         }
         if let Some(shadow) = &context.shadow {
@@ -362,6 +364,8 @@ struct VersionSink<'m> {
     kind: &'m ColumnsOfKind,
     /// Drop time of the complex column being read.
     dropped: ColumnDrop,
+    /// Whether the cells of that column are counters.
+    has_counters: bool,
     has_visits: bool,
     /// Whether cells are dropped, stripped of their TTL or added up, or the order of visits matters.
     needs_care: bool,
@@ -451,6 +455,7 @@ impl CellSink for VersionSink<'_> {
             return;
         };
         self.dropped = self.kind.drop_of(index);
+        self.has_counters = self.kind.is_counter(index);
         let deletion = if self.dropped.covers(deletion.marked_for_delete_at) {
             self.counts.of_dropped_columns += u64::from(!deletion.is_live());
             DeletionTime::LIVE
@@ -470,6 +475,12 @@ impl CellSink for VersionSink<'_> {
             }
             if self.kind.strips_ttl {
                 cell = strip_cell(cell, self.counts);
+            }
+            if self.has_counters
+                && let Err(error) = check_counter(self.versions, cell)
+            {
+                self.error.get_or_insert(error);
+                return;
             }
         }
         self.has_ttl_or_tombstones |= cell.local_deletion_time != NO_DELETION_TIME;
@@ -491,6 +502,22 @@ fn clear_local(
     let cleared = contexts.clear_local(cell, row_bytes(versions, number));
     cleared.map_err(|error| VersionError {
         number: number as usize,
+        error,
+    })
+}
+
+/// Checks the counter of a complex column, which may be written as it is.
+///
+/// # Errors
+/// Corruption if the value is not a context.
+#[inline(never)]
+fn check_counter(versions: &[Version<'_>], cell: Cell) -> Result<(), VersionError> {
+    if cell.local_deletion_time != NO_DELETION_TIME || cell.value.is_empty() {
+        return Ok(());
+    }
+    let context = Context::parse(cell.value.of(row_bytes(versions, cell.version)));
+    context.map(|_| ()).map_err(|error| VersionError {
+        number: cell.version as usize,
         error,
     })
 }

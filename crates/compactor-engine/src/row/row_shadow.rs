@@ -187,23 +187,40 @@ impl<'c> RowShadow<'c> {
 }
 
 impl ComplexShadow<'_> {
-    /// Whether a cell of the column remains.
-    fn keeps(&self, column: &ColumnLayout, (cell, row): CellInRow<'_>) -> bool {
+    /// Whether a cell of the column remains. `contexts` are those of the merged row.
+    ///
+    /// # Errors
+    /// Corruption if the value of a counter is not a context.
+    fn keeps(
+        &self,
+        column: &ColumnLayout,
+        (cell, row): CellInRow<'_>,
+        contexts: &Contexts,
+    ) -> Result<bool> {
         if self.deletion.deletes(cell.timestamp) {
-            return false;
+            return Ok(false);
         }
         let Some((above, cells)) = self.above else {
-            return true;
+            return Ok(true);
         };
+        let row = contexts.row_of(cell, row);
         let path = cell.path.of(row);
         let at = cells.binary_search_by(|over| {
             let (over, over_row) = above.in_row(over);
             column.cql_type.compare_paths(over.path.of(over_row), path)
         });
-        match at.ok().and_then(|at| cells.get(at)) {
-            Some(over) => first_wins((cell, row), above.in_row(over)),
-            None => true,
+        let Some(over) = at.ok().and_then(|at| cells.get(at)) else {
+            return Ok(true);
+        };
+        let (over, over_row) = above.in_row(over);
+        if !column.is_counter {
+            return Ok(first_wins((cell, row), (over, over_row)));
         }
+        let over = Cell {
+            version: 0,
+            ..*over
+        };
+        Ok(!contexts.gives_right((cell, row), (&over, over_row))?)
     }
 }
 
@@ -247,16 +264,16 @@ impl MergedRow {
                 let column = columns.get(index as usize);
                 let row = row_bytes(versions, cell.version);
                 let is_left = match (complex_shadow, column) {
-                    (Some(over), Some(column)) => over.keeps(column, (cell, row)),
+                    (Some(over), Some(column)) => over.keeps(column, (cell, row), &contexts),
                     (_, Some(column)) if column.is_counter => {
-                        let is_left = shadow.keeps_counter(over, index, (cell, row), &mut contexts);
-                        is_left.unwrap_or_else(|error| {
-                            result = Err(error);
-                            true
-                        })
+                        shadow.keeps_counter(over, index, (cell, row), &mut contexts)
                     }
-                    _ => shadow.keeps(over, index, (cell, row)),
+                    _ => Ok(shadow.keeps(over, index, (cell, row))),
                 };
+                let is_left = is_left.unwrap_or_else(|error| {
+                    result = Err(error);
+                    true
+                });
                 count(!is_left);
                 is_left
             },

@@ -35,10 +35,6 @@ use compactor_testkit::model::table::{
     Base, Column, ColumnData, ColumnType, Header, Partition, Row, Schema, Unfiltered, hex,
 };
 
-fn is_counter(column: &Column) -> bool {
-    column.column_type == ColumnType::Simple(Base::Counter)
-}
-
 fn compression(choices: &mut Choices) -> Option<CompressionParams> {
     let codec = choices.pick(&[Codec::Lz4, Codec::Snappy, Codec::Deflate, Codec::Noop]);
     let mut params = CompressionParams::new(codec, choices.pick(&[4096, 16_384, 1 << 20]));
@@ -134,7 +130,7 @@ fn jobs_equal_the_model() {
             case.purge = PurgePlan::Nothing;
         }
         // A job refuses to strip tables with counters.
-        case.settings.strips_ttl &= !case.schema.columns.iter().any(is_counter);
+        case.settings.strips_ttl &= !case.schema.columns.iter().any(Column::is_counter);
         case
     };
     check("jobs", 60, generate, verify, Case::simpler);
@@ -484,7 +480,7 @@ fn passes_equal_a_single_pass() {
     let generate = |choices: &mut Choices| {
         let mut case = loop {
             let case = moderate_case(choices, 5);
-            let has_counters = case.schema.columns.iter().any(is_counter);
+            let has_counters = case.schema.columns.iter().any(Column::is_counter);
             if case.sources.len() > 2 && !has_counters {
                 break case;
             }

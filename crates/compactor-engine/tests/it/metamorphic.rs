@@ -11,7 +11,7 @@ use compactor_testkit::model::expected_statistics::ExpectedStatistics;
 use compactor_testkit::model::naive;
 use compactor_testkit::model::order::side;
 use compactor_testkit::model::stored::stored;
-use compactor_testkit::model::table::{Base, Column, ColumnType, Row, Unfiltered, hex};
+use compactor_testkit::model::table::{Column, Row, Unfiltered, hex};
 
 fn same(what: &str, a: &Output, b: &Output) -> Result<(), String> {
     if a.bytes != b.bytes {
@@ -198,8 +198,7 @@ pub fn merge_some(case: &Case, inputs: &[Input]) -> Result<Output, String> {
 pub fn case_without_counters(choices: &mut Choices) -> Case {
     loop {
         let case = moderate_case(choices, 5);
-        let is_counter = |c: &Column| c.column_type == ColumnType::Simple(Base::Counter);
-        if !case.schema.columns.iter().any(is_counter) {
+        if !case.schema.columns.iter().any(Column::is_counter) {
             return case;
         }
     }

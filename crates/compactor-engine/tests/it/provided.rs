@@ -18,6 +18,7 @@ use compactor_testkit::machine::disk_directory;
 use crate::files::{
     contents, io, key_value_schema, key_value_source, merge_files, options, sstables, write_sstable,
 };
+use crate::regressions::{counter, live_cell};
 use crate::visible;
 use compactor_testkit::model::case::{Case, Source};
 use compactor_testkit::model::choices::check;
@@ -274,6 +275,65 @@ fn sources_need_memory() {
     );
     let merged = merge(8 << 20).unwrap();
     assert!(merged.counts.purged.shadowed > 0);
+}
+
+/// A counter in a map is removed if the overlapping SSTables have all of its shards, and more, also if it is a sum.
+#[test]
+fn counters_in_maps_are_removed_by_their_shards() {
+    let schema = Schema {
+        clustering: Vec::new(),
+        columns: vec![Column {
+            name: Vec::new(),
+            column_type: ColumnType::Map(Base::Text, Base::Counter),
+            is_static: false,
+        }],
+    };
+    let directory = disk_directory();
+    let write = |id, timestamp, counters: &[(&str, &[u8])]| {
+        let cell = |(path, ids): &(&str, &[u8])| {
+            let shards: Vec<_> = ids.iter().map(|id| (*id, 1, 1)).collect();
+            live_cell(timestamp, path.as_bytes(), &counter(false, &shards))
+        };
+        let cells = counters.iter().map(cell).collect();
+        let mut row = Row::empty();
+        let deletion = DeletionTime::LIVE;
+        row.columns = [(0, ColumnData { deletion, cells })].into();
+        let clustering = Vec::new();
+        let mut source = key_value_source(1, 0..1, 1);
+        for partition in source.table.values_mut() {
+            let (clustering, row) = (clustering.clone(), row.clone());
+            partition.unfiltereds = vec![Unfiltered::Row { clustering, row }];
+        }
+        write_sstable(directory.path(), id, &schema, &source, None).unwrap()
+    };
+    let inputs = [
+        write(
+            1,
+            10,
+            &[
+                ("a", &[1]),
+                ("b", &[1, 2]),
+                ("c", &[1]),
+                ("d", &[1]),
+                ("e", &[1]),
+            ],
+        ),
+        write(2, 11, &[("d", &[2]), ("e", &[2])]),
+    ];
+    let outside = write(
+        3,
+        20,
+        &[("a", &[1, 2]), ("b", &[1]), ("d", &[1]), ("e", &[1, 2, 3])],
+    );
+    let output = directory.path().join("output");
+    let options = overlapping_options(TombstoneOption::Cell, &inputs, &[outside], &output);
+    merge_files(&io(), options).unwrap();
+    let mut scan = Scan::open(&io(), &sstables(&output)[0], ReadMode::Buffered).unwrap();
+    let left = decode(&schema, scan.cursor()).unwrap();
+    let rows = left.values().flat_map(Partition::rows);
+    let cells = rows.flat_map(|row| row.columns.values().flat_map(|data| &data.cells));
+    let paths: Vec<&[u8]> = cells.map(|cell| &cell.path[..]).collect();
+    assert_eq!(paths, [b"b", b"c", b"d"]);
 }
 
 /// A single source is not merged, several are: a row that a partition deletion covers exists only in the

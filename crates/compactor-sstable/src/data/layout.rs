@@ -19,7 +19,7 @@ pub struct ColumnLayout {
     pub fixed_len: Option<u32>,
     /// Whether the column is multi-cell: a deletion and any number of cells with paths.
     pub is_complex: bool,
-    /// Whether cells are counter contexts.
+    /// Whether cells are counter contexts, those of a complex column too.
     pub is_counter: bool,
     pub(crate) plain_value: PlainValue,
 }
@@ -49,7 +49,7 @@ impl ColumnLayout {
             ),
         };
         let is_complex = cql_type.is_multi_cell();
-        let is_counter = matches!(cql_type, CqlType::CounterColumn);
+        let is_counter = cql_type.has_counter_cells();
         let plain_value = match fixed_len {
             Some(0) => PlainValue::None,
             _ if is_complex || is_counter => PlainValue::None,

@@ -155,8 +155,7 @@ impl SerializationHeader {
 
     /// Whether cells of some column are counter contexts.
     pub fn has_counters(&self) -> bool {
-        let mut types = self.column_types();
-        types.any(|cql_type| *cql_type == CqlType::CounterColumn)
+        self.column_types().any(CqlType::has_counter_cells)
     }
 
     /// Whether clusterings, or paths in a column, that compare equal may differ in their bytes.

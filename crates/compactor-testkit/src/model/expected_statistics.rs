@@ -9,7 +9,7 @@ use compactor_sstable::statistics::EstimatedHistogram;
 use super::counters::has_legacy_shards;
 use super::encode::Encoded;
 use super::engine::Output;
-use super::table::{Base, ColumnType, Row, Schema, Table, Unfiltered};
+use super::table::{Row, Schema, Table, Unfiltered};
 
 #[derive(Debug, PartialEq)]
 pub struct ExpectedStatistics {
@@ -85,8 +85,7 @@ impl ExpectedStatistics {
                 total_rows += 1;
                 items.row(row);
                 for (index, data) in &row.columns {
-                    let is_counter =
-                        schema.columns[*index].column_type == ColumnType::Simple(Base::Counter);
+                    let is_counter = schema.columns[*index].is_counter();
                     has_legacy_counter_shards |=
                         is_counter && data.cells.iter().any(|c| has_legacy_shards(&c.value));
                     total_columns_set += i64::from(!data.cells.is_empty());

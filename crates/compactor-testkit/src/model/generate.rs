@@ -107,7 +107,7 @@ pub fn schema(choices: &mut Choices, limits: Limits) -> Schema {
             columns.push(Column {
                 name: column_name(number, is_static),
                 column_type: if has_counters {
-                    ColumnType::Simple(Base::Counter)
+                    counter_type(choices)
                 } else if is_usual {
                     ColumnType::Simple(choices.pick(&BASES))
                 } else {
@@ -132,6 +132,14 @@ fn column_name(number: usize, is_static: bool) -> Vec<u8> {
     // A name that begins with a byte above 0x7f precedes the others.
     let first = ["c", "b", "c", "é"][number % 4];
     format!("{first}{number}{}", if is_static { "s" } else { "" }).into_bytes()
+}
+
+/// Maps of counters, as super column families have, are rarer.
+fn counter_type(choices: &mut Choices) -> ColumnType {
+    match choices.below(3) {
+        2 => ColumnType::Map(choices.pick(&[Base::Text, Base::Int]), Base::Counter),
+        _ => ColumnType::Simple(Base::Counter),
+    }
 }
 
 fn column_type(choices: &mut Choices) -> ColumnType {

@@ -280,12 +280,13 @@ fn merge_rows(schema: &Schema, rows: &[&Row], mut active: DeletionTime) -> Row {
 
 /// One cell per path, in the order of paths.
 fn reconcile_all(schema: &Schema, column: usize, cells: impl Iterator<Item = Cell>) -> Vec<Cell> {
-    let column_type = schema.columns[column].column_type;
+    let column = &schema.columns[column];
+    let column_type = column.column_type;
     let mut winners: Vec<Cell> = Vec::new();
     for cell in cells {
         let same = |other: &&mut Cell| compare_paths(column_type, &other.path, &cell.path).is_eq();
         match winners.iter_mut().find(same) {
-            Some(winner) if column_type == ColumnType::Simple(Base::Counter) => {
+            Some(winner) if column.is_counter() => {
                 *winner = reconcile_counters(winner, &cell);
             }
             Some(winner) if rank(&cell) > rank(winner) => *winner = cell,
@@ -465,6 +466,7 @@ fn row_as_read(schema: &Schema, row: &Row) -> Row {
         let own = data.deletion.marked_for_delete_at;
         let column = &schema.columns[*index];
         let is_complex = column.is_complex();
+        // Cassandra leaves counters in maps as they are.
         if column.column_type == ColumnType::Simple(Base::Counter) {
             for cell in &mut data.cells {
                 cell.value = counters::as_read(&cell.value);

@@ -18,7 +18,7 @@ pub enum Base {
     Varint,
     Decimal,
     Boolean,
-    /// Only in simple columns.
+    /// Only in simple columns and as values of maps.
     Counter,
 }
 
@@ -43,6 +43,15 @@ pub struct Column {
 impl Column {
     pub fn is_complex(&self) -> bool {
         !matches!(self.column_type, ColumnType::Simple(_))
+    }
+
+    /// Whether its cells are counters.
+    pub fn is_counter(&self) -> bool {
+        use ColumnType::{Map, Simple};
+        matches!(
+            self.column_type,
+            Simple(Base::Counter) | Map(_, Base::Counter)
+        )
     }
 }
 

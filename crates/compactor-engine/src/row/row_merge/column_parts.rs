@@ -10,9 +10,10 @@ use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::data::layout::ColumnLayout;
 
 use super::visits::{VisitOrder, Visits};
+use crate::row::counter_merge::Contexts;
 use crate::row::merged_row::{ComplexColumn, MergedRow};
 use crate::row::reconcile::{first_wins, left_wins};
-use crate::row::row_version::{Version, row_bytes};
+use crate::row::row_version::{Version, VersionError, row_bytes};
 
 /// Parts of a row's columns. Reused.
 #[derive(Debug, Default)]
@@ -71,6 +72,9 @@ impl ColumnParts {
     }
 
     /// Merges complex columns into `row`, under the active deletion for its cells.
+    ///
+    /// # Errors
+    /// The value of a counter is not a context, or there are too many.
     pub(super) fn merge_paths(
         &mut self,
         row: &mut MergedRow,
@@ -78,7 +82,7 @@ impl ColumnParts {
         columns: &[ColumnLayout],
         active: DeletionTime,
         visits: Option<Visits<'_>>,
-    ) {
+    ) -> Result<(), VersionError> {
         match visits {
             Some(visits) => self.order.sort(visits, &mut self.parts),
             None => self.parts.sort_by_key(|part| part.index),
@@ -116,10 +120,11 @@ impl ColumnParts {
                     cells,
                     versions,
                     active,
+                    contexts: &mut row.contexts,
                 };
                 match visits {
-                    Some(_) => merge.in_visit_order(order, &mut row.cells),
-                    None => merge.run(equal, &mut row.cells),
+                    Some(_) => merge.in_visit_order(order, &mut row.cells)?,
+                    None => merge.run(equal, &mut row.cells)?,
                 }
             }
             row.complex.push(ComplexColumn {
@@ -130,6 +135,7 @@ impl ColumnParts {
                 count: (row.cells.len() - first) as u32,
             });
         }
+        Ok(())
     }
 }
 
@@ -141,6 +147,7 @@ struct PathMerge<'m> {
     cells: &'m [Cell],
     versions: &'m [Version<'m>],
     active: DeletionTime,
+    contexts: &'m mut Contexts,
 }
 
 impl PathMerge<'_> {
@@ -165,7 +172,12 @@ impl PathMerge<'_> {
     }
 
     /// Reconciles the current cells of these parts, which have equal paths, and advances the parts.
-    fn take(&mut self, equal: &[u32], in_visit_order: bool, out: &mut Vec<Cell>) {
+    fn take(
+        &mut self,
+        equal: &[u32],
+        in_visit_order: bool,
+        out: &mut Vec<Cell>,
+    ) -> Result<(), VersionError> {
         let mut merged: Option<Cell> = None;
         for &number in equal {
             let Some(&cell) = self.cell(number) else {
@@ -179,6 +191,17 @@ impl PathMerge<'_> {
             }
             let bytes = |cell: &Cell| row_bytes(self.versions, cell.version);
             merged = Some(match merged {
+                Some(mut best)
+                    if self.column.is_counter && !(best.is_tombstone() && cell.is_tombstone()) =>
+                {
+                    let (sum, addend) = (bytes(&best), bytes(&cell));
+                    let added = self.contexts.add((&mut best, sum), (&cell, addend));
+                    added.map_err(|error| VersionError {
+                        number: cell.version as usize,
+                        error,
+                    })?;
+                    best
+                }
                 Some(best) => {
                     let (first, next) = ((&best, bytes(&best)), (&cell, bytes(&cell)));
                     let stays = if in_visit_order {
@@ -192,9 +215,10 @@ impl PathMerge<'_> {
             });
         }
         out.extend(merged);
+        Ok(())
     }
 
-    fn run(&mut self, equal: &mut Vec<u32>, out: &mut Vec<Cell>) {
+    fn run(&mut self, equal: &mut Vec<u32>, out: &mut Vec<Cell>) -> Result<(), VersionError> {
         loop {
             equal.clear();
             for number in 0..self.parts.len() as u32 {
@@ -213,14 +237,18 @@ impl PathMerge<'_> {
                 }
             }
             if equal.is_empty() {
-                return;
+                return Ok(());
             }
-            self.take(equal, false, out);
+            self.take(equal, false, out)?;
         }
     }
 
     /// Merges in Cassandra's order, for paths that compare equal but may differ in their bytes.
-    fn in_visit_order(&mut self, order: &mut VisitOrder, out: &mut Vec<Cell>) {
+    fn in_visit_order(
+        &mut self,
+        order: &mut VisitOrder,
+        out: &mut Vec<Cell>,
+    ) -> Result<(), VersionError> {
         let cells = &mut order.cells;
         cells.start(
             self.parts.len(),
@@ -231,9 +259,9 @@ impl PathMerge<'_> {
             order.visited.clear();
             order.cells.winners(&mut order.visited);
             if order.visited.is_empty() {
-                return;
+                return Ok(());
             }
-            self.take(&order.visited, true, out);
+            self.take(&order.visited, true, out)?;
             order
                 .cells
                 .advance(|part| self.cell(part).is_some(), |a, b| self.compare(a, b));

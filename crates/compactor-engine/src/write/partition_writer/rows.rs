@@ -80,7 +80,12 @@ impl<O: PartitionSink> PartitionWriter<O> {
                 layout.put_complex_header(out, has_deletion, &merged.deletion, cells.len());
                 collector.update_deletion_time(&merged.deletion);
                 for cell in cells {
-                    layout.put_cell(out, column, &row.liveness, cell, row_of(cell.version));
+                    let bytes = if column.is_counter {
+                        note_counter(collector, row, cell, &row_of)
+                    } else {
+                        row_of(cell.version)
+                    };
+                    layout.put_cell(out, column, &row.liveness, cell, bytes);
                     collector.update_cell(cell.timestamp, cell.ttl, cell.local_deletion_time);
                 }
                 columns_set += u64::from(!cells.is_empty());
