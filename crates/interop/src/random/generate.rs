@@ -377,7 +377,7 @@ impl Writer<'_> {
                         cells.push((column.name.clone(), path, timestamp, ttl, expires, value));
                     }
                 }
-                Kind::Counter => {}
+                Kind::Counter | Kind::Counters(_) => {}
             }
         }
         let liveness = clustering.is_some().then_some((timestamp, ttl, expiry));
@@ -453,7 +453,7 @@ impl Writer<'_> {
                 continue;
             }
             match &column.kind {
-                Kind::MultiCell(_) if deleting => {
+                Kind::MultiCell(_) | Kind::Counters(_) if deleting => {
                     let (timestamp, second) = self.deletion();
                     complex.push((column.name.clone(), timestamp, second));
                 }
@@ -466,7 +466,14 @@ impl Writer<'_> {
                     }
                 }
                 Kind::Simple(values) => cells.push(self.cell(&column.name, None, values)),
-                Kind::Counter => cells.push(self.counter(&column.name)),
+                Kind::Counter => cells.push(self.counter(&column.name, None)),
+                Kind::Counters(paths) => {
+                    for path in paths {
+                        if self.rng.one_in(2) {
+                            cells.push(self.counter(&column.name, Some(path.clone())));
+                        }
+                    }
+                }
             }
         }
         let is_row = clustering.is_some() && self.table.shape != Shape::Counter;
@@ -504,15 +511,15 @@ impl Writer<'_> {
         }
     }
 
-    fn counter(&mut self, name: &str) -> Cell {
+    fn counter(&mut self, name: &str, path: Option<Hex>) -> Cell {
         let timestamp = *self.rng.pick(&self.times.timestamps);
         if self.rng.one_in(8) {
             let second = self.second();
             let none = Hex(Vec::new());
-            return (name.to_owned(), None, timestamp, 0, Some(second), none);
+            return (name.to_owned(), path, timestamp, 0, Some(second), none);
         }
         let context = Hex(counters::context(self.rng));
-        (name.to_owned(), None, timestamp, 0, None, context)
+        (name.to_owned(), path, timestamp, 0, None, context)
     }
 
     fn liveness(&mut self) -> (i64, i32, i64) {

@@ -48,6 +48,8 @@ pub(super) enum Kind {
     /// Paths, and the values that a cell of each can have.
     MultiCell(Vec<(Hex, Vec<Hex>)>),
     Counter,
+    /// Paths of a map of counters, as super column families have.
+    Counters(Vec<Hex>),
 }
 
 impl Table {
@@ -100,6 +102,10 @@ impl Table {
             _ => 1 + rng.below(6),
         };
         regulars.extend(columns(rng, "r", count, shape));
+        if shape == Shape::Counter && rng.one_in(3) {
+            statics.clear();
+            regulars = vec![counter_map(rng)];
+        }
         let mut flags = vec!["COMPOUND".to_owned()];
         match shape {
             Shape::Counter => flags.push("COUNTER".to_owned()),
@@ -136,7 +142,7 @@ impl Table {
                 .iter()
                 .map(|(path, values)| around + path.0.len() + longest(values))
                 .sum(),
-            Kind::Counter => 0,
+            Kind::Counter | Kind::Counters(_) => 0,
         };
         let of_row = self.regulars.iter().chain(&self.statics).map(of_cells);
         let of_clustering = self.clusterings.iter().map(|pool| longest(pool));
@@ -145,15 +151,18 @@ impl Table {
         self.regulars.len() > 20 || rows.saturating_mul(row) >= 4000
     }
 
-    /// Whether a schema.cql can describe the table: not if it is compact or has a `DateType`, since timestamp in CQL
-    /// means `TimestampType`.
+    /// Whether a schema.cql can describe the table: not if it is compact, has a map of counters, or a `DateType`, since
+    /// timestamp in CQL means `TimestampType`.
     pub(super) fn has_cql(&self) -> bool {
         let schema = &self.schema;
         let columns = schema.statics.iter().chain(&schema.regular);
         let mut classes = columns
             .map(|column| &column.class)
             .chain(schema.partition.iter().chain(&schema.clustering));
-        self.shape != Shape::Dense && !classes.any(|class| class.contains(".DateType"))
+        let is_map = |column: &Values| matches!(column.kind, Kind::Counters(_));
+        self.shape != Shape::Dense
+            && !self.regulars.iter().any(is_map)
+            && !classes.any(|class| class.contains(".DateType"))
     }
 
     /// Whether some user type has grown a field.
@@ -339,6 +348,19 @@ fn columns(rng: &mut Random, prefix: &str, count: u64, shape: Shape) -> Vec<Valu
         });
     }
     columns
+}
+
+/// The only column of a super column family of counters.
+fn counter_map(rng: &mut Random) -> Values {
+    let key = Type::Native(*rng.pick(&["UTF8Type", "LongType"]));
+    let counter = Type::Native("CounterColumnType");
+    let kind = Kind::Counters(pool(rng, &key, 5));
+    Values {
+        name: String::new(),
+        kind,
+        class: Type::Map(Box::new(key), Box::new(counter)).class(),
+        older: None,
+    }
 }
 
 fn simple(rng: &mut Random, ty: &Type) -> (String, Kind) {
