@@ -48,7 +48,7 @@ impl SstableReport {
 /// name can make a report fail.
 ///
 /// # Errors
-/// Those of the serializer.
+/// Errors of the serializer.
 pub fn lossy<S: serde::Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(&path.display())
 }

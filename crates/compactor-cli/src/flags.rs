@@ -120,7 +120,7 @@ pub fn refuse_uring_with_dontcache(
         (BackendKind::Uring | BackendKind::TokioUring, Some((option, _))) => {
             Err(Error::invalid(format!(
                 "{option}: dontcache does not go with --backend {backend}, which cannot pass RWF_DONTCACHE; \
-             say --backend auto or threads, or choose dontneed"
+             use --backend auto or threads, or choose dontneed"
             )))
         }
         _ => Ok(()),

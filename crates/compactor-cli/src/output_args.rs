@@ -41,7 +41,7 @@ impl OutputArgs {
 /// A report in JSON, with the commands that bring its outputs to a node.
 ///
 /// # Errors
-/// Those of the serializer.
+/// Errors of the serializer.
 pub fn json(report: &impl Serialize, next_steps: &NextSteps) -> anyhow::Result<String> {
     #[derive(Serialize)]
     struct WithCommands<'a, R> {

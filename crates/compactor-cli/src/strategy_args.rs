@@ -47,8 +47,8 @@ pub struct StrategyArgs {
     #[arg(long, value_name = "FACTOR", allow_hyphen_values = true)]
     bucket_high: Option<String>,
 
-    /// Size below which size-tiered puts all SSTables into one bucket, or which unified prefers to more shards. Default:
-    /// schema.cql's, otherwise 50MiB, for unified 100MiB.
+    /// Size below which size-tiered puts all SSTables into one bucket; for unified, minimum size of an output's shard.
+    /// Default: schema.cql's, otherwise 50MiB, for unified 100MiB.
     #[arg(long, value_name = "SIZE")]
     min_sstable_size: Option<String>,
 

@@ -168,7 +168,7 @@ pub struct GenerateOptions {
     pub value_len: u32,
     /// Rows per partition; 1 for [`Shape::KeyValue`].
     pub rows_per_partition: u32,
-    /// Share of these values that LZ4 saves, roughly: 0 for random bytes.
+    /// Fraction by which LZ4 shrinks these values, roughly: 0 for random bytes.
     pub compressibility: f64,
     /// Shapes that [have a sequence](Shape::has_sequence): share of the rows that are row deletions.
     pub deletions: f64,

@@ -138,7 +138,7 @@ pub struct Args {
     )]
     rows_per_partition: Option<u32>,
 
-    /// Share of these values that LZ4 saves, roughly: 0 for random bytes.
+    /// Fraction by which LZ4 shrinks these values, roughly: 0 for random bytes.
     #[arg(
         long,
         help_heading = "Rows",

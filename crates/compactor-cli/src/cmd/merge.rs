@@ -64,8 +64,8 @@ pub struct Args {
     purge: PurgeArgs,
 
     /// Drop data from the output that tombstones of --overlapping SSTables shadow: they are read alongside the
-    /// inputs, and must stay in the table unchanged as long as the output. Copies of inputs among them remove
-    /// nothing. Default: the table's compaction options in schema.cql, otherwise none.
+    /// inputs, and must stay in the table unchanged as long as the output. One that is a copy of an input is
+    /// ignored. Default: the table's compaction options in schema.cql, otherwise none.
     #[arg(
         long,
         help_heading = "Purging",

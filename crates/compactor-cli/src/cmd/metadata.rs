@@ -41,7 +41,7 @@ pub struct Args {
     )]
     gc_grace_seconds: u32,
 
-    /// Time that this age is relative to, in seconds since 1970. Default: the clock.
+    /// Current time for --gc-grace-seconds, in seconds since 1970. Default: the clock.
     #[arg(
         long,
         value_name = "EPOCH",

@@ -19,7 +19,7 @@ use crate::rewrite_args::RewriteArgs;
 use crate::rewrite_summary::{self, Totals};
 use crate::table_args::TableArgs;
 
-/// Rewrite each SSTable alone to another version, compressor or chunk length.
+/// Rewrite each SSTable separately in another version, compressor or chunk length.
 ///
 /// Does the work of `nodetool upgradesstables -a` and `sstableupgrade` outside the node: rows, tombstones,
 /// repair state, level and id stay as they are; nothing is purged, and what has expired becomes a

@@ -43,6 +43,7 @@ fn an_output_for_each_state() {
     let report = json(&merged);
     let groups = report["groups"].as_array().unwrap();
     assert_eq!(groups.len(), 2);
+    assert_eq!(report["outputs"].as_array().unwrap().len(), 2);
     let mut outputs = Vec::new();
     for (group, (state, inputs, repaired_at)) in groups
         .iter()

@@ -161,7 +161,7 @@ fn headline(outcome: &FanOutOutcome) -> String {
 pub(crate) fn sentence(run: &ArmRun) -> String {
     let (measured, simulated) = (&run.measured, &run.simulated);
     format!(
-        "{}: {} written, {} per flushed byte; simulated {}, by which it differs by {:+.1}%",
+        "{}: {} written, {} per flushed byte, {} simulated ({:+.1}% off)",
         run.name,
         bytes(measured.written_bytes()),
         significant(measured.write_amplification()),

@@ -57,8 +57,8 @@ type Row<'a> = (&'a str, &'a Outcome);
 fn writes(runs: &[Run]) -> Table {
     Table::new(
         "Writes: MB/s by flushes and compactions together (1 MB = 2^20 bytes), over all of the time and over its \
-         second half; MB/s that compactions read; bytes written per flushed byte; compactions to be done at the end \
-         and at most",
+         second half; MB/s that compactions read; bytes written per flushed byte; pending compactions at the end, and \
+         their maximum",
         runs.iter().map(|run| (run.name.as_str(), &run.outcome)),
         &[
             ("", &|(name, _): &Row<'_>| (*name).to_owned()),
@@ -80,7 +80,8 @@ fn writes(runs: &[Run]) -> Table {
 fn reads_and_room(runs: &[Run]) -> Table {
     Table::new(
         "Reads and room: SSTables per point read and per range read; SSTables and levels at the end; size at the \
-         end, per byte of rows that exist, and at most with unfinished outputs; room of the latter at most",
+         end, also per byte of rows that exist; maximum size, unfinished outputs included; maximum size of \
+         unfinished outputs",
         runs.iter().map(|run| (run.name.as_str(), &run.outcome)),
         &[
             ("", &|(name, _): &Row<'_>| (*name).to_owned()),

@@ -133,7 +133,7 @@ impl TimeSeries<'_> {
             let len = options.value_len as usize;
             self.values.put_text(&mut random, len, &mut self.row.values);
             self.row.end_cell(NOTE);
-            // It wanders, and is told to a hundredth.
+            // A random walk, rounded to hundredths.
             reading += random.fraction() - 0.5;
             let rounded = f64::round(reading * 100.0) / 100.0;
             self.row.values.extend_from_slice(&rounded.to_be_bytes());

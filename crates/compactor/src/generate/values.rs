@@ -26,7 +26,7 @@ pub(super) struct Values {
 }
 
 impl Values {
-    /// `compressibility` is the share of the bytes that LZ4 saves: 0 for random bytes.
+    /// `compressibility` is the fraction by which LZ4 shrinks them: 0 for random bytes.
     pub(super) fn new(compressibility: f64) -> Values {
         let repeated = if compressibility > 0.0 {
             PERIOD as f64 * compressibility + REPETITION_COST

@@ -180,7 +180,7 @@ impl OutputLayout {
         if let Some(there) = data_files(&self.top).into_iter().min() {
             return Err(Error::refused(format!(
                 "{} holds SSTables already ({}), and the output would go into {}: choose a directory without \
-                 SSTables, or say --flat",
+                 SSTables, or use --flat",
                 self.top.display(),
                 there.file_name().unwrap_or_default().to_string_lossy(),
                 self.directory.display()

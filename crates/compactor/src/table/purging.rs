@@ -240,14 +240,14 @@ fn refuse_unknown_purge_rules(schema: &TableSchema) -> Result<()> {
     if schema.is_transactional() {
         return Err(Error::refused(format!(
             "table {name} has transactions (Accord), and only the node knows which deletions they still need: \
-             say --no-purge"
+             use --no-purge"
         )));
     }
     match (&schema.view_of, schema.strict_liveness) {
         (Some(base), None) => Err(Error::refused(format!(
             "what may be purged of view {name} depends on the primary key of its base table, which the schema \
              does not have: name a file with the output of DESCRIBE TABLE for {base}, which has both, by --schema, or \
-             say --no-purge"
+             use --no-purge"
         ))),
         _ => Ok(()),
     }

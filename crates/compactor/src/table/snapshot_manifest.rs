@@ -135,7 +135,7 @@ fn refused(path: &Path, listed: usize, missing: &[&str]) -> Error {
         "{}: {} of the snapshot's {listed} SSTables are neither inputs nor named by --overlapping, in this directory or \
          in one without a {MANIFEST} of its own: {}{more}. They may hold rows that a purged tombstone deletes. If the \
          table has several data directories, add the snapshot's directory in each of them to the inputs, or name it \
-         with --overlapping; if files were not copied, copy them. Otherwise say --no-purge",
+         with --overlapping; if files were not copied, copy them. Otherwise use --no-purge",
         path.display(),
         missing.len(),
         named.join(", ")

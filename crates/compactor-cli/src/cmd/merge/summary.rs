@@ -23,6 +23,8 @@ pub fn merged(merged: &Merged, format: Format) -> anyhow::Result<String> {
         let total = |of: fn(&MergeReport) -> u64| -> u64 { reports.iter().map(of).sum() };
         let groups = serde_json::json!({
             "groups": reports,
+            "outputs": reports.iter().flat_map(|r| &r.outputs).collect::<Vec<_>>(),
+            "warnings": reports.iter().flat_map(|r| &r.warnings).collect::<Vec<_>>(),
             "input_bytes": total(|r| r.input_bytes),
             "output_bytes": total(|r| r.output_bytes),
             "rows_read": total(|r| r.rows_read),

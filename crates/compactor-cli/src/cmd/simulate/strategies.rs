@@ -66,7 +66,7 @@ pub(super) fn set(choice: &mut Choice, name: &str, value: &str) -> Result<(), Er
 /// Adds options by Cassandra's names.
 ///
 /// # Errors
-/// One that is set already.
+/// An option that is given twice.
 pub(super) fn add(
     choice: &mut Choice,
     options: impl IntoIterator<Item = (String, String)>,
