@@ -254,6 +254,35 @@ fn counters_in_maps_are_added_up() {
     expect(case(schema, sources.to_vec()), Some(expected));
 }
 
+/// Also in a row that no other is merged with.
+#[test]
+fn counters_in_maps_that_are_no_contexts_are_refused() {
+    let map = ColumnType::Map(Base::Text, Base::Counter);
+    let schema = Schema {
+        clustering: Vec::new(),
+        columns: vec![column("", map, false)],
+    };
+    let mut row = Row::empty();
+    let data = ColumnData {
+        deletion: DeletionTime::LIVE,
+        cells: vec![live_cell(1, b"a", &counter(false, &[(1, 1, 1)]))],
+    };
+    row.columns.insert(0, data);
+    let clustering = Vec::new();
+    let content = partition(Row::empty(), vec![Unfiltered::Row { clustering, row }]);
+    let mut input = source(header(&[0]), content).input(&schema);
+    let of_output = serialization_header(&schema, &header(&[0]));
+    merge_kept(std::slice::from_ref(&input), &of_output).unwrap();
+    // One global shard.
+    let at = input
+        .bytes
+        .windows(4)
+        .position(|head| head == [0, 1, 0x80, 0]);
+    input.bytes[at.unwrap() + 1] = 99;
+    let error = merge_kept(&[input], &of_output).unwrap_err().to_string();
+    assert!(error.contains("row.cell.counter"), "{error}");
+}
+
 /// Under a range tombstone, a row of a single input was merged, which removed the deletion of a column that
 /// equals its row's deletion; Cassandra does not merge such rows.
 #[test]
