@@ -1,5 +1,6 @@
 //! A row with values as Rust types.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use compactor_engine::read::RowRef;
@@ -158,7 +159,7 @@ fn simple(cql_type: &CqlType, bytes: &[u8]) -> Result<Value, MarshalError> {
 
 /// A collection or user-defined type of the cells of its elements.
 fn complex(cql_type: &CqlType, cells: &[&Cell], bytes: &[u8]) -> Result<Value, MarshalError> {
-    let value = |cell: &Cell, of: &CqlType| Value::read(of, cell.value.of(bytes));
+    let value = |cell: &Cell, of: &CqlType| simple(of, cell.value.of(bytes));
     let path = |cell: &Cell, of: &CqlType| Value::read(of, cell.path.of(bytes));
     let cells = cells.iter().copied();
     Ok(match cql_type {
@@ -290,14 +291,61 @@ impl Row {
     }
 }
 
-fn write_json(name: &str, value: &Value, cql_type: &CqlType, out: &mut String) -> Result<()> {
-    if let (CqlType::CounterColumn, Value::BigInt(total)) = (cql_type, value) {
-        out.push_str(&total.to_string());
-        return Ok(());
+/// The type of values in which counters are sums.
+fn with_sums(cql_type: &CqlType) -> Cow<'_, CqlType> {
+    if !cql_type.has_counter_cells() {
+        return Cow::Borrowed(cql_type);
     }
+    Cow::Owned(match cql_type {
+        CqlType::Map { key, .. } => CqlType::Map {
+            key: Arc::clone(key),
+            value: Arc::new(CqlType::Long),
+            multi_cell: true,
+        },
+        CqlType::List { .. } => CqlType::List {
+            element: Arc::new(CqlType::Long),
+            multi_cell: true,
+        },
+        _ => CqlType::Long,
+    })
+}
+
+fn write_json(name: &str, value: &Value, cql_type: &CqlType, out: &mut String) -> Result<()> {
+    let cql_type = &with_sums(cql_type);
     let mut bytes = Vec::new();
     value
         .write(cql_type, &mut bytes)
         .and_then(|()| cql_type.to_json(&bytes, out))
         .map_err(|e| FormatError::unsupported(format!("column {name} as JSON: {e}")).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use compactor_sstable::data::cell::Span;
+
+    #[test]
+    fn counters_in_maps_are_sums() {
+        let class = "org.apache.cassandra.db.marshal.MapType(org.apache.cassandra.db.marshal.UTF8Type,\
+                     org.apache.cassandra.db.marshal.CounterColumnType)";
+        let cql_type = CqlType::parse(class).unwrap();
+        // A path, and a context of two remote shards.
+        let mut bytes = b"a\0\0".to_vec();
+        for count in [40_i64, 2] {
+            bytes.extend([count as u8; 24]);
+            bytes.extend(count.to_be_bytes());
+        }
+        let cell = Cell {
+            local_deletion_time: NO_DELETION_TIME,
+            path: Span::new(0, 1),
+            value: Span::new(1, bytes.len() as u32 - 1),
+            ..Cell::default()
+        };
+        let value = complex(&cql_type, &[&cell], &bytes).unwrap();
+        let sums = vec![(Value::from("a"), Value::BigInt(42))];
+        assert_eq!(value, Value::Map(sums));
+        let mut json = String::new();
+        write_json("", &value, &cql_type, &mut json).unwrap();
+        assert_eq!(json, r#"{"a": 42}"#);
+    }
 }
