@@ -352,7 +352,8 @@ fn columns(rng: &mut Random, prefix: &str, count: u64, shape: Shape) -> Vec<Valu
 
 /// The only column of a super column family of counters.
 fn counter_map(rng: &mut Random) -> Values {
-    let key = Type::Native(*rng.pick(&["UTF8Type", "LongType"]));
+    let class = *rng.pick(&["UTF8Type", "LongType"]);
+    let key = Type::Native(class);
     let counter = Type::Native("CounterColumnType");
     let kind = Kind::Counters(pool(rng, &key, 5));
     Values {
