@@ -399,6 +399,23 @@ mod tests {
             let types = [["AsciiType"; 3], ["BytesType", "UTF8Type", "BytesType"]];
             let union = union_of(&order.map(|index| types[index])).unwrap();
             assert_eq!(union, types[1]);
+            // A column that was dropped and added again.
+            for (old, new) in [
+                ("TupleType(Int32Type,UTF8Type)", "BytesType"),
+                ("FrozenType(ListType(Int32Type))", "BytesType"),
+                ("TupleType(Int32Type)", "TupleType(IntegerType)"),
+                (
+                    "MapType(Int32Type,TupleType(Int32Type))",
+                    "MapType(Int32Type,BytesType)",
+                ),
+            ] {
+                let types = [
+                    ["Int32Type", "Int32Type", old],
+                    ["Int32Type", "Int32Type", new],
+                ];
+                let union = union_of(&order.map(|index| types[index])).unwrap();
+                assert_eq!(union, types[1]);
+            }
         }
     }
 

@@ -152,10 +152,10 @@ pub fn are_keys_alike(a: &CqlType, b: &CqlType) -> bool {
     agree(a, b, Same::OrderOrDates) || agree(b, a, Same::OrderOrDates)
 }
 
-/// Whether values of `a` may have fields that those of `b` do not have yet: of two types that agree, it is
-/// the newer one.
+/// Whether values of `a` may have fields that those of `b` do not have yet: it is the newer one. A type that only has
+/// more parts is not, such as the tuple of a column that is blob since it was dropped and added again.
 pub fn has_more_fields(a: &CqlType, b: &CqlType) -> bool {
-    a.count() > b.count()
+    a.count() > b.count() && agree(a, b, Same::Values)
 }
 
 /// Whether `a` has all values of `b`, and others: more fields, or any bytes where `b` has text.
@@ -183,12 +183,19 @@ enum Same {
 
 /// Whether values written as `sstable` are read, and if required ordered, as those of `schema`.
 fn agree(schema: &CqlType, sstable: &CqlType, same: Same) -> bool {
+    schema.fixed_len() == sstable.fixed_len() && parts_agree(schema, sstable, same)
+}
+
+/// The same for a part of a value, which is stored with its length.
+///
+/// Source: `AbstractType.isSerializationCompatibleWith`, `TupleType.isValueCompatibleWithInternal`.
+fn parts_agree(schema: &CqlType, sstable: &CqlType, same: Same) -> bool {
     use CqlType::{
         Ascii, Bytes, Composite, Int32, Integer, LegacyDate, LegacyTimeUuid, LexicalUuid, List,
         Long, Map, Reversed, Set, SimpleDate, Time, TimeUuid, Timestamp, Tuple, Udt, Utf8, Uuid,
         Vector,
     };
-    let parts_agree = || {
+    let all_agree = |agree: fn(&CqlType, &CqlType, Same) -> bool| {
         let pairs = schema.parts().into_iter().zip(sstable.parts());
         // A complex column's cells are ordered by their paths: the elements of a set, the keys of a map.
         let is_path = |part| {
@@ -207,18 +214,21 @@ fn agree(schema: &CqlType, sstable: &CqlType, same: Same) -> bool {
     };
     match (schema, sstable) {
         // One tuple may have fields that the other does not have yet: a schema may be as old as its snapshot.
-        (Reversed(_), Reversed(_)) | (Tuple(_), Tuple(_)) => parts_agree(),
+        (Reversed(_), Reversed(_)) | (Tuple(_), Tuple(_)) => all_agree(parts_agree),
         // The same holds for UDTs.
         (List { .. }, List { .. })
         | (Set { .. }, Set { .. })
         | (Map { .. }, Map { .. })
-        | (Udt(_), Udt(_)) => schema.is_multi_cell() == sstable.is_multi_cell() && parts_agree(),
+        | (Udt(_), Udt(_)) => {
+            schema.is_multi_cell() == sstable.is_multi_cell() && all_agree(parts_agree)
+        }
         // A column that was dropped has tuples where it had frozen UDTs (`AbstractType.expandUserTypes`).
-        (Tuple(_), Udt(udt)) | (Udt(udt), Tuple(_)) => !udt.multi_cell && parts_agree(),
-        (Vector { dimension: m, .. }, Vector { dimension: n, .. }) => m == n && parts_agree(),
-        (Composite(a), Composite(b)) => a.len() == b.len() && parts_agree(),
+        (Tuple(_), Udt(udt)) | (Udt(udt), Tuple(_)) => !udt.multi_cell && all_agree(parts_agree),
+        // A vector has no lengths of elements that have a fixed one.
+        (Vector { dimension: m, .. }, Vector { dimension: n, .. }) => m == n && all_agree(agree),
+        (Composite(a), Composite(b)) => a.len() == b.len() && all_agree(agree),
         (a, b) if a == b => true,
-        (a, b) if a.fixed_len() != b.fixed_len() || a.is_multi_cell() || b.is_multi_cell() => false,
+        (a, b) if a.is_multi_cell() || b.is_multi_cell() => false,
         (Utf8, Ascii) | (Bytes, Utf8 | Ascii) => true,
         (TimeUuid, LegacyTimeUuid) | (LegacyTimeUuid, TimeUuid) => true,
         (Timestamp, LegacyDate) | (LegacyDate, Timestamp) => same != Same::Order,
@@ -407,6 +417,70 @@ mod tests {
             "CREATE MATERIALIZED VIEW v AS SELECT * FROM t WHERE k IS NOT NULL PRIMARY KEY (k)",
         );
         assert!(view.check_header(&other).is_ok());
+    }
+
+    /// Cassandra accepts such a type for a column that was dropped.
+    #[test]
+    fn parts_of_another_length_are_read_but_cells_are_not() {
+        let parse = |text: &str| CqlType::parse(text).unwrap();
+        for (schema, sstable, are_read) in [
+            ("TupleType(IntegerType)", "TupleType(Int32Type)", true),
+            ("TupleType(BytesType)", "TupleType(BooleanType)", true),
+            ("ListType(IntegerType)", "ListType(Int32Type)", true),
+            (
+                "FrozenType(ListType(TupleType(IntegerType)))",
+                "FrozenType(ListType(TupleType(LongType)))",
+                true,
+            ),
+            ("TupleType(Int32Type)", "TupleType(IntegerType)", false),
+            ("IntegerType", "Int32Type", false),
+            ("BytesType", "BooleanType", false),
+            (
+                "ReversedType(IntegerType)",
+                "ReversedType(Int32Type)",
+                false,
+            ),
+            (
+                "CompositeType(BytesType)",
+                "CompositeType(Int32Type)",
+                false,
+            ),
+            // The order of paths is another one.
+            (
+                "SetType(TupleType(IntegerType))",
+                "SetType(TupleType(Int32Type))",
+                false,
+            ),
+            (
+                "VectorType(IntegerType , 2)",
+                "VectorType(Int32Type , 2)",
+                false,
+            ),
+        ] {
+            let found = agree(&parse(schema), &parse(sstable), Same::Values);
+            assert_eq!(found, are_read, "{schema}");
+        }
+    }
+
+    #[test]
+    fn blob_is_more_general_than_types_of_more_parts() {
+        let parse = |text: &str| CqlType::parse(text).unwrap();
+        for (general, special) in [
+            ("BytesType", "TupleType(Int32Type,UTF8Type)"),
+            ("BytesType", "FrozenType(ListType(Int32Type))"),
+            ("BytesType", "VectorType(UTF8Type , 2)"),
+            (
+                "ListType(BytesType)",
+                "ListType(FrozenType(ListType(Int32Type)))",
+            ),
+            ("TupleType(Int32Type,Int32Type)", "TupleType(Int32Type)"),
+            ("TupleType(BytesType)", "TupleType(TupleType(Int32Type))"),
+        ] {
+            let (general, special) = (parse(general), parse(special));
+            assert!(is_more_general(&general, &special), "{general:?}");
+            assert!(!is_more_general(&special, &general), "{special:?}");
+            assert!(!has_more_fields(&special, &general), "{special:?}");
+        }
     }
 
     /// CQL has one name for both, and only one of them has times before 1970 first.

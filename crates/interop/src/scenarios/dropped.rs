@@ -128,6 +128,17 @@ ALTER TABLE $t DROP "Quoted ""col" USING TIMESTAMP 10
 for column in [f l m t v]: ALTER TABLE $t DROP $column USING TIMESTAMP 10
 INSERT INTO $t (k, c, keep) VALUES (1, 1, 'later') USING TIMESTAMP 12
 
+dropped_readded_wider: columns that are added again with a type that reads the bytes of the old one and others
+CREATE TABLE $t (k int, c int, b tuple<int, text>, i tuple<int, int>, m map<int, frozen<tuple<int, text>>>, PRIMARY KEY (k, c))
+input
+for c in 0..3: INSERT INTO $t (k, c, b, i, m) VALUES (1, $c, (1, 'x'), (1, 2), {1: (1, 'x')}) USING TIMESTAMP $(9 + c)
+input
+for column in [b i m]: ALTER TABLE $t DROP $column USING TIMESTAMP 10
+ALTER TABLE $t ADD b blob
+ALTER TABLE $t ADD i tuple<varint, blob>
+ALTER TABLE $t ADD m map<int, blob>
+for c in 1..4: INSERT INTO $t (k, c, b, i, m) VALUES (1, $c, 0xff, (300000000000, 0xff), {1: 0xff}) USING TIMESTAMP 20
+
 dropped_counters: a dropped counter, and one that stays
 CREATE TABLE $t (k int, c int, a counter, b counter, PRIMARY KEY (k, c))
 input
