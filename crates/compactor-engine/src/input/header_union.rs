@@ -144,7 +144,8 @@ pub fn check_schema(table: &Table, source: &HeaderSource<'_>) -> Result<()> {
 
 /// Sets the types of a header's columns to those in the current schema, or to those they had when they were
 /// dropped, as a compacting node does. A dropped column keeps its type if its values would otherwise be
-/// decoded differently, and what is ordered by its type keeps one that has another order.
+/// decoded differently, and what is ordered by its type keeps one that has another order. So does what has user types
+/// where the schema does not name their keyspace.
 pub fn types_of_schema(table: &Table, header: &mut SerializationHeader) {
     type IsOrderedAs = fn(&CqlType, &CqlType) -> bool;
     let set = |header_type: &mut HeaderType, cql_type: &Option<CqlType>, is_like: IsOrderedAs| {
@@ -153,6 +154,7 @@ pub fn types_of_schema(table: &Table, header: &mut SerializationHeader) {
             && is_like(cql_type, &header_type.cql_type)
             // The schema may be older than the SSTable.
             && !has_more_fields(&header_type.cql_type, cql_type)
+            && !cql_type.lacks_keyspace()
         {
             *header_type = HeaderType::new(cql_type.clone());
         }
@@ -349,6 +351,7 @@ fn column_layout(column: &HeaderColumn, source: &HeaderSource<'_>) -> Result<Col
 #[cfg(test)]
 mod tests {
     use compactor_sstable::Version;
+    use compactor_sstable::schema::Schema;
     use compactor_sstable::sstable_id::SstableId;
 
     use super::*;
@@ -416,6 +419,46 @@ mod tests {
                 let union = union_of(&order.map(|index| types[index])).unwrap();
                 assert_eq!(union, types[1]);
             }
+        }
+    }
+
+    #[test]
+    fn types_of_the_schema_are_set_unless_the_keyspace_of_a_user_type_would_be_lost() {
+        let with_regular = |regular: &str| SerializationHeader {
+            encoding_stats: EncodingStats::default(),
+            key_type: HeaderType::new(CqlType::Int32),
+            clustering_types: Vec::new(),
+            static_columns: Vec::new(),
+            regular_columns: vec![HeaderColumn {
+                name: b"v".to_vec(),
+                column_type: HeaderType::new(CqlType::parse(regular).unwrap()),
+            }],
+        };
+        let old = "FrozenType(UserType(ks,75,61:AsciiType))";
+        let new = "FrozenType(UserType(ks,75,61:UTF8Type))";
+        for (schema, sstable, expected) in [
+            (
+                "CREATE TYPE ks.u (a text); CREATE TABLE ks.t (k int PRIMARY KEY, v frozen<u>)",
+                old,
+                new,
+            ),
+            (
+                "CREATE TYPE u (a text); CREATE TABLE t (k int PRIMARY KEY, v frozen<u>)",
+                old,
+                old,
+            ),
+            (
+                "CREATE TABLE t (k int PRIMARY KEY, v blob)",
+                "TupleType(Int32Type,Int32Type)",
+                "BytesType",
+            ),
+        ] {
+            let schema = Schema::parse(schema).unwrap();
+            let table = schema.only_table().unwrap();
+            let mut header = with_regular(sstable);
+            table.check_header(&header).unwrap();
+            types_of_schema(table, &mut header);
+            assert_eq!(header, with_regular(expected));
         }
     }
 

@@ -34,6 +34,13 @@ impl CqlType {
         1 + self.parts().into_iter().map(CqlType::count).sum::<usize>()
     }
 
+    /// Whether it has a user type without its keyspace, which only a schema has that names none. Written to a header,
+    /// the name of the type would be read as the keyspace.
+    pub fn lacks_keyspace(&self) -> bool {
+        matches!(self, CqlType::Udt(udt) if udt.keyspace.is_empty())
+            || self.parts().into_iter().any(CqlType::lacks_keyspace)
+    }
+
     /// Whether values name the types of parts of them.
     pub(super) fn contains_dynamic_composite(&self) -> bool {
         matches!(self, CqlType::DynamicComposite(_))
