@@ -121,6 +121,10 @@ impl Version {
     pub fn may_list_columns_in_any_order(self) -> bool {
         self < Version::Na
     }
+    /// The header may have frozen user types without `FrozenType`, as Cassandra 3.0 wrote them (CASSANDRA-15035).
+    pub fn may_omit_frozen_type(self) -> bool {
+        self < Version::Na
+    }
     /// Summary.db may omit its size at full sampling, as ScyllaDB does: Cassandra needs it only to reduce a
     /// summary.
     pub fn may_lack_summary_size(self) -> bool {

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use compactor_engine::input::{
-    ComponentList, READABLE, SharedTries, TrieFiles, parse_data_name, read_small,
-    refuse_link_without_sidecars,
+    ComponentList, READABLE, SharedTries, TrieFiles, freeze_user_types, parse_data_name,
+    read_small, refuse_link_without_sidecars,
 };
 use compactor_io::{Io, ReadMode};
 use compactor_sstable::big::Summary;
@@ -125,9 +125,13 @@ impl<'a> Files<'a> {
 
     pub(crate) fn statistics(&self) -> Result<Option<Statistics>> {
         let version = self.descriptor.version;
-        self.parse(Component::Statistics, |bytes| {
+        let mut statistics = self.parse(Component::Statistics, |bytes| {
             Statistics::parse(bytes, version)
-        })
+        })?;
+        if let Some(statistics) = &mut statistics {
+            freeze_user_types(self.io, self.mode, self.descriptor, statistics)?;
+        }
+        Ok(statistics)
     }
 
     /// Reads the filter; `fp_chance` is that of the statistics.

@@ -19,6 +19,7 @@ pub(crate) mod sidecar_facts;
 pub(crate) mod split_index;
 pub(crate) mod sstable;
 pub(crate) mod trie_files;
+pub(crate) mod user_types;
 
 pub use component_file::read_small;
 pub use component_list::{ComponentList, len_of_other};
@@ -31,3 +32,4 @@ pub use sstable::{
     DataFile, InputSstable, READABLE, WRITABLE, parse_data_name, refuse_link_without_sidecars,
 };
 pub use trie_files::{SharedTries, TrieFiles};
+pub use user_types::freeze_user_types;

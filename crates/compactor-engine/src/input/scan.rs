@@ -3,12 +3,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use compactor_io::{Io, ReadMode};
+use compactor_io::{InputFile, Io, ReadMode};
 
 use crate::error::Result;
 use crate::input::sstable::InputSstable;
 use crate::read::cursor::Cursor;
 use crate::read::decode::DecodedBlocks;
+use crate::read::encoding::Encoding;
 use crate::read::reading::{DecodeOptions, Reading};
 use crate::read::window::HEADROOM;
 use crate::read::workers::Workers;
@@ -37,21 +38,8 @@ impl Scan {
     /// A failed open, or the system refuses a thread.
     pub fn start(io: &Io, sstable: InputSstable) -> Result<Scan> {
         let workers = Workers::start(1)?;
-        let blocks = DecodedBlocks::start(
-            sstable.open_data(io)?,
-            Arc::clone(&sstable.encoding),
-            Reading {
-                decode: DecodeOptions {
-                    block_len: 256 << 10,
-                    depth: 4,
-                    decoded: 2,
-                    headroom: HEADROOM,
-                },
-                queue: workers.queue(),
-                cancelled: Arc::default(),
-                limiter: None,
-            },
-        );
+        let encoding = Arc::clone(&sstable.encoding);
+        let blocks = read_ahead(sstable.open_data(io)?, encoding, &workers);
         let cursor = Cursor::new(
             blocks,
             Arc::new(sstable.layout()?),
@@ -75,4 +63,24 @@ impl Scan {
     pub fn sstable(&self) -> &InputSstable {
         &self.sstable
     }
+}
+
+/// Starts reading a whole `Data.db` ahead.
+pub(crate) fn read_ahead(
+    file: InputFile,
+    encoding: Arc<Encoding>,
+    workers: &Workers,
+) -> DecodedBlocks {
+    let reading = Reading {
+        decode: DecodeOptions {
+            block_len: 256 << 10,
+            depth: 4,
+            decoded: 2,
+            headroom: HEADROOM,
+        },
+        queue: workers.queue(),
+        cancelled: Arc::default(),
+        limiter: None,
+    };
+    DecodedBlocks::start(file, encoding, reading)
 }

@@ -24,6 +24,7 @@ use crate::input::component_file::read_small;
 use crate::input::component_list::{ComponentList, ListFinding};
 use crate::input::header_union::{HeaderSource, layout_of};
 use crate::input::trie_files::{SharedTries, TrieFiles};
+use crate::input::user_types::freeze_user_types;
 use crate::read::encoding::Encoding;
 use crate::read::parallel_map::parallel_map;
 
@@ -446,11 +447,13 @@ pub(crate) fn read_statistics(
     descriptor: &Descriptor,
 ) -> Result<Statistics> {
     let bytes = read_small(io, mode, &descriptor.path(Component::Statistics))?;
-    Statistics::parse(&bytes, descriptor.version)
-        .map_err(Error::format(descriptor, Component::Statistics))
+    let mut statistics = Statistics::parse(&bytes, descriptor.version)
+        .map_err(Error::format(descriptor, Component::Statistics))?;
+    freeze_user_types(io, mode, descriptor, &mut statistics)?;
+    Ok(statistics)
 }
 
-fn read_encoding(
+pub(crate) fn read_encoding(
     io: &Io,
     mode: ReadMode,
     descriptor: &Descriptor,

@@ -165,6 +165,30 @@ impl SerializationHeader {
         clusterings.chain(paths).any(CqlType::has_several_encodings)
     }
 
+    /// Whether a column has a user type that is not stated to be frozen.
+    pub fn has_multi_cell_user_types(&self) -> bool {
+        let mut types = self.column_types();
+        types.any(|cql_type| matches!(cql_type, CqlType::Udt(udt) if udt.multi_cell))
+    }
+
+    /// Freezes the user types of the key and of the clusterings, which are frozen whatever the text states.
+    pub fn freeze_user_types_of_keys(&mut self) {
+        self.key_type.freeze_user_types();
+        for clustering_type in &mut self.clustering_types {
+            clustering_type.freeze_user_types();
+        }
+    }
+
+    /// Freezes the user types of the columns, and sorts these as that requires.
+    pub fn freeze_user_types_of_columns(&mut self) {
+        for columns in [&mut self.static_columns, &mut self.regular_columns] {
+            for column in columns.iter_mut() {
+                column.column_type.freeze_user_types();
+            }
+            columns.sort_by(|a, b| order(a).cmp(&order(b)));
+        }
+    }
+
     fn column_types(&self) -> impl Iterator<Item = &CqlType> {
         let columns = self.static_columns.iter().chain(&self.regular_columns);
         columns.map(|column| &column.column_type.cql_type)

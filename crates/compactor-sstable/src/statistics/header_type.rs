@@ -44,6 +44,13 @@ impl HeaderType {
         })
     }
 
+    /// Freezes user types that the text does not state to be frozen.
+    pub(super) fn freeze_user_types(&mut self) {
+        if let Some(frozen) = self.cql_type.with_frozen_user_types() {
+            *self = HeaderType::new(frozen);
+        }
+    }
+
     /// Reads a number of types, and the types; `names` are those of both.
     pub(super) fn parse_all(
         reader: &mut ByteReader<'_>,

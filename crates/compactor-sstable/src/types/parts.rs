@@ -1,6 +1,8 @@
 //! Types in a type, and what follows from them.
 
-use crate::types::{CqlType, simple};
+use std::sync::Arc;
+
+use crate::types::{CqlType, UserType, simple};
 
 impl CqlType {
     /// Types in it: of elements, keys and values, fields or components. None for a dynamic composite, whose values
@@ -26,6 +28,31 @@ impl CqlType {
                 );
                 Vec::new()
             }
+        }
+    }
+
+    /// The type with its user type frozen, where that is not in another type but a reversed or composite one; `None`
+    /// if there is none, or it is frozen.
+    pub(crate) fn with_frozen_user_types(&self) -> Option<CqlType> {
+        match self {
+            CqlType::Udt(udt) if udt.multi_cell => Some(CqlType::Udt(Arc::new(UserType {
+                multi_cell: false,
+                ..UserType::clone(udt)
+            }))),
+            CqlType::Reversed(base) => {
+                let base = base.with_frozen_user_types()?;
+                Some(CqlType::Reversed(Arc::new(base)))
+            }
+            CqlType::Composite(types) => {
+                let frozen = types.iter().map(CqlType::with_frozen_user_types);
+                let frozen: Vec<_> = frozen.collect();
+                frozen.iter().any(Option::is_some).then(|| {
+                    let pairs = frozen.into_iter().zip(types.iter());
+                    let types = pairs.map(|(frozen, written)| frozen.unwrap_or(written.clone()));
+                    CqlType::Composite(types.collect())
+                })
+            }
+            _ => None,
         }
     }
 
@@ -68,6 +95,30 @@ impl CqlType {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn user_types_are_frozen_that_are_in_no_other_type() {
+        for (text, expected) in [
+            ("UserType(ks,75,61:Int32Type)", true),
+            ("ReversedType(UserType(ks,75,61:Int32Type))", true),
+            (
+                "CompositeType(Int32Type,UserType(ks,75,61:Int32Type))",
+                true,
+            ),
+            ("FrozenType(UserType(ks,75,61:Int32Type))", false),
+            ("ListType(UserType(ks,75,61:Int32Type))", false),
+            ("SetType(Int32Type)", false),
+            ("CompositeType(Int32Type,UTF8Type)", false),
+        ] {
+            let frozen = text.replace(
+                "UserType(ks,75,61:Int32Type)",
+                "FrozenType(UserType(ks,75,61:Int32Type))",
+            );
+            let found = CqlType::parse(text).unwrap().with_frozen_user_types();
+            let frozen = expected.then(|| CqlType::parse(&frozen).unwrap());
+            assert_eq!(found, frozen, "{text}");
+        }
+    }
 
     #[test]
     fn only_types_with_equal_values_of_other_bytes() {
