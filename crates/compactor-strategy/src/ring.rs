@@ -1,7 +1,7 @@
 //! Shares of the ring that SSTables cover, and the shards that it is divided into. A node owns the whole ring, of
 //! Murmur3Partitioner, and its shards are not those of several data directories.
 //!
-//! Source: `ShardManager`, `ShardManagerTrivial`, `Murmur3Partitioner`, `Token.size`.
+//! Source: `ShardManager`, `ShardManagerNoDisks`, `Murmur3Partitioner`, `Token.size`.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -36,12 +36,12 @@ pub(crate) fn tokens(sstables: &[Arc<Sstable>]) -> Range<Token> {
     first.unwrap_or_default()..last.unwrap_or_default()
 }
 
-/// Last tokens of the shards that end within these tokens, of `shards` that divide the ring. The last shard ends with the
-/// ring (`BoundaryTracker`).
+/// Last tokens of the shards that end within these tokens, of `shards` equal parts of the ring, except for the last part
+/// (`BoundaryTracker`).
 pub(crate) fn boundaries(shards: usize, within: Range<Token>) -> impl Iterator<Item = Token> {
     let count = shards as f64;
     let end_of = move |shard: usize| token_at(1.0 / count * shard as f64);
-    // The estimate is off by less than one. All of them would take gigabytes if partitions are a few tokens apart.
+    // An estimate that is off by less than one. If partitions are a few tokens apart, there are billions before it.
     let start = (within.start.0 - MIN_TOKEN) as f64 / 2f64.powi(64) * count;
     let ends = ((start as usize).saturating_sub(1).max(1)..shards).map(end_of);
     ends.skip_while(move |end| *end < within.start)

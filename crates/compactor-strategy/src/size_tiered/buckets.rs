@@ -60,8 +60,8 @@ impl SizeTier {
     }
 }
 
-/// The tier with the largest SSTables of those with enough, without its SSTables beyond the maximum number. Of equal ones
-/// it is the first.
+/// The tier with the largest SSTables, of those with enough, and of equal ones the first. SSTables beyond the maximum
+/// number are left out. On a node, the tier with the most reads precedes.
 pub(crate) fn most_interesting(tiers: &[SizeTier], thresholds: Thresholds) -> Option<SizeTier> {
     let trimmed = tiers.iter().map(|tier| tier.trimmed(thresholds.max));
     let large = trimmed.filter(|tier| tier.sstables.len() >= thresholds.min);
