@@ -125,19 +125,24 @@ fn run(
 ) -> Result<Vec<String>> {
     let newer = judged(judge, scenario, &inputs, place)?;
     let mut failures = Vec::new();
+    // Cassandra's tool has no schema to tell it that user types of 3.0 are frozen (CASSANDRA-15035).
+    let has_user_types = scenario.name.starts_with(old_scenarios::TYPES_NAME);
+    let is_dumped = !(has_user_types && matches!(version, "ma" | "mb" | "mc"));
     for input in &inputs {
         let name = input.file_name().context("a file name")?.to_string_lossy();
         anyhow::ensure!(name.starts_with(version), "{name} is not {version}");
-        judge.set_now(LATER_S)?;
-        let expected = judge.sstabledump(&newer.table, input)?;
-        let found = ours::dump(input, LATER_S)?;
-        let differences = compare::json_lines(&expected, &found)?;
-        failures.extend(
-            differences
-                .iter()
-                .take(3)
-                .map(|text| format!("dump of {name}: {text}")),
-        );
+        if is_dumped {
+            judge.set_now(LATER_S)?;
+            let expected = judge.sstabledump(&newer.table, input)?;
+            let found = ours::dump(input, LATER_S)?;
+            let differences = compare::json_lines(&expected, &found)?;
+            failures.extend(
+                differences
+                    .iter()
+                    .take(3)
+                    .map(|text| format!("dump of {name}: {text}")),
+            );
+        }
         let damage = ours::damage(input)?;
         if !damage.is_empty() {
             failures.push(format!("verify of {name}: {damage:?}"));

@@ -5,6 +5,9 @@ use interop::scenarios::Scenario;
 /// Name prefix of scenarios with COMPACT STORAGE, which 4.0 can no longer create.
 pub(crate) const COMPACT: &str = "compact_";
 
+/// Name of the scenario with every type.
+pub(crate) const TYPES_NAME: &str = "old_types";
+
 /// Every type that 3.0 has, with a value.
 const TYPES: [(&str, &str); 24] = [
     ("ascii", "'a'"),
@@ -50,7 +53,7 @@ pub(crate) fn types() -> Scenario {
         )
     };
     let row = "WHERE k1 = 1 AND k2 = 'k' AND c1 = 'c' AND c2";
-    Scenario::new("old_types", "every type of 3.0")
+    Scenario::new(TYPES_NAME, "every type of 3.0")
         .schema("CREATE TYPE $ks.u (a int, b frozen<set<text>>)")
         .schema(format!(
             "CREATE TABLE $t (k1 int, k2 text, c1 text, c2 timestamp, s decimal static, {}, PRIMARY KEY ((k1, k2), c1, c2)) WITH CLUSTERING ORDER BY (c1 ASC, c2 DESC)",
