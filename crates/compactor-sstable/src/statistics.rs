@@ -121,8 +121,14 @@ impl Statistics {
     /// Appends the file's bytes, as Cassandra writes them.
     ///
     /// # Errors
-    /// Unsupported if a length does not fit its field.
+    /// Unsupported if a length does not fit its field, or a user type has no keyspace.
     pub fn write(&self, out: &mut Vec<u8>, version: Version) -> Result<()> {
+        if self.header.lacks_keyspace() {
+            return Err(Error::unsupported(
+                "a user type without a keyspace, whose name would be read as the keyspace: name it in the schema \
+                 (CREATE TYPE keyspace.name, CREATE TABLE keyspace.name)",
+            ));
+        }
         let mut parts = Vec::with_capacity(4);
         let mut validation = Vec::new();
         if self.validation.partitioner.len() > usize::from(u16::MAX) / 3 {

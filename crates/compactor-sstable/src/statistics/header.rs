@@ -189,6 +189,13 @@ impl SerializationHeader {
         }
     }
 
+    /// Whether a user type in it has no keyspace.
+    pub(super) fn lacks_keyspace(&self) -> bool {
+        let clusterings = self.clustering_types.iter().map(|t| &t.cql_type);
+        let mut types = self.column_types().chain(clusterings);
+        self.key_type.cql_type.lacks_keyspace() || types.any(CqlType::lacks_keyspace)
+    }
+
     fn column_types(&self) -> impl Iterator<Item = &CqlType> {
         let columns = self.static_columns.iter().chain(&self.regular_columns);
         columns.map(|column| &column.column_type.cql_type)

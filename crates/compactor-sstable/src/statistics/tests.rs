@@ -46,6 +46,20 @@ fn merged_bases_are_minima_of_statistics() {
 }
 
 #[test]
+fn user_types_without_a_keyspace_are_not_written() {
+    let mut statistics = of_nothing();
+    let schema = "CREATE TYPE u (a int); CREATE TABLE t (k frozen<list<frozen<u>>> PRIMARY KEY)";
+    let schema = crate::schema::Schema::parse(schema).unwrap();
+    let key_type = schema.only_table().unwrap().partition_key_type().unwrap();
+    statistics.header.key_type = HeaderType::new(key_type);
+    let error = statistics.write(&mut Vec::new(), Version::Oa).unwrap_err();
+    assert!(
+        error.to_string().contains("CREATE TYPE keyspace.name"),
+        "{error}"
+    );
+}
+
+#[test]
 fn container_layout() {
     let bytes = sample(Version::Oa);
     assert_eq!(bytes[..4], [0, 0, 0, 4]);
