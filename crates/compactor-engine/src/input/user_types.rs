@@ -55,7 +55,7 @@ pub fn freeze_user_types(
         layout_of(stated, version),
         layout_of(&frozen, version),
     ) else {
-        // Whoever asks for these next reports it.
+        // Reported when it is read next.
         return Ok(());
     };
     let mut readings = Readings {
@@ -64,7 +64,7 @@ pub fn freeze_user_types(
         lead: 0,
         is_ambiguous: false,
     };
-    // So is damage, by whoever reads all of the file.
+    // Damage is reported when the whole file is read.
     let is_whole = readings.read(io, mode, descriptor, partitioner).is_ok();
     if readings.lead > 0 {
         statistics.header = frozen;
