@@ -211,7 +211,8 @@ impl InputSstable {
         })
     }
 
-    /// Opens several SSTables, possibly tens of thousands: a few concurrently. Keeps only the result of `made` for each, in the order of the paths.
+    /// Opens several SSTables, possibly tens of thousands: a few concurrently. Keeps only the result of `made` for each,
+    /// in the order of the paths.
     pub fn open_all<T: Send>(
         io: &Io,
         paths: &[PathBuf],
