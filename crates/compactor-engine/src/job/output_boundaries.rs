@@ -14,8 +14,8 @@ use crate::job::token_shards::token_shards;
 const SAMPLES_PER_OUTPUT: u64 = 64;
 
 impl MergeJob {
-    /// Plan of the outputs: that which was decided before the first of several passes, or a new one. There is one if its inputs cannot be split, or if their number depends on their
-    /// lengths.
+    /// Plan of the outputs: that which was decided before the first of several passes, or a new one. There is one output
+    /// if the inputs cannot be split, or if the number of outputs depends on their lengths.
     ///
     /// # Errors
     /// Outputs that end at tokens, of inputs that cannot be split; damage in an index, or a failed read.
