@@ -62,7 +62,7 @@ fn wrong_usage_exits_with_2_and_advice() {
         ("--overlap 2", "expected 0 to 1"),
         (
             "--compression none --chunk-length 4KiB",
-            "needs --compression lz4",
+            "does not apply to --compression none",
         ),
         ("--chunk-length 5000", "power of two"),
         ("--rows 5 --size 1MiB", "cannot be used with"),
