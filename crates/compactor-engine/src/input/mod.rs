@@ -18,6 +18,7 @@ pub(crate) mod scanner_order;
 pub(crate) mod sidecar_facts;
 pub(crate) mod split_index;
 pub(crate) mod sstable;
+pub(crate) mod stored_form;
 pub(crate) mod trie_files;
 pub(crate) mod user_types;
 

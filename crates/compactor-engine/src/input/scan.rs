@@ -3,15 +3,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use compactor_io::{InputFile, Io, ReadMode};
+use compactor_io::{Io, ReadMode};
 
 use crate::error::Result;
 use crate::input::sstable::InputSstable;
 use crate::read::cursor::Cursor;
 use crate::read::decode::DecodedBlocks;
-use crate::read::encoding::Encoding;
-use crate::read::reading::{DecodeOptions, Reading};
-use crate::read::window::HEADROOM;
+use crate::read::whole_file::read_ahead;
 use crate::read::workers::Workers;
 
 /// An SSTable with a cursor over its data and a thread that decodes ahead.
@@ -63,24 +61,4 @@ impl Scan {
     pub fn sstable(&self) -> &InputSstable {
         &self.sstable
     }
-}
-
-/// Starts reading a whole `Data.db` ahead.
-pub(crate) fn read_ahead(
-    file: InputFile,
-    encoding: Arc<Encoding>,
-    workers: &Workers,
-) -> DecodedBlocks {
-    let reading = Reading {
-        decode: DecodeOptions {
-            block_len: 256 << 10,
-            depth: 4,
-            decoded: 2,
-            headroom: HEADROOM,
-        },
-        queue: workers.queue(),
-        cancelled: Arc::default(),
-        limiter: None,
-    };
-    DecodedBlocks::start(file, encoding, reading)
 }

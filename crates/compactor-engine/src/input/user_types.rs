@@ -20,9 +20,9 @@ use compactor_sstable::{Component, Error as FormatError};
 use crate::error::{Error, Result};
 use crate::input::component_list::ComponentList;
 use crate::input::header_union::layout_of;
-use crate::input::scan::read_ahead;
-use crate::input::sstable::read_encoding;
+use crate::input::stored_form::read_encoding;
 use crate::read::cursor::Cursor;
+use crate::read::whole_file::read_ahead;
 use crate::read::workers::Workers;
 
 /// By how many rows one reading must be the better one, so that damaged rows do not decide.

@@ -19,6 +19,7 @@ pub(crate) mod reading;
 pub(crate) mod row_counts;
 pub(crate) mod stored_blocks;
 pub(crate) mod trace_batch;
+pub(crate) mod whole_file;
 pub(crate) mod window;
 pub(crate) mod workers;
 
