@@ -180,8 +180,10 @@ pub fn scrub(
     let mut scan = Scan::new(&stored, index, losses, options.validate);
     scan.run(&mut data, observer)?;
     let mut second_pass = SecondPass {
-        first_pass: [data_len, scan.counts.rows, scan.counts.whole],
         inner: observer,
+        data_len,
+        rows: scan.counts.rows,
+        partitions: scan.counts.whole,
     };
     second_pass.progress(0, 0, 0);
     let observer = &mut second_pass;
@@ -240,8 +242,10 @@ pub fn scrub(
 /// Observer of the second pass: its progress continues that of the first.
 struct SecondPass<'a> {
     inner: &'a mut dyn Observer,
-    /// Bytes read, and rows and partitions kept.
-    first_pass: [u64; 3],
+    /// Bytes that the first pass has read, and rows and partitions that it has kept.
+    data_len: u64,
+    rows: u64,
+    partitions: u64,
 }
 
 impl Observer for SecondPass<'_> {
@@ -250,10 +254,9 @@ impl Observer for SecondPass<'_> {
     }
 
     fn progress(&mut self, read_bytes: u64, _rows: u64, _partitions: u64) {
-        let [data_len, rows, partitions] = self.first_pass;
         // With the bytes that are put in place of damage, more may be read than there is.
-        let read_bytes = data_len + read_bytes.min(data_len);
-        self.inner.progress(read_bytes, rows, partitions);
+        let read_bytes = self.data_len + read_bytes.min(self.data_len);
+        self.inner.progress(read_bytes, self.rows, self.partitions);
     }
 
     fn message(&mut self, text: &str) {

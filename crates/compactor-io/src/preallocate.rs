@@ -62,11 +62,7 @@ impl Preallocation {
             return;
         }
         let from = self.reserved;
-        let target = self.next_target(end).min(self.limit);
-        let target = target.min(round_down(
-            from + free_bytes(&file) / 2,
-            DEFAULT_ALIGNMENT_U64,
-        ));
+        let target = self.next_target(end, free_bytes(&file)).min(self.limit);
         if target < end.min(self.limit) {
             self.disabled = true;
             return;
@@ -93,20 +89,22 @@ impl Preallocation {
         }
     }
 
-    fn next_target(&self, end: u64) -> u64 {
+    /// End of the next step, at most half of the free space after what is reserved.
+    fn next_target(&self, end: u64, free: u64) -> u64 {
         let target = match self.expected_len {
             Some(expected) if expected >= end => {
                 expected.min(end.saturating_add(EXPECTED_STEP_BYTES_MAX))
             }
             _ => end.saturating_add(end.clamp(STEP_BYTES_MIN, STEP_BYTES_MAX)),
         };
-        round_up(target, DEFAULT_ALIGNMENT_U64)
+        let most = self.reserved.saturating_add(free / 2);
+        round_up(target, DEFAULT_ALIGNMENT_U64).min(round_down(most, DEFAULT_ALIGNMENT_U64))
     }
 }
 
 /// Free bytes of the file's file system; unlimited if it does not state them.
 fn free_bytes(file: impl AsFd) -> u64 {
-    rustix::fs::fstatvfs(file).map_or(u64::MAX / 2, |found| {
+    rustix::fs::fstatvfs(file).map_or(u64::MAX, |found| {
         found.f_bavail.saturating_mul(found.f_frsize)
     })
 }
@@ -131,12 +129,15 @@ mod tests {
     #[test]
     fn steps_grow_with_the_file_and_stop_at_the_expected_length() {
         let unknown = Preallocation::new(None, true);
-        assert_eq!(unknown.next_target(MIB), 17 * MIB);
-        assert_eq!(unknown.next_target(64 * MIB), 128 * MIB);
-        assert_eq!(unknown.next_target(1024 * MIB), 1280 * MIB);
+        assert_eq!(unknown.next_target(MIB, u64::MAX), 17 * MIB);
+        assert_eq!(unknown.next_target(64 * MIB, u64::MAX), 128 * MIB);
+        assert_eq!(unknown.next_target(1024 * MIB, u64::MAX), 1280 * MIB);
         let known = Preallocation::new(Some(100 * MIB - 1), true);
-        assert_eq!(known.next_target(MIB), 100 * MIB);
+        assert_eq!(known.next_target(MIB, u64::MAX), 100 * MIB);
+        // Other files may need the rest of the free space.
+        assert_eq!(known.next_target(MIB, 40 * MIB), 20 * MIB);
+        assert_eq!(unknown.next_target(MIB, 10 * MIB), 5 * MIB);
         // If an estimate is too small, it is no longer used.
-        assert_eq!(known.next_target(101 * MIB), 202 * MIB);
+        assert_eq!(known.next_target(101 * MIB, u64::MAX), 202 * MIB);
     }
 }

@@ -237,6 +237,10 @@ mod tests {
         assert_eq!(Users::of(&live).unwrap().processes, []);
         // Such as a `/proc` that is not mounted.
         assert!(Users::among(temp.path(), &live).is_err());
+        // One that shows only the processes of this user.
+        fs::create_dir(temp.path().join("self")).unwrap();
+        assert!(Users::among(temp.path(), &live).unwrap().hides_others);
+        assert!(!Users::of(&live).unwrap().hides_others);
         drop(ours);
     }
 }

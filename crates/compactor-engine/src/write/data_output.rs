@@ -546,17 +546,39 @@ mod tests {
 
     use super::*;
 
-    /// A merge that learned of the failure only at its end would fill the disk in vain.
-    #[test]
-    fn taking_a_buffer_reports_an_earlier_failure() {
+    /// An output in a directory of its own.
+    fn output(codec: Option<Codec>) -> (tempfile::TempDir, DataOutput) {
         let temp = tempfile::tempdir().unwrap();
         let io = Io::new(IoOptions::default()).unwrap();
         let path = temp.path().join("nb-1-big-Data.db");
         let options = WriterOptions::default();
         let writer = io.create(&path, WriteMode::Buffered, options).unwrap();
-        let queue = WorkerQueue::default();
-        let blocks = Arc::new(OutputBlocks::new(1));
-        let mut output = DataOutput::new(writer, None, blocks, queue, Arc::default()).unwrap();
+        let params = codec.map(|codec| CompressionParams::new(codec, 16 << 10));
+        let (blocks, queue) = (Arc::new(OutputBlocks::new(1)), WorkerQueue::default());
+        let output = DataOutput::new(writer, params, blocks, queue, Arc::default()).unwrap();
+        (temp, output)
+    }
+
+    /// Outputs that end inside a block append parts of it.
+    #[test]
+    fn parts_of_blocks_do_not_add_buffers() {
+        let (_temp, mut output) = output(Some(Codec::Lz4));
+        let blocks = Arc::clone(&output.shared.blocks);
+        for _ in 0..50 {
+            let mut block = output.take_buffer().unwrap();
+            block.resize(output.block_len(), 7);
+            output.append(&block[..100]);
+            output.append_block_from(block, 100);
+        }
+        output.finish().unwrap();
+        let spare = lock(&blocks.spare).len();
+        assert!(spare <= 6, "{spare}");
+    }
+
+    /// A merge that learned of the failure only at its end would fill the disk in vain.
+    #[test]
+    fn taking_a_buffer_reports_an_earlier_failure() {
+        let (_temp, mut output) = output(None);
         output.take_buffer().unwrap();
         output.shared.blocks.begin();
         output.shared.own.begin();
@@ -574,15 +596,7 @@ mod tests {
 
     #[test]
     fn a_panic_in_a_write_fails_the_merge() {
-        let temp = tempfile::tempdir().unwrap();
-        let io = Io::new(IoOptions::default()).unwrap();
-        let path = temp.path().join("nb-1-big-Data.db");
-        let options = WriterOptions::default();
-        let writer = io.create(&path, WriteMode::Buffered, options).unwrap();
-        let params = CompressionParams::new(Codec::Lz4, 16 << 10);
-        let queue = WorkerQueue::default();
-        let blocks = Arc::new(OutputBlocks::new(1));
-        let output = DataOutput::new(writer, Some(params), blocks, queue, Arc::default()).unwrap();
+        let (_temp, output) = output(Some(Codec::Lz4));
         output.shared.blocks.begin();
         output.shared.own.begin();
         let compressor = lock(&output.shared.compressors).pop().unwrap().0;

@@ -13,7 +13,7 @@ pub struct OutputBlocks {
     /// Number of pending blocks below which another may be filled.
     most: usize,
     pending: Pending,
-    spare: Mutex<Vec<Vec<u8>>>,
+    pub(super) spare: Mutex<Vec<Vec<u8>>>,
 }
 
 impl OutputBlocks {
@@ -56,42 +56,5 @@ impl OutputBlocks {
             // Each was taken here: no more are kept than were in use at a time.
             lock(&self.spare).push(block);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use compactor_io::{Io, IoOptions, WriteMode, WriterOptions};
-    use compactor_sstable::compression::CompressionParams;
-    use compactor_sstable::compression::codec::Codec;
-
-    use super::*;
-    use crate::write::data_output::DataOutput;
-
-    /// Outputs that end inside a block append parts of it.
-    #[test]
-    fn parts_of_blocks_do_not_add_buffers() {
-        let temp = tempfile::tempdir().unwrap();
-        let io = Io::new(IoOptions::default()).unwrap();
-        let path = temp.path().join("nb-1-big-Data.db");
-        let options = WriterOptions::default();
-        let writer = io.create(&path, WriteMode::Buffered, options).unwrap();
-        let params = CompressionParams::new(Codec::Lz4, 16 << 10);
-        let blocks = Arc::new(OutputBlocks::new(2));
-        let queue = WorkerQueue::default();
-        let shared = Arc::clone(&blocks);
-        let mut output =
-            DataOutput::new(writer, Some(params), shared, queue, Arc::default()).unwrap();
-        for _ in 0..50 {
-            let mut block = output.take_buffer().unwrap();
-            block.resize(output.block_len(), 7);
-            output.append(&block[..100]);
-            output.append_block_from(block, 100);
-        }
-        output.finish().unwrap();
-        let spare = lock(&blocks.spare).len();
-        assert!(spare <= 6, "{spare}");
     }
 }

@@ -6,6 +6,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
 mod against_the_model;
+mod counter_maps;
 mod equal_clusterings;
 mod faults;
 mod file_merges;

@@ -15,10 +15,11 @@ use compactor_sstable::statistics::Statistics;
 use compactor_sstable::statistics::stats::StatsMetadata;
 use compactor_testkit::machine::disk_directory;
 
+use crate::counter_maps::counter;
 use crate::files::{
     contents, io, key_value_schema, key_value_source, merge_files, options, sstables, write_sstable,
 };
-use crate::regressions::{counter, live_cell};
+use crate::regressions::live_cell;
 use crate::visible;
 use compactor_testkit::model::case::{Case, Source};
 use compactor_testkit::model::choices::check;

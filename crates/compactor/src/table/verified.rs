@@ -111,3 +111,44 @@ impl<O: Observer + ?Sized> Observer for Verified<'_, O> {
         self.inner.before_publish(data_path)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use compactor_engine::merge::NoObserver;
+    use compactor_io::IoOptions;
+
+    use super::*;
+
+    struct Cancelled;
+
+    impl Observer for Cancelled {
+        fn is_cancelled(&self) -> bool {
+            true
+        }
+
+        fn progress(&mut self, _read_bytes: u64, _rows: u64, _partitions: u64) {}
+    }
+
+    #[test]
+    fn only_damage_of_an_output_is_a_bug() {
+        let io = Io::new(IoOptions::default()).unwrap();
+        let check = OutputCheck::new(true, &io, ReadMode::Buffered);
+        let sstables = Path::new(env!("CARGO_MANIFEST_DIR")).join("../compactor-sstable/testdata");
+        let data = sstables.join("oa-ttl_ties/inputs/1/oa-1-big-Data.db");
+        check.check(&data, &mut NoObserver).unwrap();
+        let interrupted = check.check(&data, &mut Cancelled).unwrap_err();
+        assert_eq!(interrupted.kind(), ErrorKind::Cancelled);
+        let missing = sstables.join("oa-1-big-Data.db");
+        let unreadable = check.check(&missing, &mut NoObserver).unwrap_err();
+        assert_ne!(unreadable.kind(), ErrorKind::Internal, "{unreadable}");
+
+        let temp = tempfile::tempdir().unwrap();
+        for entry in std::fs::read_dir(data.parent().unwrap()).unwrap() {
+            let path = entry.unwrap().path();
+            std::fs::copy(&path, temp.path().join(path.file_name().unwrap())).unwrap();
+        }
+        std::fs::write(temp.path().join("oa-1-big-Digest.crc32"), "1").unwrap();
+        let damaged = check.check(&temp.path().join("oa-1-big-Data.db"), &mut NoObserver);
+        assert_eq!(damaged.unwrap_err().kind(), ErrorKind::Internal);
+    }
+}
