@@ -13,7 +13,8 @@ import json
 import sys
 import time
 
-from cassandra.cluster import Cluster, ExecutionProfile, EXEC_PROFILE_DEFAULT
+from cassandra import OperationTimedOut
+from cassandra.cluster import Cluster, ExecutionProfile, EXEC_PROFILE_DEFAULT, NoHostAvailable
 from cassandra.concurrent import execute_concurrent
 from cassandra.io.asyncioreactor import AsyncioConnection
 from cassandra.policies import WhiteListRoundRobinPolicy
@@ -21,6 +22,8 @@ from cassandra.protocol import _ProtocolHandler
 from cassandra.query import tuple_factory
 
 TIMEOUT_S = 240
+# A daemon that has just opened its port may still close a connection.
+CONNECT_ATTEMPTS = 10
 
 NATIVE_TYPES = set(
     "ascii bigint blob boolean counter date decimal double duration float inet int smallint text time timestamp "
@@ -30,12 +33,29 @@ ONE_CELL = ("frozen<", "tuple<", "vector<", "'")
 
 
 def connect(address, port):
+    for attempt in range(1, CONNECT_ATTEMPTS + 1):
+        cluster = configured(address, port)
+        try:
+            session = cluster.connect()
+        except (NoHostAvailable, OperationTimedOut) as error:
+            cluster.shutdown()
+            if attempt == CONNECT_ATTEMPTS:
+                raise
+            print(f"attempt {attempt} to connect: {error}", file=sys.stderr)
+            time.sleep(2)
+        else:
+            # The compiled handler cannot read a null in a list, such as the TTL of an element without one.
+            session.client_protocol_handler = _ProtocolHandler
+            return session
+
+
+def configured(address, port):
     profile = ExecutionProfile(
         load_balancing_policy=WhiteListRoundRobinPolicy([address]),
         request_timeout=TIMEOUT_S,
         row_factory=tuple_factory,
     )
-    cluster = Cluster(
+    return Cluster(
         [address],
         port=port,
         connection_class=AsyncioConnection,
@@ -47,10 +67,6 @@ def connect(address, port):
         token_metadata_enabled=False,
         idle_heartbeat_interval=0,
     )
-    session = cluster.connect()
-    # The compiled handler cannot read a null in a list, such as the TTL of an element without one.
-    session.client_protocol_handler = _ProtocolHandler
-    return session
 
 
 def plain(value):
