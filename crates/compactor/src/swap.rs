@@ -91,6 +91,7 @@ pub struct SwapReport {
     /// State that the swap found.
     pub state: SwapState,
     /// Notes for the operator.
+    #[serde(rename = "warnings")]
     pub notes: Vec<String>,
 }
 

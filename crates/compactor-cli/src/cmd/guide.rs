@@ -34,6 +34,8 @@ enum Chapter {
     Strategies,
     /// Experiments on your disk, with recorded results.
     Lab,
+    /// Fields of `--format json`, for scripts.
+    Json,
     /// The library: tables, rows, writing SSTables.
     Library,
 }
@@ -47,6 +49,7 @@ impl Chapter {
             Chapter::IoModes => include_str!("../../docs/io-modes.md"),
             Chapter::Strategies => include_str!("../../docs/strategies.md"),
             Chapter::Lab => include_str!("../../docs/lab.md"),
+            Chapter::Json => include_str!("../../docs/json.md"),
             Chapter::Library => include_str!("../../docs/library.md"),
         }
     }

@@ -180,7 +180,7 @@ fn a_dry_run_reports_the_plan_and_writes_nothing() {
     let planned = plan["compactions"].as_array().unwrap();
     for compaction in planned {
         for input in compaction["inputs"].as_array().unwrap() {
-            match (input["sstable"].as_str(), input["output_of"].as_u64()) {
+            match (input["data_path"].as_str(), input["output_of"].as_u64()) {
                 (Some(path), None) => assert!(named.insert(path.to_owned())),
                 (None, Some(number)) => {
                     assert!(number < compaction["number"].as_u64().unwrap());

@@ -11,6 +11,7 @@ mod ends;
 mod faults;
 mod generate;
 mod generations;
+mod json_fields;
 mod lab;
 mod lab_chunk_length;
 mod lab_fan_out;

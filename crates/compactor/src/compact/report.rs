@@ -145,7 +145,7 @@ pub struct PlannedCompaction {
 #[serde(rename_all = "snake_case")]
 pub enum PlannedInput {
     /// `Data.db` of an existing SSTable.
-    #[serde(serialize_with = "crate::report::lossy")]
+    #[serde(rename = "data_path", serialize_with = "crate::report::lossy")]
     Sstable(PathBuf),
     /// Outputs of the compaction with this number, or some of them.
     OutputOf(usize),

@@ -18,6 +18,7 @@ pub fn plan(opened: &OpenedCompaction, format: Format) -> anyhow::Result<String>
     let notes: Vec<&String> = opened.notes().iter().chain(opened.warnings()).collect();
     if format == Format::Json {
         return Ok(serde_json::to_string_pretty(&serde_json::json!({
+            "dry_run": true,
             "compactions": planned,
             "failed": unreadable,
             "warnings": notes,

@@ -213,7 +213,7 @@ pub fn plan(opened: &OpenedMerge, format: Format) -> anyhow::Result<String> {
         return Ok(serde_json::to_string_pretty(&serde_json::json!({
             "dry_run": true,
             "groups": groups,
-            "notes": notes,
+            "warnings": notes,
         }))?);
     }
     let mut text = String::new();
@@ -264,8 +264,8 @@ fn plan_of(job: &MergeJob, notes: &[&str], format: Format) -> anyhow::Result<Str
             "inputs": inputs,
             "fully_expired": job.fully_expired().iter().map(|i| i.data_path().display().to_string()).collect::<Vec<_>>(),
             "output": settings.descriptor.path(compactor_sstable::Component::Data).display().to_string(),
-            "outputs": outputs,
-            "max_sstable_size": options.split.max_bytes(),
+            "output_count": outputs,
+            "max_sstable_bytes": options.split.max_bytes(),
             "output_compression": settings.compression.as_ref().map(CompressionReport::from),
             "input_uncompressed_bytes": job.uncompressed_bytes(),
             "expected_partitions": settings.expected_keys,
@@ -274,7 +274,7 @@ fn plan_of(job: &MergeJob, notes: &[&str], format: Format) -> anyhow::Result<Str
             "strip_ttl": options.strip_ttl,
             "scope": scope,
             "shadow_sources": job.shadow_sources(),
-            "notes": notes,
+            "warnings": notes,
         }))?);
     }
     let mut text = String::new();
