@@ -343,7 +343,8 @@ impl SstableWriterOptions {
     /// Claims the output directory, which is made if it does not exist.
     ///
     /// # Errors
-    /// A directory that holds SSTables or belongs to another run; settings that contradict one another.
+    /// A directory that holds SSTables or belongs to another run; settings that contradict one another; a version that is
+    /// not written.
     pub fn open(self, output: impl AsRef<Path>) -> Result<SstableWriter> {
         let columns = Columns::of(&self.schema)?;
         let table = TableName::of_schema(&self.schema);

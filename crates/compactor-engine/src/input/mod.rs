@@ -30,7 +30,7 @@ pub use repair_group::RepairGroup;
 pub use scan::Scan;
 pub use sidecar_facts::SidecarFacts;
 pub use sstable::{
-    DataFile, InputSstable, READABLE, WRITABLE, parse_data_name, refuse_link_without_sidecars,
+    DataFile, InputSstable, READABLE, check_writable, parse_data_name, refuse_link_without_sidecars,
 };
 pub use trie_files::{SharedTries, TrieFiles};
 pub use user_types::freeze_user_types;

@@ -38,13 +38,26 @@ const SAVINGS_WINDOW: usize = 1 << 20;
 pub const READABLE: [Version; 11] = Version::ALL;
 
 /// Versions that this program writes.
-pub const WRITABLE: [Version; 5] = [
+const WRITABLE: [Version; 5] = [
     Version::Nb,
     Version::Oa,
     Version::Pa,
     Version::Da,
     Version::Ea,
 ];
+
+/// Refuses a version that this program does not write.
+///
+/// # Errors
+/// That the version is unsupported, with those to choose from.
+pub fn check_writable(version: Version) -> Result<()> {
+    if WRITABLE.contains(&version) {
+        Ok(())
+    } else {
+        let what = format!("writing SSTable version {version}; choose nb, oa, pa, da or ea");
+        Err(FormatError::unsupported(what).into())
+    }
+}
 
 /// An SSTable opened for reading.
 #[derive(Debug)]

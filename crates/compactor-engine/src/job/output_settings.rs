@@ -2,18 +2,18 @@
 
 use std::path::PathBuf;
 
+use compactor_sstable::Version;
 use compactor_sstable::data::cell::NO_TTL;
 use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::sstable_id::SstableId;
 use compactor_sstable::statistics::{
     CollectorSettings, EncodingStats, SerializationHeader, StatsMetadata,
 };
-use compactor_sstable::{Error as FormatError, Version};
 
 use crate::error::{Error, Result};
 use crate::input::header_union::{check_schema, types_of_schema, union};
 use crate::input::key_estimate::estimate_keys;
-use crate::input::sstable::{InputSstable, WRITABLE};
+use crate::input::sstable::{InputSstable, check_writable};
 use crate::job::options::{MergeOptions, OutputCompression};
 use crate::publish::output_id::next_id;
 use crate::write::format_index::default_column_index_size;
@@ -116,11 +116,7 @@ pub(crate) fn output_version(options: &MergeOptions, inputs: &[InputSstable]) ->
             versions.max().unwrap_or(newest.written_as(format))
         }
     };
-    if !WRITABLE.contains(&version) {
-        return Err(Error::Format(FormatError::unsupported(format!(
-            "writing SSTable version {version}; choose nb, oa, pa, da or ea"
-        ))));
-    }
+    check_writable(version)?;
     Ok(version)
 }
 

@@ -1,6 +1,6 @@
 //! Validation of options, before anything is written.
 
-use compactor_engine::input::WRITABLE;
+use compactor_engine::input::check_writable;
 
 use super::time_series::{self, Timeline};
 use super::{GenerateOptions, SECOND_US, SSTABLE_INTERVAL_US, Shape};
@@ -63,12 +63,7 @@ pub(super) fn check(options: &GenerateOptions) -> Result<Option<Timeline>> {
             )));
         }
     }
-    if !WRITABLE.contains(&options.version) {
-        return Err(Error::invalid(format!(
-            "SSTable version {}: choose nb, oa, pa, da or ea",
-            options.version
-        )));
-    }
+    check_writable(options.version)?;
     if let Some(params) = &options.compression {
         params.codec()?;
         let is_valid =

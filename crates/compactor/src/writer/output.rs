@@ -1,5 +1,6 @@
 //! Sorted rows as an SSTable.
 
+use compactor_engine::input::check_writable;
 use compactor_engine::job::OutputCompression;
 use compactor_engine::publish::next_id;
 use compactor_engine::write::{SstableSettings, StagedSstable, default_column_index_size};
@@ -38,7 +39,7 @@ pub(super) struct OutputSettings {
 
 impl OutputSettings {
     /// # Errors
-    /// Settings that contradict one another, or a directory that cannot be listed.
+    /// Settings that contradict one another, a version that is not written, or a directory that cannot be listed.
     pub(super) fn new(
         schema: &TableSchema,
         form: &OutputForm,
@@ -54,6 +55,7 @@ impl OutputSettings {
             // Every node imports it since 4.0, 5.0 with its default compatibility mode no other.
             (None, _) => Version::Nb,
         };
+        check_writable(version)?;
         let is_leveled = schema
             .compaction_option("class")
             .is_some_and(|class| class.ends_with("LeveledCompactionStrategy"));

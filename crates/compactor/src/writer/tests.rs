@@ -563,6 +563,23 @@ fn times_that_a_version_cannot_store_are_refused() {
     }
 }
 
+/// Bloom filters of Cassandra 3 have other bits: a node would find hardly any of the rows.
+#[test]
+fn versions_of_old_releases_are_refused() {
+    let temp = tempfile::tempdir().unwrap();
+    for version in [Version::Ma, Version::Me, Version::Na] {
+        let form = OutputForm {
+            version: Some(version),
+            ..OutputForm::default()
+        };
+        let output = temp.path().join(version.to_string());
+        let options = SstableWriter::new(SCHEMA).unwrap().form(form);
+        let error = options.open(&output).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported);
+        assert!(error.to_string().contains("choose nb, oa"), "{error}");
+    }
+}
+
 #[test]
 fn values_that_readers_would_refuse_are_refused() {
     let temp = tempfile::tempdir().unwrap();
