@@ -10,7 +10,7 @@ use rustix::process::geteuid;
 
 use crate::error::{IoError, IoOperation};
 use crate::file::open_regular;
-use crate::sys::{cachestat, mincore};
+use crate::sys::{cachestat, mincore, overlay};
 
 /// Method by which a [`Residency`] was determined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,6 +78,9 @@ pub fn residency(path: &Path) -> Result<Residency, IoError> {
 
 /// As [`residency`], for an open file; `path` is its path.
 pub(crate) fn of_file(file: &File, path: &Path) -> io::Result<Residency> {
+    if overlay::is_on_overlay(file) {
+        return by_mincore(file, path);
+    }
     match cachestat::cachestat(file) {
         Ok(stat) => Ok(Residency {
             pages_total: pages_of(&fstat(file)?),

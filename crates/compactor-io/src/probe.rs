@@ -15,6 +15,7 @@ use crate::mode::{BackendKind, ReadMode, WriteMode};
 use crate::page_cache;
 use crate::process_limits::{ProcessLimit, locked_memory_limit, open_files_limit};
 use crate::sys::cachestat;
+use crate::sys::overlay::is_on_overlay;
 
 mod device;
 mod mount;
@@ -162,7 +163,7 @@ pub fn probe(directory: &Path) -> Result<Probe, IoError> {
         alignment,
         dontcache,
         io_uring,
-        cachestat: try_cachestat(),
+        cachestat: try_cachestat(&opened),
         page_counts,
         locked_memory_bytes: locked_memory_limit(),
         open_files: open_files_limit(),
@@ -171,7 +172,10 @@ pub fn probe(directory: &Path) -> Result<Probe, IoError> {
 }
 
 /// On a file in memory owned by this process: for other files the kernel may refuse the query.
-fn try_cachestat() -> Support {
+fn try_cachestat(directory: &File) -> Support {
+    if is_on_overlay(directory) {
+        return Support::Fails("it counts no pages of files on an overlay file system".to_owned());
+    }
     match rustix::fs::memfd_create(c"cachestat", rustix::fs::MemfdFlags::CLOEXEC) {
         Ok(file) => Support::of(cachestat::cachestat(&file)),
         Err(error) => Support::Unknown(format!("memfd_create: {error}")),

@@ -4,6 +4,7 @@ pub(crate) mod cachestat;
 pub(crate) mod limit;
 pub(crate) mod mapping;
 pub(crate) mod mincore;
+pub(crate) mod overlay;
 pub(crate) mod sync_file_range;
 pub(crate) mod uring_trial;
 

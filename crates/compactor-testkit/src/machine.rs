@@ -79,6 +79,22 @@ impl Mount {
         Mount::new(&["-o", "loop", &image.to_string_lossy()])
     }
 
+    /// An overlay file system over this directory, which has to be empty and on a disk, or `None` without the right to
+    /// mount.
+    ///
+    /// # Panics
+    /// If directories cannot be created in it.
+    #[track_caller]
+    pub fn overlay(below: &std::path::Path) -> Option<Mount> {
+        let [lower, upper, work] = ["lower", "upper", "work"].map(|name| below.join(name));
+        for directory in [&lower, &upper, &work] {
+            std::fs::create_dir(directory).expect("a directory of an overlay");
+        }
+        let [lower, upper, work] = [lower, upper, work].map(|path| path.display().to_string());
+        let options = format!("lowerdir={lower},upperdir={upper},workdir={work}");
+        Mount::new(&["-t", "overlay", "-o", &options, "none"])
+    }
+
     #[track_caller]
     fn new(arguments: &[&str]) -> Option<Mount> {
         let directory = disk_directory();

@@ -4,6 +4,8 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
+use super::overlay::is_on_overlay;
+
 /// Starts write-back of the dirty pages of a range without waiting for it. Does nothing if the call is not
 /// available.
 pub(crate) fn start_writeback(file: impl AsFd, offset: u64, len: u64) -> io::Result<()> {
@@ -15,8 +17,11 @@ pub(crate) fn start_writeback(file: impl AsFd, offset: u64, len: u64) -> io::Res
 
 /// Writes back the dirty pages of a range and waits until none is dirty or being written. Does not make them
 /// durable: the device's cache and the file's metadata are not synced. If the call is not available (in some
-/// sandboxes), the whole file is synced instead.
+/// sandboxes) or does nothing (on an overlay file system), the whole file is synced instead.
 pub(crate) fn write_back(file: impl AsFd, offset: u64, len: u64) -> io::Result<()> {
+    if is_on_overlay(&file) {
+        return Ok(rustix::fs::fdatasync(file)?);
+    }
     let flags = libc::SYNC_FILE_RANGE_WAIT_BEFORE
         | libc::SYNC_FILE_RANGE_WRITE
         | libc::SYNC_FILE_RANGE_WAIT_AFTER;

@@ -13,6 +13,7 @@ mod fallback;
 mod faults;
 mod matrix;
 mod no_space;
+mod overlay;
 mod probing;
 mod reading;
 mod sandbox;

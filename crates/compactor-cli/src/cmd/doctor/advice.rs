@@ -57,8 +57,8 @@ pub fn advice(findings: &Findings) -> Vec<String> {
     }
     if findings.cachestat.status == Status::Fails {
         advice.push(
-            "cachestat is missing (Linux 6.5) or blocked: page counts in reports come from mincore, \
-             which does not report dirty pages"
+            "cachestat is missing (Linux 6.5), blocked or counts nothing: page counts in reports come \
+             from mincore, which does not report dirty pages"
                 .to_owned(),
         );
     }
