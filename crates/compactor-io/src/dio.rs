@@ -174,8 +174,8 @@ fn resolve<M: Copy + PartialEq>(
     if asked == dontcache {
         accepts_dontcache(&file, facts.len).map_err(|error| {
             IoError::system(operation, path, error).in_mode(mode).remedy(format!(
-                "RWF_DONTCACHE needs Linux 6.14 and a file system with support for it (ext4, xfs, \
-                 btrfs); choose {} auto or dontneed",
+                "RWF_DONTCACHE needs Linux 6.14 and a file system that supports it, such as ext4 or \
+                 xfs; choose {} auto or dontneed",
                 mode.kind_name()
             ))
         })?;

@@ -51,7 +51,7 @@ pub fn advice(findings: &Findings) -> Vec<String> {
     if findings.dontcache.status == Status::Fails {
         advice.push(
             "--read-io dontcache and --write-io dontcache are refused here: RWF_DONTCACHE needs \
-             Linux 6.14 and a file system that supports it (ext4, xfs, btrfs)"
+             Linux 6.14 and a file system that supports it, such as ext4 or xfs"
                 .to_owned(),
         );
     }
