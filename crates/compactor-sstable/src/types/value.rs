@@ -33,7 +33,7 @@ pub enum Value {
     Float(f32),
     /// `double`.
     Double(f64),
-    /// `varint`: two's complement, big endian, at least a byte.
+    /// `varint`: two's complement, big endian, at least a byte, such as those of `i64::to_be_bytes`.
     VarInt(Vec<u8>),
     /// `decimal`: unscaled × 10^-scale.
     Decimal {
@@ -235,6 +235,27 @@ mod tests {
         let unordered = Value::Set(vec![5.into(), (-1).into(), 5.into()]);
         let read = Value::read(&set, &bytes(&unordered, &set)).unwrap();
         assert_eq!(read, Value::Set(vec![(-1).into(), 5.into()]));
+    }
+
+    /// Clients write the shortest form, and a node looks for a partition by the bytes of its key.
+    #[test]
+    fn numbers_are_written_without_redundant_bytes() {
+        for (number, shortest) in [
+            (5i64, vec![5u8]),
+            (-1, vec![0xff]),
+            (0, vec![0]),
+            (128, vec![0, 128]),
+            (-129, vec![0xff, 0x7f]),
+        ] {
+            let padded = number.to_be_bytes().to_vec();
+            let varint = Value::VarInt(padded.clone());
+            assert_eq!(bytes(&varint, &CqlType::Integer), shortest);
+            let decimal = Value::Decimal {
+                unscaled: padded,
+                scale: 1,
+            };
+            assert_eq!(bytes(&decimal, &CqlType::Decimal)[4..], shortest);
+        }
     }
 
     #[test]

@@ -3,12 +3,14 @@
 use std::net::IpAddr;
 
 use super::{PathAndValue, Value};
+use crate::types::big_int::minimal;
 use crate::types::{CqlType, MarshalError, UserType};
 use crate::vint;
 
 impl Value {
     /// Appends the bytes of the value. Elements of sets and keys of maps are sorted; of equal ones the last
-    /// is kept.
+    /// is kept. Numbers of any length are written without redundant leading bytes, as clients write them: a partition
+    /// key is found by its bytes.
     ///
     /// # Errors
     /// A value that is not of the type. `out` is left in any state then.
@@ -91,7 +93,7 @@ fn write_parts(value: &Value, cql_type: &CqlType, out: &mut Vec<u8>) -> Result<(
         }
         (_, Value::Empty) => {}
         (CqlType::Integer, Value::VarInt(bytes)) if !bytes.is_empty() => {
-            out.extend_from_slice(bytes)
+            out.extend_from_slice(minimal(bytes))
         }
         (
             CqlType::Decimal,
@@ -115,7 +117,7 @@ fn write_parts(value: &Value, cql_type: &CqlType, out: &mut Vec<u8>) -> Result<(
         (CqlType::Double, Value::Double(value)) => out.extend_from_slice(&value.to_be_bytes()),
         (CqlType::Decimal, Value::Decimal { unscaled, scale }) => {
             out.extend_from_slice(&scale.to_be_bytes());
-            out.extend_from_slice(unscaled);
+            out.extend_from_slice(minimal(unscaled));
         }
         (CqlType::SimpleDate, Value::Date(days)) => {
             out.extend_from_slice(&(*days as u32 ^ (1 << 31)).to_be_bytes());
