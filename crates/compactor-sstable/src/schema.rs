@@ -47,6 +47,8 @@ pub struct Table {
     /// For a view, the name of its base table. The columns of a view have no types in CQL, so `columns` is
     /// empty.
     pub view_of: Option<String>,
+    /// For a view, the names of its partition key and of its clustering columns.
+    pub view_key: [Vec<String>; 2],
     /// Whether rows exist only as long as their own liveness: a view whose key has a column from outside the key of its
     /// base table (`View.enforceStrictLiveness`). `None` for a view whose base table the text does not create.
     pub strict_liveness: Option<bool>,
@@ -171,6 +173,22 @@ impl Table {
                 .sort_by_key(|column| column_order(column.is_multi_cell, column.name.as_bytes()));
         }
         columns
+    }
+
+    /// Names of the columns of the partition key or of the clustering; also for a view, whose `columns` is empty.
+    pub fn key_names(&self, kind: ColumnKind) -> Vec<&str> {
+        let [partition_key, clustering] = &self.view_key;
+        match (&self.view_of, kind) {
+            (Some(_), ColumnKind::PartitionKey) => {
+                partition_key.iter().map(String::as_str).collect()
+            }
+            (Some(_), ColumnKind::Clustering) => clustering.iter().map(String::as_str).collect(),
+            _ => self
+                .columns_of(kind)
+                .iter()
+                .map(|column| column.name.as_str())
+                .collect(),
+        }
     }
 
     /// Type of the partition key: that of its column, or a composite of several; `None` for a view or if the

@@ -42,8 +42,6 @@ pub(super) struct Draft {
     columns: HashMap<String, RawColumn>,
     /// Types of its dropped columns; `None` if the text does not declare one.
     dropped_types: Vec<Option<RawType>>,
-    /// Primary key of a view.
-    pub(super) view_key: Vec<String>,
 }
 
 /// A column with an unresolved type.
@@ -198,6 +196,7 @@ impl Draft {
                 name,
                 id: None,
                 view_of: None,
+                view_key: Default::default(),
                 strict_liveness: None,
                 columns: Vec::new(),
                 dropped_columns: Vec::new(),
@@ -207,7 +206,6 @@ impl Draft {
             },
             columns: HashMap::new(),
             dropped_types: Vec::new(),
-            view_key: Vec::new(),
         }
     }
 
@@ -216,7 +214,7 @@ impl Draft {
         let (a, b) = (&self.table, &other.table);
         a.view_of.is_some()
             && a.view_of == b.view_of
-            && self.view_key == other.view_key
+            && a.view_key == b.view_key
             && a.options == b.options
             && (a.id == b.id || a.id.is_none() || b.id.is_none())
     }
@@ -326,7 +324,7 @@ impl Draft {
             let column = base.columns.iter().find(|column| column.name == *name)?;
             Some(column.kind)
         };
-        let kinds = self.view_key.iter().map(kind_of);
+        let kinds = self.table.view_key.iter().flatten().map(kind_of);
         let kinds: Vec<ColumnKind> = kinds.collect::<Option<_>>()?;
         Some(kinds.into_iter().any(|kind| kind >= ColumnKind::Static))
     }

@@ -225,8 +225,8 @@ fn create_view(cursor: &mut Cursor<'_>, schema: &mut Builder) -> Result<()> {
     draft.table.view_of = Some(cursor.qualified_name("the base table")?.name.text);
     skip_past(cursor, &["PRIMARY", "KEY"])?;
     let (partition_key, clustering) = key_columns(cursor)?;
-    let key = partition_key.into_iter().chain(clustering);
-    draft.view_key = key.map(|name| name.text).collect();
+    draft.table.view_key =
+        [partition_key, clustering].map(|names| names.into_iter().map(|name| name.text).collect());
     with_properties(cursor, &mut draft.table)?;
     schema.add_table(cursor, &name, draft)
 }

@@ -2,6 +2,7 @@
 
 mod row;
 
+use std::collections::BTreeSet;
 use std::iter::FusedIterator;
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use compactor_engine::read::hex;
 use compactor_sstable::Error as FormatError;
 use compactor_sstable::data::clustering::ValueSpan;
 use compactor_sstable::schema::{ColumnKind, Table as TableSchema};
-use compactor_sstable::statistics::SerializationHeader;
+use compactor_sstable::statistics::header::{HeaderColumn, SerializationHeader};
 use compactor_sstable::types::{CqlType, Value};
 
 use row::RowColumns;
@@ -30,6 +31,8 @@ use crate::Result;
 pub struct Rows {
     rows: MergedRows,
     columns: Arc<RowColumns>,
+    /// Names of the static columns, then of the regular ones.
+    other_names: Vec<String>,
     now_s: i64,
     /// Values of the partition key; `None` before the first partition.
     key: Option<Arc<[Value]>>,
@@ -67,10 +70,16 @@ impl Table {
         request.gc_before_s = Some(now_s);
         let rows = MergeJob::open_to_read(resources.io()?, request)?.rows()?;
         let header = rows.header().clone();
+        let other_names = |kind, columns| other_names(self.schema(), kind, columns);
+        let (static_names, stored_static) = other_names(ColumnKind::Static, &header.static_columns);
+        let (regular_names, stored_regular) =
+            other_names(ColumnKind::Regular, &header.regular_columns);
         Ok(Rows {
+            other_names: [static_names, regular_names].concat(),
             columns: Arc::new(RowColumns {
                 key_names: [ColumnKind::PartitionKey, ColumnKind::Clustering]
                     .map(|kind| key_names(self.schema(), kind, &header)),
+                stored_names: [stored_static, stored_regular],
                 header,
                 is_view: (self.schema())
                     .is_some_and(|schema| schema.strict_liveness != Some(false)),
@@ -85,22 +94,23 @@ impl Table {
     }
 }
 
-/// Names of key columns, which SSTables do not store: without a schema those that CQL gives them
+/// Names of key columns, which SSTables do not store: those of the schema, otherwise those that CQL gives them
 /// (`CFMetaData.DEFAULT_KEY_ALIAS`, `DEFAULT_COLUMN_ALIAS`), except names of other columns.
 fn key_names(
     schema: Option<&TableSchema>,
     kind: ColumnKind,
     header: &SerializationHeader,
 ) -> Vec<String> {
-    let named = schema.map(|schema| schema.columns_of(kind));
-    if let Some(columns) = named.filter(|columns| !columns.is_empty()) {
-        return columns.iter().map(|column| column.name.clone()).collect();
-    }
     let (count, name) = match (kind, &header.key_type.cql_type) {
         (ColumnKind::Clustering, _) => (header.clustering_types.len(), "column"),
         (_, CqlType::Composite(types)) => (types.len(), "key"),
         _ => (1, "key"),
     };
+    let named = schema.map_or_else(Vec::new, |schema| schema.key_names(kind));
+    // The header of a view is not compared with its schema.
+    if named.len() == count {
+        return named.into_iter().map(str::to_owned).collect();
+    }
     let columns = || header.static_columns.iter().chain(&header.regular_columns);
     let is_free = |name: &String| !columns().any(|column| column.name == name.as_bytes());
     let names = (1..).map(|number| match (kind, number) {
@@ -108,6 +118,29 @@ fn key_names(
         _ => format!("{name}{number}"),
     });
     names.filter(is_free).take(count).collect()
+}
+
+/// Names of the static or regular columns of the table, and of those that the SSTables have: `None` for a dropped one.
+fn other_names(
+    schema: Option<&TableSchema>,
+    kind: ColumnKind,
+    header: &[HeaderColumn],
+) -> (Vec<String>, Vec<Option<String>>) {
+    let stored = header.iter().map(|column| {
+        let name = std::str::from_utf8(&column.name).unwrap_or("a column");
+        name.to_owned()
+    });
+    // The others do not have all of their columns in CQL.
+    let declared = schema.filter(|schema| schema.view_of.is_none() && !schema.compact_storage);
+    let Some(schema) = declared else {
+        return (stored.clone().collect(), stored.map(Some).collect());
+    };
+    let columns = schema.columns_of(kind).into_iter();
+    let all: Vec<String> = columns.map(|column| column.name.clone()).collect();
+    let known: BTreeSet<&String> = all.iter().collect();
+    let stored = stored.map(|name| known.contains(&name).then_some(name));
+    let stored = stored.collect();
+    (all, stored)
 }
 
 impl Iterator for Rows {
@@ -126,19 +159,11 @@ impl Iterator for Rows {
 impl FusedIterator for Rows {}
 
 impl Rows {
-    /// Names of all columns: those of the partition key, the clustering, static and regular ones.
+    /// Names of all columns: those of the partition key, the clustering, static and regular ones. Without a schema, and
+    /// for a view or a table with `COMPACT STORAGE`, those that the SSTables have.
     pub fn column_names(&self) -> impl Iterator<Item = &str> {
-        let columns = &self.columns;
-        let keys = columns.key_names.iter().flatten().map(String::as_str);
-        let header = &columns.header;
-        let statics = 0..header.static_columns.len();
-        let regulars = 0..header.regular_columns.len();
-        let indexes = statics
-            .map(|n| (true, n))
-            .chain(regulars.map(|n| (false, n)));
-        keys.chain(
-            indexes.filter_map(|(is_static, n)| Some(columns.header_column(is_static, n)?.0)),
-        )
+        let keys = self.columns.key_names.iter().flatten();
+        keys.chain(&self.other_names).map(String::as_str)
     }
 
     /// The next row, or why it has none: the rows after it can be read.

@@ -20,6 +20,8 @@ use crate::Result;
 pub(super) struct RowColumns {
     /// Names of the partition key columns and of the clustering columns.
     pub(super) key_names: [Vec<String>; 2],
+    /// Names of the static and of the regular columns of the header; `None` for dropped ones, which are not shown.
+    pub(super) stored_names: [Vec<Option<String>>; 2],
     pub(super) header: SerializationHeader,
     /// Rows of a materialized view exist only as long as their liveness, if its key has a column from outside the
     /// base table's key (`View.enforceStrictLiveness`). A view whose base table the schema does not have is treated as one
@@ -128,14 +130,14 @@ impl RowColumns {
     }
 
     pub(super) fn header_column(&self, is_static: bool, index: usize) -> Option<(&str, &CqlType)> {
-        let columns = if is_static {
-            &self.header.static_columns
+        let [static_names, regular_names] = &self.stored_names;
+        let (columns, names) = if is_static {
+            (&self.header.static_columns, static_names)
         } else {
-            &self.header.regular_columns
+            (&self.header.regular_columns, regular_names)
         };
-        let column = columns.get(index)?;
-        let name = std::str::from_utf8(&column.name).unwrap_or("a column");
-        Some((name, &column.column_type.cql_type))
+        let name = names.get(index)?.as_deref()?;
+        Some((name, &columns.get(index)?.column_type.cql_type))
     }
 }
 

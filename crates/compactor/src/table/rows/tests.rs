@@ -167,6 +167,50 @@ fn names_of_key_columns_are_not_those_of_other_columns() {
     assert_eq!(row.get("key"), Some(&Value::from("x")));
 }
 
+/// The columns are those of the schema: a dropped one is hidden, even if it was written after the drop.
+#[test]
+fn columns_are_those_of_the_schema() {
+    let temp = tempfile::tempdir().unwrap();
+    let created = "CREATE TABLE ks.t (k int, c int, old int, v int, PRIMARY KEY (k, c));";
+    let options = SstableWriter::new(created).unwrap().flat(true);
+    let mut writer = options.open(temp.path()).unwrap();
+    let row = [("k", 1.into()), ("c", 2.into()), ("old", 3.into())];
+    writer.add_row_with(row, RowTimes::at(5)).unwrap();
+    writer.finish().unwrap();
+    let schema = "ALTER TABLE ks.t DROP old USING TIMESTAMP 4; ALTER TABLE ks.t ADD s int static; \
+                  ALTER TABLE ks.t ADD w set<int>;";
+    fs::write(temp.path().join("schema.cql"), created.to_owned() + schema).unwrap();
+    let table = Table::open(temp.path()).unwrap();
+    let mut rows = table.rows(&Resources::default()).unwrap();
+    assert!(rows.column_names().eq(["k", "c", "s", "v", "w"]));
+    let row = rows.next().unwrap().unwrap();
+    assert_eq!(row.to_json().unwrap(), r#"{"k": 1, "c": 2}"#);
+    assert_eq!((row.get("old"), row.columns().count()), (None, 0));
+}
+
+/// A snapshot of a view has its key in CQL, but not the types of its columns.
+#[test]
+fn key_columns_of_a_view_have_their_names() {
+    let temp = tempfile::tempdir().unwrap();
+    let stored = "CREATE TABLE ks.w (v int, k int, c int, x int, PRIMARY KEY ((v, k), c));";
+    let options = SstableWriter::new(stored).unwrap().flat(true);
+    let mut writer = options.open(temp.path()).unwrap();
+    let row = [("v", 1), ("k", 2), ("c", 3), ("x", 4)];
+    let row = row.map(|(name, value)| (name, Value::Int(value)));
+    writer.add_row(row).unwrap();
+    writer.finish().unwrap();
+    let view = "CREATE MATERIALIZED VIEW ks.w AS SELECT * FROM ks.t WHERE v IS NOT NULL \
+                PRIMARY KEY ((v, k), c);";
+    fs::write(temp.path().join("schema.cql"), view).unwrap();
+    let table = Table::open(temp.path()).unwrap();
+    let mut rows = table.rows(&Resources::default()).unwrap();
+    assert!(rows.column_names().eq(["v", "k", "c", "x"]));
+    let row = rows.next().unwrap().unwrap();
+    assert_eq!(row.get("k"), Some(&Value::Int(2)));
+    let json = r#"{"v": 1, "k": 2, "c": 3, "x": 4}"#;
+    assert_eq!(row.to_json().unwrap(), json);
+}
+
 #[test]
 fn values_that_are_not_of_their_types_end_nothing() {
     let temp = tempfile::tempdir().unwrap();
