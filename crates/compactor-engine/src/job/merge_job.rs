@@ -8,6 +8,7 @@ use std::sync::Arc;
 use compactor_io::Io;
 use compactor_sstable::Component;
 use compactor_sstable::partitioner::Partitioner;
+use compactor_sstable::statistics::CollectorSettings;
 
 use crate::error::{Error, Result};
 use crate::input::key_estimate::estimate_keys;
@@ -81,7 +82,7 @@ impl MergeJob {
     /// As [`MergeJob::open`].
     pub fn open_to_read(io: Io, mut options: MergeOptions) -> Result<MergeJob> {
         let (inputs, opened) = Opened::inputs(&io, &mut options)?;
-        MergeJob::decide(io, options, inputs, &opened)
+        MergeJob::decide_with(CollectorSettings::default(), io, options, inputs, &opened)
     }
 
     /// As [`MergeJob::open`], but creates a job for each [`RepairGroup`] of the inputs, in the order of the
@@ -145,12 +146,23 @@ impl MergeJob {
         inputs: Vec<InputSstable>,
         opened: &Opened,
     ) -> Result<MergeJob> {
+        let inherited = inherited_settings(&options, &inputs)?;
+        MergeJob::decide_with(inherited, io, options, inputs, opened)
+    }
+
+    /// As [`MergeJob::decide`], with the metadata that the output inherits.
+    fn decide_with(
+        inherited: CollectorSettings,
+        io: Io,
+        options: MergeOptions,
+        inputs: Vec<InputSstable>,
+        opened: &Opened,
+    ) -> Result<MergeJob> {
         if options.strip_ttl && inputs.iter().any(|input| input.header().has_counters()) {
             return Err(Error::invalid(
                 "the table has counters, which never have a TTL: there is none to strip",
             ));
         }
-        let inherited = inherited_settings(&options, &inputs)?;
         let is_repaired = |i: &InputSstable| i.statistics.stats.repaired_at != 0;
         let outside = match &options.scope {
             _ if options.only_purge_repaired && !inputs.iter().all(is_repaired) => {

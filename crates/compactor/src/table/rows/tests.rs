@@ -211,6 +211,16 @@ fn key_columns_of_a_view_have_their_names() {
     assert_eq!(row.to_json().unwrap(), json);
 }
 
+fn with_statistics(data: &std::path::Path, change: impl FnOnce(&mut Statistics)) {
+    let file = Descriptor::parse(data).unwrap().descriptor;
+    let path = file.path(Component::Statistics);
+    let mut statistics = Statistics::parse(&fs::read(&path).unwrap(), file.version).unwrap();
+    change(&mut statistics);
+    let mut bytes = Vec::new();
+    statistics.write(&mut bytes, file.version).unwrap();
+    fs::write(&path, bytes).unwrap();
+}
+
 #[test]
 fn values_that_are_not_of_their_types_end_nothing() {
     let temp = tempfile::tempdir().unwrap();
@@ -226,21 +236,31 @@ fn values_that_are_not_of_their_types_end_nothing() {
         writer.add_row(row).unwrap();
     }
     let written = writer.finish().unwrap();
-    let file = Descriptor::parse(&written.sstables[0].data_path)
-        .unwrap()
-        .descriptor;
-    let path = file.path(Component::Statistics);
-    let mut statistics = Statistics::parse(&fs::read(&path).unwrap(), file.version).unwrap();
-    statistics.header.regular_columns[0].column_type = HeaderType::new(CqlType::Utf8);
-    let mut bytes = Vec::new();
-    statistics.write(&mut bytes, file.version).unwrap();
-    fs::write(&path, bytes).unwrap();
+    with_statistics(&written.sstables[0].data_path, |statistics| {
+        statistics.header.regular_columns[0].column_type = HeaderType::new(CqlType::Utf8);
+    });
     let table = Table::open(temp.path()).unwrap();
     let rows = table.rows(&Resources::default()).unwrap();
     let read: Vec<_> = rows
         .map(|row| row.ok().and_then(|row| row.get("v").cloned()))
         .collect();
     assert_eq!(read, [Some("a".into()), None, Some("b".into())]);
+}
+
+/// A node with incremental repair has both, and a query reads both.
+#[test]
+fn repaired_and_unrepaired_sstables_are_read_together() {
+    let temp = tempfile::tempdir().unwrap();
+    let directories = ["1", "2"].map(|name| temp.path().join(name));
+    for (directory, v) in directories.iter().zip([10, 20]) {
+        write(directory, &[("a", v, v, 1)]);
+    }
+    let table = Table::open_all(&directories, None).unwrap();
+    with_statistics(&table.sstables()[1], |statistics| {
+        statistics.stats.repaired_at = 1_700_000_000_000;
+    });
+    // The static row and a row of each.
+    assert_eq!(table.rows(&Resources::default()).unwrap().count(), 3);
 }
 
 /// The consumer may be dropped at any time.
