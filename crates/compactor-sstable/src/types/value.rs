@@ -232,6 +232,10 @@ mod tests {
                 .unwrap(),
             "1970-01-02"
         );
+        // A tuple of fewer fields has nulls at its end.
+        let tuple = CqlType::Tuple([CqlType::Int32, CqlType::Utf8].into());
+        let short = bytes(&Value::Tuple(vec![Some(1.into())]), &tuple);
+        assert_eq!(short, [0, 0, 0, 4, 0, 0, 0, 1, 255, 255, 255, 255]);
         let unordered = Value::Set(vec![5.into(), (-1).into(), 5.into()]);
         let read = Value::read(&set, &bytes(&unordered, &set)).unwrap();
         assert_eq!(read, Value::Set(vec![(-1).into(), 5.into()]));

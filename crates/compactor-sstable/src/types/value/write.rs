@@ -174,8 +174,10 @@ fn write_parts(value: &Value, cql_type: &CqlType, out: &mut Vec<u8>) -> Result<(
             }
         }
         (CqlType::Tuple(types), Value::Tuple(fields)) if fields.len() <= types.len() => {
-            for (field, value) in types.iter().zip(fields) {
-                write_field(value.as_ref(), field, out)?;
+            // Nulls at the end too, as clients write them: `SELECT JSON` fails on a tuple that ends early.
+            for (index, field) in types.iter().enumerate() {
+                let value = fields.get(index).and_then(Option::as_ref);
+                write_field(value, field, out)?;
             }
         }
         (CqlType::Udt(udt), Value::Udt(fields)) => {
