@@ -96,6 +96,22 @@ fn an_incomplete_snapshot_is_not_purged() {
     assert_ends(&refused, 4, "and 2 more");
 }
 
+/// Data directories that were rewritten separately may have SSTables of one name.
+#[test]
+fn a_name_that_is_listed_twice_is_looked_for_in_two_directories() {
+    let snapshot = Snapshot::new();
+    let [first, second] = snapshot.directories.each_ref().map(PathBuf::as_path);
+    for name in names_in(second) {
+        let other = name.replacen("-1-", "-2-", 1);
+        fs::rename(second.join(name), second.join(other)).unwrap();
+    }
+    let files = ["2", "2", "3", "4", "5"].map(|id| format!("oa-{id}-big-Data.db"));
+    snapshot.describe(&serde_json::json!({ "files": files }).to_string());
+    let missing = "1 of the snapshot's 5 SSTables";
+    assert_ends(&snapshot.run("merge --complete", &[first]), 4, missing);
+    assert_done(&snapshot.run("merge --complete", &[first, second]));
+}
+
 /// Nodes give equal names to their SSTables.
 #[test]
 fn the_sstables_of_one_snapshot_are_not_taken_for_those_of_another() {

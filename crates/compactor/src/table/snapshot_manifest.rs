@@ -69,7 +69,7 @@ pub(super) fn refuse_missing<'a>(
 
 /// Refuses the first manifest that lists an SSTable that is not known.
 fn refuse_missing_of<'a>(
-    manifests: &[(PathBuf, BTreeSet<String>)],
+    manifests: &[(PathBuf, Vec<String>)],
     known: impl Iterator<Item = &'a PathBuf>,
 ) -> Result<()> {
     if manifests.is_empty() {
@@ -83,7 +83,12 @@ fn refuse_missing_of<'a>(
     others.retain(|_, path| !exists(&path.with_file_name(MANIFEST)));
     let mut elsewhere = Vec::new();
     for (manifest, listed) in manifests {
+        let mut names = BTreeSet::new();
         let is_elsewhere = |name: &&String| {
+            // Two data directories may have SSTables of one name.
+            if !names.insert(String::clone(name)) {
+                return true;
+            }
             let file = FileKey::of(&manifest.with_file_name(name));
             let own = file.filter(|file| known.contains_key(file));
             own.map(|file| others.remove(&file)).is_none()
@@ -143,7 +148,7 @@ fn refused(path: &Path, listed: usize, missing: &[&str]) -> Error {
 }
 
 /// Names of the table's own `Data.db` files in a manifest. Those of secondary indexes are listed with their directory.
-fn data_files_of(path: &Path) -> std::result::Result<BTreeSet<String>, String> {
+fn data_files_of(path: &Path) -> std::result::Result<Vec<String>, String> {
     let is_data = |name: &String| {
         !name.contains('/')
             && Descriptor::parse(Path::new(name))
