@@ -350,7 +350,8 @@ fn find_files(paths: &[PathBuf]) -> Result<(Table, Vec<PathBuf>)> {
         .filter_map(|path| path.canonicalize().ok())
         .collect();
     refuse_duplicates(&named)?;
-    let mut known: BTreeSet<PathBuf> = named.iter().cloned().collect();
+    // With broken links, which have no other path.
+    let mut known: BTreeSet<PathBuf> = named.iter().chain(&table.sstables).cloned().collect();
     table.directories = with_link_targets(&directories, &named);
     for directory in &table.directories {
         let mut ignored = Vec::new();

@@ -413,4 +413,10 @@ fn all_commands_report_a_dangling_link_as_a_missing_component() {
         fs::remove_file(&path).unwrap();
         fs::rename(&elsewhere, &path).unwrap();
     }
+    symlink("nowhere", here.join("t/oa-9-big-Data.db")).unwrap();
+    let out = merge(
+        here,
+        &["t", "--output", "out", "--complete", "--gc-before", "0"],
+    );
+    assert_ends(&out, 1, "open t/oa-9-big-Data.db: ");
 }
