@@ -5,7 +5,10 @@ use std::path::{Path, PathBuf};
 
 use compactor_sstable::descriptor::TableDirectory;
 
-use crate::table::{real_directory, table_directory_above};
+use crate::table::{data_files, real_directory, table_directory_above};
+
+/// Number of names at the end of a data directory's path of which one may differ, as in `/mnt/disk1/cassandra/data`.
+const NAMES_OF_DATA_DIRECTORY: usize = 3;
 
 /// Directories of a table in the data directories of a node, which compacts the SSTables of each separately
 /// (`CompactionStrategyManager`, `DiskBoundaries`).
@@ -60,4 +63,97 @@ pub(crate) fn table_directory_of(data_path: &Path) -> Option<PathBuf> {
     let directory = table_directory_above(&own).unwrap_or(&own);
     let table = TableDirectory::parse(directory)?;
     (table.table_id.is_some() && table.index.is_none()).then(|| directory.to_owned())
+}
+
+/// The same directory of a table, or snapshot in it, in other data directories of its node, as far as one name of their
+/// paths differs: only the node's configuration names them all. Each has a keyspace `system`, whose table `local` has
+/// SSTables in exactly one (`SystemKeyspace.TABLES_SPLIT_ACROSS_MULTIPLE_DISKS`): this tells them from copies and from
+/// data directories of other nodes.
+pub(crate) fn in_other_data_directories(directory: &Path) -> BTreeSet<PathBuf> {
+    look_alikes(directory).unwrap_or_default()
+}
+
+fn look_alikes(directory: &Path) -> Option<BTreeSet<PathBuf>> {
+    let directory = directory.canonicalize().ok()?;
+    let table = table_directory_above(&directory).unwrap_or(&directory);
+    TableDirectory::parse(table).filter(|of| of.table_id.is_some() && of.index.is_none())?;
+    let data = table.parent()?.parent().filter(|data| is_of_node(data))?;
+    let below = directory.strip_prefix(data).ok()?;
+    let mut others = BTreeSet::new();
+    for named in data.ancestors().take(NAMES_OF_DATA_DIRECTORY) {
+        let (Some(parent), Ok(rest)) = (named.parent(), data.strip_prefix(named)) else {
+            break;
+        };
+        let entries = compactor_io::read_dir(parent)
+            .into_iter()
+            .flatten()
+            .flatten();
+        // Joined with nothing, a path would end in a slash.
+        let data_directories = entries.map(|entry| entry.path().join(rest).components().collect());
+        let there = data_directories
+            .filter(|other: &PathBuf| is_of_node(other) && other.join(below).is_dir());
+        others.extend(there.filter_map(|other| other.canonicalize().ok()));
+    }
+    others.remove(data);
+    let (first, mut kept): (BTreeSet<PathBuf>, BTreeSet<PathBuf>) =
+        others.into_iter().partition(|other| has_local_table(other));
+    if !has_local_table(data) {
+        let mut first = first.into_iter();
+        kept.insert(first.next().filter(|_| first.next().is_none())?);
+    }
+    Some(kept.into_iter().map(|other| other.join(below)).collect())
+}
+
+fn is_of_node(data: &Path) -> bool {
+    data.join("system").is_dir()
+}
+
+/// Whether a data directory has SSTables of `system.local`.
+fn has_local_table(data: &Path) -> bool {
+    let system = data.join("system");
+    let mut tables = compactor_io::read_dir(&system)
+        .into_iter()
+        .flatten()
+        .flatten();
+    tables.any(|table| {
+        let is_local = table.file_name().to_string_lossy().starts_with("local-");
+        is_local && !data_files(&table.path()).is_empty()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn data_directories_of_a_node_are_found_and_those_of_others_are_not() {
+        let temp = tempfile::tempdir().unwrap();
+        let root = temp.path().canonicalize().unwrap();
+        let table = "ks/t-0123456789abcdef0123456789abcdef/snapshots/s";
+        let of = |disk: &str| root.join(disk).join("cassandra/data").join(table);
+        let local_table = |disk: &str| {
+            let local = root
+                .join(disk)
+                .join("cassandra/data/system/local-7ad54392bcdd35a684174e047860b377");
+            fs::create_dir_all(&local).unwrap();
+            fs::write(local.join("nb-1-big-Data.db"), "x").unwrap();
+        };
+        for disk in ["disk1", "disk2", "disk3", "copy"] {
+            fs::create_dir_all(of(disk)).unwrap();
+        }
+        for disk in ["disk1", "disk2", "disk3", "disk4"] {
+            fs::create_dir_all(root.join(disk).join("cassandra/data/system")).unwrap();
+        }
+        std::os::unix::fs::symlink(root.join("disk3"), root.join("disk5")).unwrap();
+        let found = |disk: &str| in_other_data_directories(&of(disk));
+        assert_eq!(found("disk1"), BTreeSet::new(), "no node is known");
+        local_table("disk2");
+        assert_eq!(found("disk1"), BTreeSet::from([of("disk2"), of("disk3")]));
+        assert_eq!(found("disk2"), BTreeSet::from([of("disk1"), of("disk3")]));
+        assert_eq!(found("copy"), BTreeSet::new());
+        local_table("disk1");
+        assert_eq!(found("disk1"), BTreeSet::from([of("disk3")]));
+        assert_eq!(found("disk3"), BTreeSet::new(), "of one of two nodes");
+    }
 }

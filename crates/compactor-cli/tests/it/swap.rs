@@ -93,6 +93,15 @@ impl Table {
         other
     }
 
+    /// Adds what tells a node's data directories from copies.
+    fn is_of_node(&self) {
+        let system = ["data", "data2"].map(|data| self.temp.path().join(data).join("system"));
+        fs::create_dir_all(&system[1]).unwrap();
+        let local = system[0].join("local-7ad54392bcdd35a684174e047860b377");
+        fs::create_dir_all(&local).unwrap();
+        fs::write(local.join("oa-1-big-Data.db"), "").unwrap();
+    }
+
     fn sstable_files(&self) -> Vec<PathBuf> {
         let mut paths = paths_in(&self.directory());
         paths.retain(|path| path.is_file());
@@ -354,6 +363,57 @@ fn an_sstable_flushed_into_another_data_directory_after_a_purging_merge_is_refus
         fs::remove_dir_all(other.join("snapshots")).unwrap();
         assert_done(&table.swap(&[]));
     }
+}
+
+#[test]
+fn ids_follow_those_of_the_nodes_other_data_directories() {
+    let table = Table::new();
+    table.flush("3", "9");
+    table.in_other_data_directory("9");
+    table.is_of_node();
+    table.merge(&table.directory(), &[]);
+    assert_done(&table.swap(&[]));
+    assert_eq!(table.data_names(), ["oa-10-big-Data.db"]);
+}
+
+#[test]
+fn sstables_in_the_nodes_other_data_directories_keep_a_merge_and_a_swap_from_purging() {
+    let table = Table::new();
+    let other = table.in_other_data_directory("2");
+    table.is_of_node();
+    let here = table.directory();
+    let line = words("merge --complete --output out --dry-run");
+    let run = |options: &[&str]| {
+        let input = [here.to_str().unwrap()];
+        compactor(table.temp.path(), &[&line[..], &input, options].concat())
+    };
+    let why = "oa-2-big-Data.db is in another data directory of the same node";
+    assert_ends(&run(&["--gc-grace-seconds", "9"]), 4, why);
+    assert_done(&run(&["--no-purge"]));
+    assert_done(&run(&["--gc-grace-seconds", "9", OTHER]));
+    table.merge(&here, &["--overlapping", OTHER]);
+    let away = table.temp.path().join("away");
+    fs::rename(&other, &away).unwrap();
+    table.merge(&here, &["--complete", "--replace-output"]);
+    fs::rename(&away, &other).unwrap();
+    table.refused(4, "that the run did not see (1), such as oa-2-big-Data.db");
+}
+
+#[test]
+fn incremental_backups_alone_are_not_complete() {
+    let table = Table::new();
+    let backups = table.directory().join("backups");
+    fs::rename(table.snapshot(), &backups).unwrap();
+    let line = words("merge --complete --output out --dry-run");
+    let run = |options: &[&str]| {
+        let inputs = [backups.to_str().unwrap()];
+        compactor(table.temp.path(), &[&line[..], &inputs, options].concat())
+    };
+    let grace = ["--gc-grace-seconds", "9"];
+    assert_ends(&run(&grace), 4, "while incremental backups were enabled");
+    assert_done(&run(&["--no-purge"]));
+    let directory = table.directory();
+    assert_done(&run(&[&grace[..], &[directory.to_str().unwrap()]].concat()));
 }
 
 #[test]

@@ -1,12 +1,12 @@
 //! Names for outputs that no other SSTable of the table has, had, or will get.
 //!
-//! A starting node continues from the greatest id in the table's directory and its backups
+//! A starting node continues from the greatest id in the table's directories and their backups
 //! (`Directories.getUIDGenerator`, `SequenceBasedSSTableId`); UUID ids are unique. Ids of snapshots are left alone
 //! too, so that nothing is overwritten when one is restored.
 
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use compactor_engine::publish::new_uuid_id;
 use compactor_sstable::descriptor::Descriptor;
@@ -15,9 +15,17 @@ use compactor_sstable::sstable_id::SstableId;
 use crate::{Error, Result};
 
 /// Returns the new descriptor of each output: its own id if it is after all of the table's, otherwise the next free
-/// one.
-pub(super) fn new_names(table: &Path, outputs: &[Descriptor]) -> Result<Vec<Descriptor>> {
-    let mut taken = ids_of_table(table)?;
+/// one. `others` are the table's directories in other data directories: a node gives no two of a table's SSTables the
+/// same id, since key caches, manifests of snapshots, and backups name them without their directory.
+pub(super) fn new_names(
+    table: &Path,
+    others: &BTreeSet<PathBuf>,
+    outputs: &[Descriptor],
+) -> Result<Vec<Descriptor>> {
+    let mut taken = BTreeSet::new();
+    for directory in others.iter().map(PathBuf::as_path).chain([table]) {
+        add_ids_of_table(directory, &mut taken)?;
+    }
     let mut names = Vec::with_capacity(outputs.len());
     for output in outputs {
         let id = match output.id {
@@ -35,18 +43,17 @@ pub(super) fn new_names(table: &Path, outputs: &[Descriptor]) -> Result<Vec<Desc
     Ok(names)
 }
 
-/// Returns the ids in the table's directory, its backups and its snapshots.
-fn ids_of_table(table: &Path) -> Result<BTreeSet<SstableId>> {
-    let mut ids = BTreeSet::new();
-    add_ids(table, &mut ids)?;
-    add_ids(&table.join("backups"), &mut ids)?;
+/// Adds the ids in a table's directory, its backups and its snapshots.
+fn add_ids_of_table(table: &Path, ids: &mut BTreeSet<SstableId>) -> Result<()> {
+    add_ids(table, ids)?;
+    add_ids(&table.join("backups"), ids)?;
     let snapshots = table.join("snapshots");
     for snapshot in entries(&snapshots)? {
         if snapshot.is_dir() {
-            add_ids(&snapshot, &mut ids)?;
+            add_ids(&snapshot, ids)?;
         }
     }
-    Ok(ids)
+    Ok(())
 }
 
 fn add_ids(directory: &Path, ids: &mut BTreeSet<SstableId>) -> Result<()> {
@@ -57,7 +64,7 @@ fn add_ids(directory: &Path, ids: &mut BTreeSet<SstableId>) -> Result<()> {
 }
 
 /// Returns the paths in a directory; none if it does not exist.
-pub(super) fn entries(directory: &Path) -> Result<Vec<std::path::PathBuf>> {
+pub(super) fn entries(directory: &Path) -> Result<Vec<PathBuf>> {
     let list = || Error::file("list", directory);
     let entries = match compactor_io::read_dir(directory) {
         Ok(entries) => entries,
@@ -78,10 +85,11 @@ mod tests {
 
     #[test]
     fn sequence_ids_follow_all_ids_of_the_table() {
-        let temp = tempfile::tempdir().unwrap();
+        let (temp, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let others = BTreeSet::from([other.path().to_owned()]);
         let output = |id: &str| Descriptor::new("out", Version::Nb, id.parse().unwrap());
         let names = |outputs: &[Descriptor]| -> Vec<String> {
-            let names = new_names(temp.path(), outputs).unwrap();
+            let names = new_names(temp.path(), &others, outputs).unwrap();
             names.iter().map(Descriptor::base_name).collect()
         };
         let make = |name: &str| {
@@ -105,6 +113,9 @@ mod tests {
             names(&[output("4"), output("5")]),
             ["nb-9-big", "nb-10-big"]
         );
+        fs::create_dir(other.path().join("backups")).unwrap();
+        fs::write(other.path().join("backups/oa-9-big-Data.db"), "x").unwrap();
+        assert_eq!(names(&[output("4")]), ["nb-10-big"]);
     }
 
     #[test]
@@ -113,10 +124,10 @@ mod tests {
         let id: SstableId = "3g7k_098r_4iud828utjt3hwnh1v".parse().unwrap();
         let output = Descriptor::new("out", Version::Nb, id);
         let of = |names: Vec<Descriptor>| names[0].id;
-        let free = new_names(temp.path(), std::slice::from_ref(&output)).unwrap();
+        let free = new_names(temp.path(), &BTreeSet::new(), std::slice::from_ref(&output)).unwrap();
         assert_eq!(of(free), id);
         fs::write(temp.path().join(format!("nb-{id}-big-Data.db")), "x").unwrap();
-        let other = of(new_names(temp.path(), &[output]).unwrap());
+        let other = of(new_names(temp.path(), &BTreeSet::new(), &[output]).unwrap());
         assert!(other != id && matches!(other, SstableId::Uuid { .. }));
     }
 }

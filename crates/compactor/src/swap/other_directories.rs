@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 
 use crate::run_record::RunRecord;
 use crate::table::table_directory_above;
+use crate::table_directories::in_other_data_directories;
 
-/// Returns the directories, other than `table`, that the table has in data directories of SSTables that a run knew.
-/// Those that no longer exist are left out, as are directories of copies: a table has the same keyspace, name and id
-/// in all data directories.
+/// Returns the directories, other than `table`, that the table has in data directories of SSTables that a run knew, and
+/// in those that belong to the node by their paths. Those that no longer exist are left out, as are directories of
+/// copies: a table has the same keyspace, name and id in all data directories.
 pub(super) fn other_directories(table: &Path, record: &RunRecord) -> BTreeSet<PathBuf> {
     let known = [&record.inputs, &record.overlapping, &record.untouched];
     let parents = known
@@ -24,7 +25,8 @@ pub(super) fn other_directories(table: &Path, record: &RunRecord) -> BTreeSet<Pa
         let is_of_table = own != table && [named, own].into_iter().any(|it| is_same(it, table));
         is_of_table.then(|| own.to_owned())
     };
-    parents.into_iter().filter_map(of_table).collect()
+    let known = parents.into_iter().filter_map(of_table);
+    known.chain(in_other_data_directories(table)).collect()
 }
 
 /// Whether two directories have the same keyspace and table.

@@ -123,7 +123,7 @@ impl Plan {
             .map(|output| Source::check(&request.output, output))
             .collect::<Result<_>>()?;
         let descriptors = sources.iter().map(|source| source.descriptor.clone());
-        let names = new_names(table, &descriptors.collect::<Vec<_>>())?;
+        let names = new_names(table, &others, &descriptors.collect::<Vec<_>>())?;
         let outputs: Vec<NewSstable> = sources
             .into_iter()
             .zip(names)

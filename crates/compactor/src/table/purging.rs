@@ -3,16 +3,18 @@
 //! A tombstone may be purged once it is older than `gc_grace_seconds` and nothing outside the inputs may
 //! hold data that it shadows (`CompactionController.getPurgeEvaluator`).
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use compactor_engine::job::{Scope, TombstoneOption};
+use compactor_sstable::descriptor::{DirectoryKind, TableDirectory};
 use compactor_sstable::schema::Table as TableSchema;
 
-use super::files::FileKey;
+use super::files::{FileKey, data_files};
 use super::{Table, live_directory, snapshot_manifest, strip_ttl};
 use crate::MergeRequest;
+use crate::table_directories::in_other_data_directories;
 use crate::{Error, Result};
 
 /// Purge options. The default purges nothing, since other SSTables of the table may need every
@@ -60,6 +62,10 @@ impl Purging {
                 _ => &[],
             };
             let known = table.sstables.iter().chain(overlapping);
+            if request.scope == Scope::Complete {
+                refuse_backups_alone(&table.directories)?;
+            }
+            refuse_unnamed_elsewhere(&table.directories, known.clone())?;
             notes.extend(snapshot_manifest::refuse_missing(
                 &table.directories,
                 known,
@@ -231,6 +237,47 @@ impl Table {
             "every tombstone and everything that has expired is kept, since table {} has transactions (Accord)",
             schema.name
         ))
+    }
+}
+
+/// Refuses incremental backups as all that a table has: they lack what is older, which a snapshot has, and what the node's
+/// compactions wrote.
+fn refuse_backups_alone(directories: &[PathBuf]) -> Result<()> {
+    let is_backups = |directory: &PathBuf| {
+        let of = directory.canonicalize().ok();
+        of.and_then(|own| TableDirectory::parse(&own))
+            .is_some_and(|of| of.table_id.is_some() && of.kind == DirectoryKind::Backups)
+    };
+    match directories {
+        [first, ..] if directories.iter().all(is_backups) => Err(Error::refused(format!(
+            "--complete says that the inputs are all that the table has, but {} has only the SSTables that were flushed \
+             or streamed while incremental backups were enabled: a purged tombstone may delete rows that are older. Name \
+             the snapshot that they follow as well, or use --no-purge",
+            first.display()
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses SSTables in the node's other data directories that are neither inputs nor named as overlapping.
+fn refuse_unnamed_elsewhere<'a>(
+    directories: &[PathBuf],
+    known: impl Iterator<Item = &'a PathBuf>,
+) -> Result<()> {
+    let others = directories
+        .iter()
+        .flat_map(|own| in_other_data_directories(own));
+    let others: BTreeSet<PathBuf> = others.flat_map(|other| data_files(&other)).collect();
+    let known: HashSet<FileKey> = known.filter_map(|path| FileKey::of(path)).collect();
+    let is_unnamed = |path: &&PathBuf| FileKey::of(path).is_some_and(|file| !known.contains(&file));
+    match others.iter().find(is_unnamed) {
+        None => Ok(()),
+        Some(first) => Err(Error::refused(format!(
+            "{} is in another data directory of the same node, and neither an input nor named by --overlapping: it may \
+             hold rows that a purged tombstone deletes. Name its directory as an input or by --overlapping, or use \
+             --no-purge. If one of the two is a copy, move it elsewhere",
+            first.display()
+        ))),
     }
 }
 
