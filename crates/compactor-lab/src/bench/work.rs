@@ -52,7 +52,7 @@ fn carry_out(request: &Request, observer: &mut dyn Observer) -> Result<Done> {
             done.io = modes_of(&report);
             done.otherwise = otherwise(&report);
         }
-        Work::Compact => compact(request, observer)?,
+        Work::Compact => done.otherwise = compact(request, observer)?,
         Work::Copy => (done.io, done.otherwise) = copy(request, observer)?,
         Work::Codec => done.codec = Some(codec::codec(request, observer)?),
     }
@@ -79,11 +79,12 @@ pub(super) fn merge(request: &Request, observer: &mut dyn Observer) -> Result<Me
     compactor::merge::merge(options, observer)
 }
 
-/// Compacts the inputs, which are the whole table, until nothing is left to do.
+/// Compacts the inputs, which are the whole table, until nothing is left to do. Returns what was done otherwise than
+/// asked.
 ///
 /// # Errors
 /// As [`compactor::Compact`], also of a single compaction.
-fn compact(request: &Request, observer: &mut dyn Observer) -> Result<()> {
+fn compact(request: &Request, observer: &mut dyn Observer) -> Result<Vec<String>> {
     let table = Table::open_all(&request.inputs, None)?;
     let mut purging = Purging::default();
     purging.scope = Scope::Complete;
@@ -102,7 +103,10 @@ fn compact(request: &Request, observer: &mut dyn Observer) -> Result<()> {
         .flat(true)
         .open(&request.output)?;
     let (compacted, _) = compaction.run(observer)?;
-    compacted.error.map_or(Ok(()), Err)
+    match compacted.error {
+        Some(error) => Err(error),
+        None => Ok(compacted.report.fallbacks.into_iter().collect()),
+    }
 }
 
 /// Copies the inputs' `Data.db`, one after the other, read and written as a merge does. Returns the modes that
@@ -162,6 +166,8 @@ pub(super) mod tests {
     use std::path::Path;
 
     use compactor::NoObserver;
+    use compactor::generate::{Amount, GenerateOptions, Shape, generate};
+    use compactor_testkit::{Need, skip};
 
     use super::*;
 
@@ -184,6 +190,34 @@ pub(super) mod tests {
             gc_before_s: 1_799_000_000,
             compression: None,
             sample_bytes: 1 << 20,
+        }
+    }
+
+    /// Guards against a compaction that used another I/O mode without being marked, as merges and copies are.
+    #[test]
+    fn fallbacks_of_all_works_are_reported() {
+        let Ok(temp) = tempfile::TempDir::new_in("/dev/shm") else {
+            return skip(Need::Tmpfs, "/dev/shm is not writable");
+        };
+        let mut options = GenerateOptions::new(Shape::KeyValue, temp.path().join("inputs"));
+        options.amount = Amount::Bytes(256 << 10);
+        options.sstables = 4;
+        let made = generate(IoOptions::default(), options, &mut NoObserver).unwrap();
+        let mut request = request(temp.path(), Work::Merge);
+        request.inputs = made.sstables.iter().map(|s| s.data_path.clone()).collect();
+        for work in [Work::Merge, Work::Compact, Work::Copy] {
+            request.work = work;
+            request.output = temp.path().join(format!("{work:?}"));
+            std::fs::create_dir(&request.output).unwrap();
+            let done = carry_out(&request, &mut NoObserver).unwrap();
+            let modes = ["read mode auto uses", "write mode auto uses"];
+            for mode in modes {
+                let found = &done.otherwise;
+                assert!(
+                    found.iter().any(|it| it.contains(mode)),
+                    "{work:?}: {found:?}"
+                );
+            }
         }
     }
 

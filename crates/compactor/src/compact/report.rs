@@ -63,6 +63,9 @@ pub struct CompactReport {
     pub elapsed_s: f64,
     /// Warnings for the operator.
     pub warnings: BTreeSet<String>,
+    /// Those of the warnings that name requested modes or backends that were replaced by others, with the reasons.
+    #[serde(skip)]
+    pub fallbacks: BTreeSet<String>,
 }
 
 impl CompactReport {
@@ -165,7 +168,9 @@ impl CompactReport {
         if let Some(removed) = merged.ttl_removed {
             *self.ttl_removed.get_or_insert_default() += removed;
         }
-        let warnings = merged.io.fallbacks.iter().chain(&merged.warnings);
+        let fallbacks = &merged.io.fallbacks;
+        self.fallbacks.extend(fallbacks.iter().cloned());
+        let warnings = fallbacks.iter().chain(&merged.warnings);
         self.warnings.extend(warnings.cloned());
     }
 }
