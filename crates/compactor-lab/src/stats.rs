@@ -79,9 +79,9 @@ pub struct Ratio {
 }
 
 impl Ratio {
-    /// Whether the interval leaves 1 out: the arms differ by more than their repeats do.
+    /// Whether the interval leaves 1 out: the arms differ by more than their repeats do. Not known of a single one.
     pub fn differs(&self) -> bool {
-        self.low > 1.0 || self.high < 1.0
+        self.repeats > 1 && (self.low > 1.0 || self.high < 1.0)
     }
 }
 

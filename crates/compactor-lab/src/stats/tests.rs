@@ -35,6 +35,14 @@ fn a_disturbance_of_both_arms_of_a_repeat_cancels_out() {
     assert!(!apart.differs());
 }
 
+/// The interval of a single repeat is the repeat itself, which says nothing about how much repeats differ.
+#[test]
+fn a_single_repeat_shows_no_difference() {
+    let paired = |repeats: usize| paired_ratio(&vec![(2.0, 1.0); repeats], 1).unwrap();
+    assert!(!paired(1).differs() && paired(2).differs());
+    assert!(!unpaired_ratio(&[2.0], &[1.0], 1).unwrap().differs());
+}
+
 /// Exact bootstrap interval of the median of an odd number of values: a resample's median is at most the
 /// k-th of n values if a binomial of n draws at k / n is at least half of n (Efron 1979).
 fn exact_interval(sorted: &[f64]) -> (f64, f64) {
