@@ -58,7 +58,8 @@ pub fn interference(options: &InterferenceOptions, watcher: &dyn Watcher) -> Res
         let hot = Arc::new(HotSet::of_table(&table, size, options.seed, watcher)?);
         table.record.partitions = hot.partitions;
         let cgroup = session.enter_cgroup()?;
-        let mut point = point(&session, &table, &hot, size);
+        let own_bytes = options.compaction_memory_bytes as u64;
+        let mut point = point(&session, &table, &hot, (size, own_bytes));
         let bench = Bench {
             options,
             session: &session,
@@ -82,8 +83,13 @@ pub fn interference(options: &InterferenceOptions, watcher: &dyn Watcher) -> Res
     })
 }
 
-/// A size of the hot set, and caveats about it.
-fn point(session: &Session<'_>, table: &Table, hot: &HotSet, hot_set_bytes: u64) -> SweepPoint {
+/// A size of the hot set, and caveats about it; `own_bytes` is the memory of the compaction itself.
+fn point(
+    session: &Session<'_>,
+    table: &Table,
+    hot: &HotSet,
+    (hot_set_bytes, own_bytes): (u64, u64),
+) -> SweepPoint {
     let hot_bytes = hot.page_count() * session.environment.page_bytes;
     let room_bytes = session.room_bytes();
     let pressure = hot_bytes as f64 / room_bytes as f64;
@@ -93,7 +99,8 @@ fn point(session: &Session<'_>, table: &Table, hot: &HotSet, hot_set_bytes: u64)
         bytes(hot_bytes as f64),
         100.0 * pressure
     ));
-    let found = warnings::of_point(&table.record, hot_bytes, hot_set_bytes, room_bytes);
+    let memory = (room_bytes, own_bytes);
+    let found = warnings::of_point(&table.record, hot_bytes, hot_set_bytes, memory);
     SweepPoint {
         hot_set_bytes,
         data: table.record.clone(),

@@ -95,22 +95,23 @@ pub(crate) fn small_hot_set(found: &mut Warnings, hot_bytes: u64, asked_bytes: u
     });
 }
 
-/// Caveats about one size of the hot set.
+/// Caveats about one size of the hot set, of `room_bytes` of memory, of which the compaction itself takes `own_bytes`.
 pub(crate) fn of_point(
     data: &DataRecord,
     hot_bytes: u64,
     asked_bytes: u64,
-    room_bytes: u64,
+    (room_bytes, own_bytes): (u64, u64),
 ) -> Vec<Warning> {
     let mut found = Warnings::default();
     small_hot_set(&mut found, hot_bytes, asked_bytes);
-    // Inputs and output, which is as long at most.
+    // Inputs, the output, which is as long at most, and that of the compaction before, which stays until it is replaced.
     let is_known = room_bytes < u64::MAX;
-    let all_fits = is_known && 2 * data.bytes + hot_bytes < room_bytes;
+    let all_bytes = data.bytes.saturating_mul(3).saturating_add(hot_bytes);
+    let all_fits = is_known && all_bytes < room_bytes.saturating_sub(own_bytes);
     found.when(all_fits, "everything_fits", || {
         format!(
-            "inputs, output and hot set fit into {} MiB of memory together: nothing has to be evicted, and \
-             no mode can be better for it; use more data or a lower --memory-limit",
+            "inputs, outputs, hot set and the compaction's own memory fit into {} MiB together: nothing has to be \
+             evicted, and no mode can be better for it; use more data or a lower --memory-limit",
             room_bytes >> 20
         )
     });
@@ -144,7 +145,12 @@ mod tests {
             uncompressed_bytes: 1000 * MIB,
             partitions: 1,
         };
-        let found = of_point(&data, hot, asked, limit.unwrap_or(100_000 * MIB));
+        let found = of_point(
+            &data,
+            hot,
+            asked,
+            (limit.unwrap_or(100_000 * MIB), 64 * MIB),
+        );
         let kinds: Vec<&str> = found.iter().map(|w| w.kind.as_str()).collect();
         kinds.join(" ")
     }
@@ -154,9 +160,11 @@ mod tests {
         assert_eq!(kinds(100 * MIB, 100 * MIB, Some(500 * MIB)), "");
         let little = kinds(40 * MIB, 40 * MIB, Some(500 * MIB));
         assert_eq!(little, "little_pressure");
-        // Inputs, an output as long, hot rows: 2100 MiB.
-        let fits = kinds(100 * MIB, 100 * MIB, Some(2101 * MIB));
+        // Inputs, two outputs as long, hot rows and the compaction's own memory: 3164 MiB.
+        let fits = kinds(100 * MIB, 100 * MIB, Some(3165 * MIB));
         assert_eq!(fits, "everything_fits");
+        let almost = kinds(100 * MIB, 100 * MIB, Some(3164 * MIB));
+        assert_eq!(almost, "little_pressure");
         // Without a limit there is all of the machine's memory.
         assert_eq!(kinds(100 * MIB, 100 * MIB, None), "everything_fits");
         let small = kinds(400 * MIB, 300 * MIB, Some(500 * MIB));
