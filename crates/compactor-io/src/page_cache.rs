@@ -159,7 +159,11 @@ pub fn drop_clean_pages(path: &Path) -> Result<(), IoError> {
     let failed = |error| IoError::system(IoOperation::Evict, path, error);
     let file = open_regular(path)?;
     // Dirty pages are not dropped: they must be clean first.
-    file.sync_data().map_err(failed)?;
+    match file.sync_data() {
+        // A file system that is never written to, such as squashfs, has no such operation.
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {}
+        result => result.map_err(failed)?,
+    }
     rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed)
         .map_err(|errno| failed(errno.into()))
 }
@@ -171,6 +175,16 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use compactor_testkit::{Need, skip_part};
+
+    /// Guards against refusing inputs on a read-only file system such as squashfs, which cannot sync a file, as `/proc`
+    /// cannot.
+    #[test]
+    fn pages_of_a_file_that_cannot_be_synced_are_dropped() {
+        let path = Path::new("/proc/self/status");
+        let synced = File::open(path).unwrap().sync_data();
+        assert_eq!(synced.unwrap_err().raw_os_error(), Some(libc::EINVAL));
+        drop_clean_pages(path).unwrap();
+    }
 
     /// Guards against reporting every page of another user's file as resident.
     #[test]
