@@ -117,7 +117,7 @@ struct Details {
 impl IoError {
     /// Creates an error that the system reported.
     pub(crate) fn system(operation: IoOperation, path: &Path, source: io::Error) -> IoError {
-        let remedy = remedy(&source).map(str::to_owned);
+        let remedy = remedy(operation, &source).map(str::to_owned);
         IoError::new(operation, classify(&source), path).with(|details| {
             details.remedy = remedy;
             details.source = Some(source);
@@ -277,13 +277,17 @@ fn classify(source: &io::Error) -> IoErrorKind {
     }
 }
 
-fn remedy(source: &io::Error) -> Option<&'static str> {
+fn remedy(operation: IoOperation, source: &io::Error) -> Option<&'static str> {
     match source.raw_os_error().map(Errno::from_raw_os_error)? {
         Errno::MFILE => Some("raise the limit of open files (`ulimit -n`)"),
         Errno::NFILE => Some("the system's limit of open files is reached (fs.file-max)"),
         Errno::NOSPC => Some("free space on this file system or write to another one"),
         Errno::DQUOT => Some("raise the quota or write to another file system"),
         Errno::FBIG => Some("raise the limit of file sizes (`ulimit -f`)"),
+        Errno::IO if operation == IoOperation::Read => Some(
+            "if the device has failed there, copy the file with `ddrescue`, which leaves zeros in place of what cannot \
+             be read, and use the copy",
+        ),
         Errno::NOMEM => Some("lower the memory budget, or raise the limits on locked memory"),
         _ => None,
     }
@@ -319,6 +323,16 @@ mod tests {
         );
         assert!(error.is_no_space());
         assert_eq!(error.errno(), Some(libc::ENOSPC));
+    }
+
+    #[test]
+    fn a_device_that_fails_to_read_has_a_remedy() {
+        let failed = |operation| {
+            let error = io::Error::from_raw_os_error(libc::EIO);
+            IoError::system(operation, Path::new("f"), error).to_string()
+        };
+        assert!(failed(IoOperation::Read).contains("ddrescue"));
+        assert!(!failed(IoOperation::Write).contains("ddrescue"));
     }
 
     #[test]

@@ -37,7 +37,9 @@ use crate::text_table::{count, counted};
 /// low.
 ///
 /// Statistics.db and, for compressed data, CompressionInfo.db must be sound: nothing can be read
-/// without them. Inputs are only read. Exit code 0 if nothing is lost, whatever was wrong with other
+/// without them. A file that the disk itself fails to read ends the scrub of its SSTable, with nothing
+/// written: copy all of its files with `ddrescue`, which leaves zeros in such places, and scrub the
+/// copy. Inputs are only read. Exit code 0 if nothing is lost, whatever was wrong with other
 /// components; 3 if anything is, with the output written; 4 if counters would be.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
