@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use compactor::Result;
 
-use run::Bench;
+use run::{Bench, MOST_COMPACTIONS};
 
 use crate::arm::Arm;
 use crate::hot_set::HotSet;
@@ -138,28 +138,25 @@ fn idle(options: &InterferenceOptions, table: &Table, runs: &[Run]) -> Duration 
     let compactions = runs.iter().filter_map(|run| run.compaction.as_ref());
     let times: Vec<f64> = compactions.map(|compaction| compaction.elapsed_s).collect();
     match times.len() {
-        0 => once_s(options, table).map_or(IDLE, Duration::from_secs_f64),
+        0 => compactions_at_limit(options, table.data_file_bytes())
+            .unwrap_or(IDLE.max(options.least_compaction)),
         count => Duration::from_secs_f64(times.iter().sum::<f64>() / count as f64),
     }
 }
 
-/// Seconds of a compaction, if it has a limit.
-fn once_s(options: &InterferenceOptions, table: &Table) -> Option<f64> {
+/// Duration of the compactions of a run, if they have a limit: whole ones, until they have taken long enough.
+fn compactions_at_limit(options: &InterferenceOptions, data_file_bytes: u64) -> Option<Duration> {
     let rate = options.throughput_bytes_per_s?.get();
-    Some(table.data_file_bytes() as f64 / rate as f64)
+    let once = data_file_bytes.max(1) as f64 / rate as f64;
+    let least = options.least_compaction.as_secs_f64();
+    let times = (least / once).ceil().clamp(1.0, MOST_COMPACTIONS as f64);
+    Some(Duration::from_secs_f64(once * times).max(options.least_compaction))
 }
 
 /// Duration of a run by the options, without warming up and cleaning.
 fn planned(options: &InterferenceOptions, table: &Table) -> Duration {
-    let once = once_s(options, table).unwrap_or(0.0);
-    let least = options.least_compaction.as_secs_f64();
-    let times = if once > 0.0 {
-        (least / once).ceil().max(1.0)
-    } else {
-        0.0
-    };
-    let compaction = Duration::from_secs_f64((once * times).max(least));
-    options.before + compaction + options.after
+    let compactions = compactions_at_limit(options, table.data_file_bytes());
+    options.before + compactions.unwrap_or(options.least_compaction) + options.after
 }
 
 /// Bytes that the limit left to the page cache when the hot set had been warmed.
@@ -168,4 +165,27 @@ fn cache_room(limit: Option<u64>, run: &Run) -> Option<u64> {
     let found = first.cgroup?;
     let other = found.usage_bytes?.saturating_sub(found.file_bytes?);
     Some(limit?.saturating_sub(other))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroU64;
+
+    use super::*;
+
+    /// Guards against an idle run, before there is any other, that is shorter than those with compactions.
+    #[test]
+    fn compactions_are_repeated_for_long_enough() {
+        let second = Duration::from_secs(1);
+        let mut options = InterferenceOptions {
+            least_compaction: 4 * second,
+            ..InterferenceOptions::new("/data")
+        };
+        options.setup.throughput_bytes_per_s = NonZeroU64::new(100);
+        let of = |bytes| compactions_at_limit(&options, bytes).unwrap();
+        assert_eq!((of(150), of(1000)), (second * 9 / 2, 10 * second));
+        assert_eq!((of(0), of(1)), (4 * second, 4 * second));
+        options.setup.throughput_bytes_per_s = None;
+        assert_eq!(compactions_at_limit(&options, 150), None);
+    }
 }

@@ -32,7 +32,7 @@ use crate::watcher::{Event, Plan, check_cancelled, wait};
 const WARMING_READS: usize = 2;
 /// Compactions of a run at most: of a table that is compacted so often in its time, nothing is measured but
 /// how SSTables are opened and published.
-const MOST_COMPACTIONS: usize = 100;
+pub(super) const MOST_COMPACTIONS: usize = 100;
 
 /// Context of all runs at one size of the hot set.
 pub(super) struct Bench<'a> {
