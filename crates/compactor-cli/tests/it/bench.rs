@@ -67,7 +67,7 @@ fn compactions_write_identical_bytes_at_any_concurrency() {
     let (directory, results) = (disk_directory(), TempDir::new().unwrap());
     let json = results.path().join("bench.json");
     let options = words_and(
-        "--sstables 40 --arms compact --concurrent-compactors 1,3 --json",
+        "--sstables 40 --arms compact --concurrent-compactors 1,3 --read-io buffered --write-io buffered --json",
         &[json.to_str().unwrap()],
     );
     let output = bench(directory.path(), &options).output().unwrap();
@@ -108,14 +108,22 @@ fn given_sstables_are_merged_in_comparison_with_a_command() {
         .arg(directory.path())
         .args(words("--repeat 1 --warm-up 0 --arms merge --warm"))
         .args(["--read-io", "buffered", "--cassandra", idle])
+        // Another one of the same name.
+        .args(["--cassandra", &idle.replace("1.0", "2.0")])
         .arg(&table)
         .output()
         .unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(1), "{text}{}", stderr(&output));
+    let walls = ["idle", "idle (2)"].map(|name| {
+        let mut lines = text.lines();
+        let line = lines.find_map(|line| line.trim().strip_prefix(&format!("{name} !")));
+        line.unwrap_or_default().split_whitespace().nth(1)
+    });
+    assert_eq!(walls, [Some("1.00"), Some("2.00")], "{text}");
     for part in [
         "idle !",
-        "idle repeat 0: it left no output",
+        "idle repeat 0, idle (2) repeat 0: it left no output",
         "idle: a shell",
         "shape given, ",
     ] {

@@ -141,11 +141,13 @@ impl Bench<'_> {
             let text = "neither inputs nor output are compressed: no arm codec";
             self.session.note(text);
         }
-        let introduced = self.externals.iter().map(|external| &external.introduction);
-        arms.extend(introduced.map(|it| ArmOutcome {
-            notes: it.notes.clone(),
-            ..arm(it.name.clone(), ArmKind::External, None)
-        }));
+        for External { introduction, .. } in &self.externals {
+            let name = free_name(&introduction.name, &arms);
+            arms.push(ArmOutcome {
+                notes: introduction.notes.clone(),
+                ..arm(name, ArmKind::External, None)
+            });
+        }
         arms
     }
 
@@ -253,6 +255,14 @@ impl Bench<'_> {
             codec: done.codec,
         }
     }
+}
+
+/// The name of an arm, with a number if another has it: runs belong to arms by name.
+fn free_name(name: &str, arms: &[ArmOutcome]) -> String {
+    let numbered = (2u32..).map(|number| format!("{name} ({number})"));
+    let mut names = std::iter::once(name.to_owned()).chain(numbered);
+    let is_free = |name: &String| arms.iter().all(|arm| arm.name != *name);
+    names.find(is_free).unwrap_or_default()
 }
 
 fn request(options: &BenchOptions, inputs: &Table, scratch: &Path, output: &Path) -> Request {
