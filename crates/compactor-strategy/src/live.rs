@@ -16,6 +16,8 @@ pub struct Live {
     compacting: HashSet<SstableId>,
     /// Number of SSTables of each repair state that there are any of.
     by_repair: BTreeMap<RepairState, usize>,
+    /// SSTables that no strategy selects.
+    outside: Vec<Arc<Sstable>>,
 }
 
 impl Live {
@@ -25,6 +27,11 @@ impl Live {
         if let Some(before) = self.sstables.insert(sstable.id, sstable) {
             self.forget(before.repair);
         }
+    }
+
+    /// Adds an SSTable that is not compacted, and that no id names.
+    pub(crate) fn insert_outside(&mut self, sstable: Arc<Sstable>) {
+        self.outside.push(sstable);
     }
 
     /// Removes an SSTable.
@@ -71,6 +78,13 @@ impl Live {
         self.sstables.values()
     }
 
+    /// SSTables that are not compacted: see [`CompactionStrategyManager::add_outside`].
+    ///
+    /// [`CompactionStrategyManager::add_outside`]: crate::CompactionStrategyManager::add_outside
+    pub fn outside(&self) -> &[Arc<Sstable>] {
+        &self.outside
+    }
+
     /// Number of SSTables.
     pub fn len(&self) -> usize {
         self.sstables.len()
@@ -109,10 +123,10 @@ impl Live {
     /// has almost all tokens.
     pub(crate) fn is_covered(&self, sstable: &Sstable) -> bool {
         let (first, last) = (sstable.first.token, sstable.last.token);
-        let mut others = self.sstables.values().rev();
-        others.any(|other| {
-            other.first.token <= first && last <= other.last.token && other.id != sstable.id
-        })
+        let others = self.sstables.values().rev();
+        let others = others.filter(|other| other.id != sstable.id);
+        let mut others = others.chain(&self.outside);
+        others.any(|other| other.first.token <= first && last <= other.last.token)
     }
 
     /// SSTables other than these that cover a partition between the bounds of one of them.
@@ -124,12 +138,11 @@ impl Live {
         );
         let mut own: Vec<SstableId> = sstables.iter().map(|sstable| sstable.id).collect();
         own.sort_unstable();
-        let others = self.sstables.values().map(Arc::as_ref);
+        let others = self.sstables.values();
+        let others = others.filter(|other| own.binary_search(&other.id).is_err());
         let overlaps = |other: &&Sstable| has_overlap(&bounds, &&other.first, &&other.last);
-        others
-            .filter(|other| own.binary_search(&other.id).is_err())
-            .filter(overlaps)
-            .collect()
+        let others = others.chain(&self.outside).map(Arc::as_ref);
+        others.filter(overlaps).collect()
     }
 }
 

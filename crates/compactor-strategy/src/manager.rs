@@ -107,6 +107,20 @@ impl CompactionStrategyManager {
         self.strategy_for(&sstable).add(&sstable);
     }
 
+    /// Adds an SSTable of the table that is not compacted, such as one that is only known to be there: no strategy
+    /// selects it, but those that it overlaps are not fully expired if it has older data. Its id is not looked at.
+    pub fn add_outside(&mut self, sstable: impl Into<Arc<Sstable>>) {
+        self.live.insert_outside(sstable.into());
+    }
+
+    /// No longer compacts an SSTable, which stays: see [`add_outside`](CompactionStrategyManager::add_outside).
+    pub fn exclude(&mut self, id: SstableId) {
+        if let Some(sstable) = self.live.get(id).cloned() {
+            self.remove(id);
+            self.add_outside(sstable);
+        }
+    }
+
     /// Removes an SSTable that was dropped.
     pub fn remove(&mut self, id: SstableId) {
         if let Some(sstable) = self.live.remove(id) {

@@ -84,6 +84,26 @@ impl CompactionParams {
         })
     }
 
+    /// Sets whether only tombstones of repaired SSTables are purged (`only_purge_repaired_tombstones`).
+    pub fn set_only_purge_repaired(&mut self, only_repaired: bool) {
+        let tombstones = match &mut self.strategy {
+            StrategyOptions::SizeTiered(options) => Some(&mut options.tombstones),
+            StrategyOptions::Leveled(options) => Some(&mut options.tombstones),
+            StrategyOptions::LevelCount(options) => Some(&mut options.leveled.tombstones),
+            StrategyOptions::TimeWindow(options) => {
+                options.expiry.only_repaired = only_repaired;
+                options.tombstones.as_mut()
+            }
+            StrategyOptions::Unified(options) => {
+                options.expiry.only_repaired = only_repaired;
+                None
+            }
+        };
+        if let Some(tombstones) = tombstones {
+            tombstones.only_repaired = only_repaired;
+        }
+    }
+
     /// Name of the strategy's class, without its package.
     pub fn class(&self) -> &'static str {
         match self.strategy {

@@ -8,7 +8,9 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::compact::{merged, paths};
-use crate::support::{compactor, data_files, generated, json, words, words_and};
+use crate::support::{
+    assert_done, assert_ends, compactor, data_files, generated, json, rows, words, words_and,
+};
 
 const SSTABLES: usize = 9;
 
@@ -239,4 +241,78 @@ fn expired_sstables_are_dropped_unread() {
         assert_eq!(report["compactions"], 1, "{report}");
         assert_eq!(report["outputs"].as_array().map(Vec::len), Some(0));
     }
+}
+
+/// Six SSTables, in which everything has expired by [`NOW`], of six windows.
+const WINDOWS: &str = "--shape timeseries --sstables 6 --size 20KiB --rows-per-partition 10 --ttl 30d \
+                       --now=1700000000";
+
+const BY_WINDOWS: &str = "compact --complete --strategy time-window --window 30m --gc-grace-seconds 0 --format json \
+                          --now=2000000000 --output";
+
+/// Merges would keep them, in one output of all windows.
+#[test]
+fn unrepaired_sstables_are_not_selected_as_expired_if_only_repaired_ones_are_purged() {
+    let temp = TempDir::new().unwrap();
+    let table = generated(temp.path(), &words(WINDOWS));
+    let option = "--strategy-option=only_purge_repaired_tombstones=true";
+    for (number, more) in [option, "--only-purge-repaired-tombstones"]
+        .iter()
+        .enumerate()
+    {
+        let output = format!("out{number}");
+        let arguments = words_and(BY_WINDOWS, &[&output, more, table.to_str().unwrap()]);
+        let report = json(&compactor(temp.path(), &arguments));
+        assert_eq!(report["compactions"], 0, "{report}");
+    }
+}
+
+/// The option of the strategy is one of the purge.
+#[test]
+fn merges_follow_the_options_of_the_strategy() {
+    let temp = TempDir::new().unwrap();
+    let options = "--shape tombstones --sstables 4 --size 20KiB --overlap 1";
+    let table = generated(temp.path(), &words(options));
+    let compact = |output: &str, more: &[&str]| {
+        let line =
+            "compact --complete --gc-grace-seconds 0 --strategy size-tiered --format json --output";
+        let named = [&[output], more, &[table.to_str().unwrap()]].concat();
+        compactor(temp.path(), &words_and(line, &named))
+    };
+    let deletions = |output: &str| {
+        let files = data_files(&temp.path().join(output).join("generated/tombstones"));
+        let rows: String = files.iter().map(|file| rows(file)).collect();
+        rows.matches("deletion_info").count()
+    };
+    let only_repaired = "--strategy-option=only_purge_repaired_tombstones=TRUE";
+    assert_done(&compact("purged", &[]));
+    assert_eq!(deletions("purged"), 0);
+    assert_done(&compact("kept", &[only_repaired]));
+    assert!(deletions("kept") > 0);
+    let twice = [only_repaired, "--only-purge-repaired-tombstones=false"];
+    assert_ends(&compact("twice", &twice), 2, "set twice");
+    let provide = "--strategy-option=provide_overlapping_tombstones=row";
+    assert_ends(&compact("provide", &[provide]), 2, "merge instead");
+}
+
+/// Older data of an overlapping SSTable that stays keeps SSTables from being dropped, each in its window.
+#[test]
+fn overlapping_sstables_keep_expired_ones_apart() {
+    let temp = TempDir::new().unwrap();
+    let table = generated(temp.path(), &words(WINDOWS));
+    let place = temp.path().join("older");
+    fs::create_dir(&place).unwrap();
+    let older = "--shape timeseries --sstables 1 --size 100KiB --rows-per-partition 10 --ttl 30d --now=1600000000";
+    let older = generated(&place, &words(older));
+    let merge = "merge --strip-ttl --now=1600000000 --flat --output live";
+    assert_done(&compactor(
+        &place,
+        &words_and(merge, &[older.to_str().unwrap()]),
+    ));
+    let live = place.join("live");
+    let overlapping = ["--overlapping", live.to_str().unwrap()];
+    let line = BY_WINDOWS.replace("--complete ", "");
+    let arguments = [&["out"], &overlapping[..], &[table.to_str().unwrap()]].concat();
+    let report = json(&compactor(temp.path(), &words_and(&line, &arguments)));
+    assert_eq!(report["compactions"], 0, "{report}");
 }

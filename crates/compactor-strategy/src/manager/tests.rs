@@ -117,3 +117,68 @@ fn an_empty_table_is_checked_for_expired_sstables() {
     let task = manager.next_task(after(1202)).expect("a task");
     assert_eq!(task.kind, TaskKind::Expired);
 }
+
+#[test]
+fn sstables_that_are_not_compacted_keep_what_overlaps_them() {
+    let expired = |id| Sstable {
+        max_local_deletion_time: 1,
+        max_timestamp: 10,
+        ..sstable(id, RepairState::Unrepaired)
+    };
+    let load = || {
+        let params = CompactionParams::from_options(
+            "TimeWindowCompactionStrategy",
+            &Options::new(),
+            Release::V6_0,
+        );
+        let live = Sstable {
+            min_timestamp: 5,
+            max_timestamp: 5,
+            ..sstable(2, RepairState::Unrepaired)
+        };
+        let manager = CompactionStrategyManager::load(
+            params.expect("valid options"),
+            Node::default(),
+            TieBreak::First,
+            [expired(1)],
+            LONG_AGO,
+        );
+        (manager, live)
+    };
+    let now_ms = 20_000 * 86_400_000;
+    let (mut alone, live) = load();
+    let task = alone.next_task(now_ms).expect("a task");
+    assert_eq!(task.kind, TaskKind::Expired);
+
+    let (mut manager, _) = load();
+    manager.add_outside(live.clone());
+    assert!(manager.next_task(now_ms).is_err());
+    assert!(manager.major(now_ms, false)[0].inputs.len() == 1);
+
+    // The newest window has the excluded one: two in it would be compacted.
+    let (mut manager, _) = load();
+    manager.add(live);
+    manager.exclude(SstableId(2));
+    assert_eq!(
+        (manager.live().len(), manager.live().outside().len()),
+        (1, 1)
+    );
+    assert!(manager.next_task(now_ms).is_err());
+}
+
+#[test]
+fn only_repaired_ones_expire_if_the_caller_says_so() {
+    for class in crate::params::CLASSES {
+        let params = CompactionParams::from_options(class, &Options::new(), Release::V6_0);
+        let mut params = params.expect("valid options");
+        let option = (
+            "only_purge_repaired_tombstones".to_owned(),
+            "true".to_owned(),
+        );
+        let by_option = CompactionParams::from_options(class, &[option].into(), Release::V6_0);
+        params.set_only_purge_repaired(true);
+        assert_eq!(Ok(&params), by_option.as_ref());
+        params.set_only_purge_repaired(false);
+        assert_ne!(Ok(params), by_option);
+    }
+}

@@ -5,6 +5,7 @@ mod report;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use compactor_engine::input::{InputSstable, KeyRange, RepairGroup};
 use compactor_engine::job::{OutputCompression, OutputSplit, OverlappingSet, refuse_duplicates};
@@ -12,6 +13,8 @@ use compactor_io::{Io, ReadMode};
 use compactor_sstable::Component;
 use compactor_sstable::descriptor::Descriptor;
 use compactor_strategy::context::Node;
+use compactor_strategy::droppable::DroppableTombstones;
+use compactor_strategy::key_estimate::KeyEstimate;
 use compactor_strategy::manager::LONG_AGO;
 use compactor_strategy::random::TieBreak;
 use compactor_strategy::sstable::{Sstable, SstableId};
@@ -86,10 +89,14 @@ impl TableState {
     /// Opens every input for its statistics.
     pub(super) fn open(io: &Io, merges: &MergeRequest, plan: &Plan) -> Result<TableState> {
         refuse_duplicates(&merges.inputs)?;
-        let params = match plan {
+        let mut params = match plan {
             Plan::Strategy(params) => Some(params.clone()),
             Plan::Major => None,
         };
+        // What merges would keep must not be selected as fully expired: they would merge it with what is selected.
+        if let Some(params) = &mut params {
+            params.set_only_purge_repaired(merges.only_purge_repaired);
+        }
         let mut state = TableState {
             live: BTreeMap::new(),
             directories: TableDirectories::of(&merges.inputs),
@@ -143,8 +150,36 @@ impl TableState {
         }
         state.report.sstables_before = state.live.len();
         state.report.ttl_removed = merges.strip_ttl.then(TtlRemovedReport::default);
-        state.planner = state.planner_of(sstables);
+        state.planner = state.planner_of(sstables, state.outside(io, besides, mode)?);
         Ok(state)
+    }
+
+    /// SSTables besides the inputs, as the strategy sees them: data in them may be older than what has expired. Merges
+    /// that may purge report those that cannot be read.
+    fn outside(&self, io: &Io, besides: &[PathBuf], mode: ReadMode) -> Result<Vec<Arc<Sstable>>> {
+        if self.params.is_none() || !self.may_purge {
+            return Ok(Vec::new());
+        }
+        let described = InputSstable::open_all(io, besides, mode, |input| {
+            let keys = KeyRange::of(io, &input, mode)?;
+            self.set.add(io, &input, &keys, mode);
+            let sstable = describe(None, io, &input, &keys, mode)?;
+            // There may be tens of thousands, of which bounds and times are needed.
+            Ok(Sstable {
+                tombstones: DroppableTombstones::default(),
+                keys: KeyEstimate::default(),
+                ..sstable
+            })
+        });
+        let mut outside = Vec::new();
+        for sstable in described {
+            match sstable.and_then(|sstable| sstable) {
+                Ok(sstable) => outside.push(Arc::new(sstable)),
+                Err(e) if matches!(e.kind(), ErrorKind::Corrupt | ErrorKind::Unsupported) => {}
+                Err(other) => return Err(other),
+            }
+        }
+        Ok(outside)
     }
 
     /// Notes that an SSTable cannot be read.
@@ -166,15 +201,16 @@ impl TableState {
     fn planner_of(
         &self,
         sstables: impl IntoIterator<Item = Sstable>,
+        outside: impl IntoIterator<Item = Arc<Sstable>>,
     ) -> Option<CompactionStrategyManager> {
         let params = self.params.clone()?;
-        Some(CompactionStrategyManager::load(
-            params,
-            self.node.clone(),
-            TieBreak::First,
-            sstables,
-            LONG_AGO,
-        ))
+        let node = self.node.clone();
+        let mut planner =
+            CompactionStrategyManager::load(params, node, TieBreak::First, sstables, LONG_AGO);
+        for sstable in outside {
+            planner.add_outside(sstable);
+        }
+        Some(planner)
     }
 
     /// Returns an SSTable as an input, and as the strategy sees it.
@@ -433,7 +469,7 @@ impl TableState {
             // As one that could not be opened. The strategy would select a suspect one again: leveled compaction
             // merges those of L1 that overlap L0.
             if let Some(planner) = &mut self.planner {
-                planner.remove(id);
+                planner.exclude(id);
             }
         }
         self.report.failed.push(FailedCompaction {

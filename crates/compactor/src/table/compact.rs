@@ -9,7 +9,7 @@ use super::merge::Prepared;
 use super::node_command::{Levels, NextSteps};
 use super::output_directory::ExistingOutput;
 use super::output_layout::OutputLayout;
-use super::purging::PROVIDE;
+use super::purging::{ONLY_REPAIRED, PROVIDE};
 use super::strategy_choice::{Resolved, StrategyChoice};
 use super::{OutputForm, Purging, Resources, Table, strategy_warning};
 use compactor_engine::job::{Scope, TombstoneOption};
@@ -143,8 +143,19 @@ impl<'t> Compact<'t> {
         self.open_with(output.as_ref(), true).map(DryRun)
     }
 
-    fn open_with(self, output: &Path, is_dry: bool) -> Result<OpenedCompaction> {
+    fn open_with(mut self, output: &Path, is_dry: bool) -> Result<OpenedCompaction> {
         let (plan, of_release) = self.resolve_plan()?;
+        // Options of the strategy that merges follow: there they are options of the purge.
+        if let Some(text) = self.strategy.given(ONLY_REPAIRED) {
+            // As Cassandra, which does not validate it.
+            let given = text.eq_ignore_ascii_case("true");
+            let only_repaired = *self.purging.only_repaired.get_or_insert(given);
+            if only_repaired != given {
+                return Err(Error::invalid(format!(
+                    "{ONLY_REPAIRED} is set twice, to {only_repaired} and {given}; name it once"
+                )));
+            }
+        }
         let Prepared {
             mut request,
             layout,
@@ -160,7 +171,10 @@ impl<'t> Compact<'t> {
         notes.extend(of_release);
         notes.extend(TableDirectories::of(&self.table.sstables).note());
         let provided = self.purging.overlapping_tombstones;
-        if provided.is_some_and(|option| option != TombstoneOption::None) {
+        let given = self.strategy.given(PROVIDE);
+        if provided.is_some_and(|option| option != TombstoneOption::None)
+            || given.is_some_and(|option| !option.eq_ignore_ascii_case("none"))
+        {
             return Err(Error::invalid(format!(
                 "{PROVIDE} is not possible in a compaction by a strategy: two concurrent compactions might each rely \
                  on the other for a deletion, and neither would keep it; merge instead"
@@ -216,7 +230,7 @@ impl<'t> Compact<'t> {
             return Ok((Plan::Major, None));
         }
         let Resolved { params, note, .. } = self.strategy.resolve(self.table)?;
-        if !params.is_enabled && self.strategy.has_option("enabled") {
+        if !params.is_enabled && self.strategy.given("enabled").is_some() {
             return Err(Error::invalid(
                 "enabled: false as an option of a compaction: nothing would be compacted; leave it out",
             ));

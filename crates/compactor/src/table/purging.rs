@@ -303,7 +303,10 @@ fn refuse_unknown_purge_rules(schema: &TableSchema) -> Result<()> {
 /// Advice for a table whose schema is not known.
 const DESCRIBE: &str = "name a file with the output of `DESCRIBE TABLE` by --schema, or ";
 
-/// Compaction option of a table.
+/// Compaction option of a table: only tombstones of repaired SSTables are purged.
+pub(super) const ONLY_REPAIRED: &str = "only_purge_repaired_tombstones";
+
+/// Compaction option of a table: data that overlapping SSTables remove.
 pub(super) const PROVIDE: &str = "provide_overlapping_tombstones";
 
 /// Seconds since 1970.

@@ -44,8 +44,9 @@ impl StrategyChoice {
         self
     }
 
-    pub(super) fn has_option(&self, name: &str) -> bool {
-        self.options.contains_key(name)
+    /// Value of an option that the caller has set, not the schema.
+    pub(super) fn given(&self, name: &str) -> Option<&str> {
+        self.options.get(name).map(String::as_str)
     }
 
     /// Release whose rules and defaults apply. Default: the one that by default writes the version of the newest

@@ -30,8 +30,9 @@ impl TableState {
 
     /// `None` for a major compaction.
     fn forecast_of_strategy(&self) -> Option<Forecast> {
-        let sstables = self.planner.as_ref()?.live().iter();
-        let planner = self.planner_of(sstables.map(|sstable| (**sstable).clone()))?;
+        let live = self.planner.as_ref()?.live();
+        let sstables = live.iter().map(|sstable| (**sstable).clone());
+        let planner = self.planner_of(sstables, live.outside().iter().cloned())?;
         let known = self
             .live
             .iter()
