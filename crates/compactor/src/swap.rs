@@ -34,8 +34,9 @@ use serde::Serialize;
 
 use crate::node_processes::Users;
 use crate::report::lossy;
-use crate::run_record::make_directory;
+use crate::run_record::{descriptor_of, make_directory};
 use crate::{Error, ErrorKind, Result};
+use new_names::key_cache_advice;
 use place::{Placement, Placing};
 use plan::Plan;
 use unfinished::{Note, Unfinished};
@@ -174,6 +175,10 @@ pub fn swap(
             unfinished.finish(&table, reached)?;
             let mut report = unfinished.note.report(&table, SwapState::Finished);
             note_other_directory(&mut report, request);
+            let outputs = report.outputs.iter();
+            let outputs = outputs.filter_map(|output| descriptor_of(&output.to).ok());
+            let advice = key_cache_advice(outputs);
+            report.notes.extend(advice);
             report.notes.extend(processes);
             report.notes.extend(unfinished.note.remove_sources());
             return Ok(report);

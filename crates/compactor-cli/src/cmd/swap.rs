@@ -26,8 +26,12 @@ use crate::output::print;
 /// see, as after a flush: bring the output in with `nodetool import` then, or merge again with the node
 /// stopped. Only processes of this machine and container are seen.
 ///
+/// Before the node starts, remove saved_caches/KeyCache-*, unless the ids are UUIDs or the format is BTI: a saved
+/// key cache has positions by id, also in SSTables that were there once, such as what a compaction had written that
+/// was stopped with the node.
+///
 /// To go back, with the node stopped: move the outputs away, the inputs back, and remove
-/// saved_caches/*KeyCache*, since an SSTable written later may get the id of an output.
+/// saved_caches/KeyCache-*, since an SSTable written later may get the id of an output.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   Merge what a stopped node has, and swap:

@@ -171,6 +171,12 @@ fn a_snapshot_is_merged_and_swapped_in() {
     assert_eq!(done["state"], "done");
     assert_eq!(done["inputs"], planned["inputs"]);
     assert_eq!(done["outputs"], planned["outputs"]);
+    for report in [&planned, &done] {
+        assert!(
+            report["warnings"].to_string().contains("KeyCache-*"),
+            "{report}"
+        );
+    }
     assert_eq!(table.data_names(), ["oa-3-big-Data.db"]);
     let inputs = names_in(&table.temp.path().join("inputs"));
     let snapshot = names_in(&table.snapshot());

@@ -9,6 +9,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use compactor_engine::publish::new_uuid_id;
+use compactor_sstable::Format;
 use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::sstable_id::SstableId;
 
@@ -41,6 +42,21 @@ pub(super) fn new_names(
         names.push(Descriptor::new(table, output.version, id));
     }
     Ok(names)
+}
+
+/// Returns advice on a saved key cache, which has positions in SSTables by their ids alone (`CacheService`): also in
+/// SSTables that are no longer there, such as what a compaction had written that was stopped with the node
+/// (`SSTableRewriter` opens it early), or whatever was there before a snapshot was restored. A node that takes such an
+/// id itself has loaded the cache before.
+pub(super) fn key_cache_advice(outputs: impl IntoIterator<Item = Descriptor>) -> Option<String> {
+    let is_cached = |output: Descriptor| {
+        output.format() == Format::Big && matches!(output.id, SstableId::Sequence(_))
+    };
+    outputs.into_iter().any(is_cached).then(|| {
+        "remove KeyCache-* from the node's saved_caches directory before it starts: a saved key cache may have positions \
+         in earlier SSTables with the ids of the outputs, and the node would read wrong rows there"
+            .to_owned()
+    })
 }
 
 /// Adds the ids in a table's directory, its backups and its snapshots.
@@ -116,6 +132,16 @@ mod tests {
         fs::create_dir(other.path().join("backups")).unwrap();
         fs::write(other.path().join("backups/oa-9-big-Data.db"), "x").unwrap();
         assert_eq!(names(&[output("4")]), ["nb-10-big"]);
+    }
+
+    #[test]
+    fn a_key_cache_knows_only_sequence_ids_that_are_used_again() {
+        let advice = |version, id: &str| {
+            key_cache_advice([Descriptor::new("t", version, id.parse().unwrap())])
+        };
+        assert!(advice(Version::Nb, "4").unwrap().contains("KeyCache-*"));
+        assert_eq!(advice(Version::Nb, "3g7k_098r_4iud828utjt3hwnh1v"), None);
+        assert_eq!(advice(Version::Da, "4"), None, "tries have no key cache");
     }
 
     #[test]

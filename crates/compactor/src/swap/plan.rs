@@ -10,7 +10,7 @@ use compactor_sstable::{Component, Version};
 use rustix::fs::{Access, access};
 
 use super::index_advice::index_advice;
-use super::new_names::{entries, new_names};
+use super::new_names::{entries, key_cache_advice, new_names};
 use super::other_directories::other_directories;
 use super::outputs::Source;
 use super::place::{Owner, refuse_another};
@@ -168,6 +168,7 @@ impl Plan {
             Some(output) => output.to.version,
             None => descriptor_of(&data)?.version,
         };
+        notes.extend(key_cache_advice(outputs.iter().map(|new| new.to.clone())));
         let replaced = inputs.iter().flat_map(|old| &old.files);
         notes.extend(index_advice(
             table,

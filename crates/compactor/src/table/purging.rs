@@ -240,8 +240,8 @@ impl Table {
     }
 }
 
-/// Refuses incremental backups as all that a table has: they lack what is older, which a snapshot has, and what the node's
-/// compactions wrote.
+/// Refuses incremental backups as all that a table has: they lack what is older, which a snapshot has, and what the
+/// node's compactions wrote.
 fn refuse_backups_alone(directories: &[PathBuf]) -> Result<()> {
     let is_backups = |directory: &PathBuf| {
         let of = directory.canonicalize().ok();
