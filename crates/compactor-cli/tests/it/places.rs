@@ -215,6 +215,10 @@ fn a_complete_snapshot_is_not_the_complete_table() {
             &[snapshot.to_str().unwrap()],
         );
         let out = merge(here, &arguments);
+        if place == "backups" {
+            assert_ends(&out, 4, "while incremental backups were enabled");
+            continue;
+        }
         assert_done(&out);
         let printed = text(&out.stdout);
         assert!(

@@ -4,7 +4,7 @@
 //! hold data that it shadows (`CompactionController.getPurgeEvaluator`).
 
 use std::collections::{BTreeSet, HashSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use compactor_engine::job::{Scope, TombstoneOption};
@@ -63,7 +63,7 @@ impl Purging {
             };
             let known = table.sstables.iter().chain(overlapping);
             if request.scope == Scope::Complete {
-                refuse_backups_alone(&table.directories)?;
+                refuse_backups_alone(table)?;
             }
             refuse_unnamed_elsewhere(&table.directories, known.clone())?;
             notes.extend(snapshot_manifest::refuse_missing(
@@ -240,21 +240,28 @@ impl Table {
     }
 }
 
-/// Refuses incremental backups as all that a table has: they lack what is older, which a snapshot has, and what the
-/// node's compactions wrote.
-fn refuse_backups_alone(directories: &[PathBuf]) -> Result<()> {
-    let is_backups = |directory: &PathBuf| {
-        let of = directory.canonicalize().ok();
-        of.and_then(|own| TableDirectory::parse(&own))
-            .is_some_and(|of| of.table_id.is_some() && of.kind == DirectoryKind::Backups)
+/// Refuses incremental backups as all that a table has, unless its directory is there and has no others: backups lack what
+/// is older, which a snapshot has, and what the node's compactions wrote.
+fn refuse_backups_alone(table: &Table) -> Result<()> {
+    let table_of_backups = |directory: &PathBuf| {
+        let own = directory.canonicalize().ok()?;
+        let of = TableDirectory::parse(&own)?;
+        let is_backups = of.table_id.is_some() && of.kind == DirectoryKind::Backups;
+        is_backups.then(|| own.parent().map(Path::to_owned))?
     };
-    match directories {
-        [first, ..] if directories.iter().all(is_backups) => Err(Error::refused(format!(
-            "--complete says that the inputs are all that the table has, but {} has only the SSTables that were flushed \
-             or streamed while incremental backups were enabled: a purged tombstone may delete rows that are older. Name \
-             the snapshot that they follow as well, or use --no-purge",
-            first.display()
-        ))),
+    let tables: Option<Vec<PathBuf>> = table.directories.iter().map(table_of_backups).collect();
+    let has_sstables = |table: &PathBuf| !data_files(table).is_empty();
+    match (tables, table.directories.first()) {
+        (Some(tables), Some(first))
+            if !tables.iter().all(has_sstables) || table.outside_snapshot().is_some() =>
+        {
+            Err(Error::refused(format!(
+                "--complete says that the inputs are all that the table has, but {} has only the SSTables that were \
+                 flushed or streamed while incremental backups were enabled: a purged tombstone may delete rows that \
+                 are older. Name the snapshot that they follow as well, or use --no-purge",
+                first.display()
+            )))
+        }
         _ => Ok(()),
     }
 }
