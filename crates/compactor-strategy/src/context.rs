@@ -47,6 +47,30 @@ impl Context<'_> {
     /// Local deletion time before which tombstones are purged, seconds since 1970
     /// (`CompactionManager.getDefaultGcBefore`).
     pub(crate) fn gc_before_s(&self) -> i64 {
-        self.now_ms.div_euclid(1000) - self.node.gc_grace_s
+        let now_s = self.now_ms.div_euclid(1000);
+        now_s.saturating_sub(self.node.gc_grace_s)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_grace_period_may_have_any_length() {
+        let gc_before_s = |gc_grace_s| {
+            let context = Context {
+                live: &Live::default(),
+                node: &Node {
+                    gc_grace_s,
+                    ..Node::default()
+                },
+                now_ms: -2500,
+                ties: &mut TieBreak::First,
+            };
+            context.gc_before_s()
+        };
+        assert_eq!(gc_before_s(7), -10);
+        assert_eq!(gc_before_s(i64::MAX), i64::MIN);
     }
 }

@@ -139,9 +139,14 @@ pub(crate) fn not_an_int(text: &str, name: &str) -> OptionError {
     OptionError(format!("{text} is not a parsable int (base10) for {name}"))
 }
 
+/// `String.trim`, which leaves white space that is not ASCII.
+pub(crate) fn trimmed(text: &str) -> &str {
+    text.trim_matches(|c| c <= ' ')
+}
+
 /// `Double.parseDouble`, except for hexadecimal numbers.
 pub(crate) fn double(text: &str) -> Option<f64> {
-    let text = text.trim_matches(|c: char| c <= ' ');
+    let text = trimmed(text);
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
     match unsigned {
         "NaN" => return Some(f64::NAN),

@@ -2,7 +2,7 @@
 //!
 //! Source: `FBUtilities.parseHumanReadable`, `parsePercent`, `prettyPrintMemory`.
 
-use crate::options::double;
+use crate::options::{double, trimmed};
 
 /// Prefixes of units from 10^-30 to 10^30, or from 2^-100 to 2^100 with an `i` after them.
 const PREFIXES: &str = "qryzafpnum KMGTPEZYRQ";
@@ -51,9 +51,9 @@ pub(crate) fn parse_whole_bytes(text: &str) -> Result<i64, String> {
 /// # Errors
 /// Message of Java's `NumberFormatException`.
 pub(crate) fn parse_percent(text: &str) -> Result<f64, String> {
-    let text = text.trim();
+    let text = trimmed(text);
     let (number, divisor) = match text.strip_suffix('%') {
-        Some(number) => (number.trim(), 100.0),
+        Some(number) => (trimmed(number), 100.0),
         None => (text, 1.0),
     };
     let refusal = || {
@@ -147,6 +147,7 @@ mod tests {
             "For input string: \"half\""
         );
         assert_eq!(parse_percent("%").unwrap_err(), "empty String");
+        assert!(parse_percent("\u{a0}33%").is_err());
     }
 
     #[test]

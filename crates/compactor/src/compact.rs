@@ -50,7 +50,8 @@ use table::TableState;
 /// Selection of the SSTables to compact together.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Plan {
-    /// SSTables that a strategy selects, until it selects none.
+    /// SSTables that a strategy selects, until it selects none. Whether only tombstones of repaired ones are purged is
+    /// an option of the merges, for the strategy too.
     Strategy(CompactionParams),
     /// All SSTables of a repair state in a data directory, once (`getMaximalTasks`).
     Major,

@@ -2,7 +2,7 @@
 //!
 //! Source: `UnifiedCompactionStrategy.parseScalingParameter`, `unified.Controller`.
 
-use crate::options::OptionError;
+use crate::options::{OptionError, trimmed};
 
 /// Scaling parameter W of each level. Levels beyond the last have the last one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ impl Scaling {
         let list = text.trim_end_matches(',');
         let parameters: Result<Vec<i32>, OptionError> = list
             .split(',')
-            .map(|value| parse_one(value.trim()))
+            .map(|value| parse_one(trimmed(value)))
             .collect();
         Ok(Scaling(parameters?))
     }
@@ -92,6 +92,7 @@ mod tests {
         assert_eq!(parsed, Ok(Scaling(expected)));
         for bad in [
             "Q6", "L4,,T5", "L1", "T1", "L0", "T0", "T-5", "T+5", "L-5", "L+5", "N3", "7T",
+            "\u{a0}T4",
         ] {
             assert!(Scaling::parse(bad).is_err(), "{bad}");
         }
