@@ -94,8 +94,10 @@ impl TombstoneOptions {
         sstable: &Sstable,
         context: &Context<'_>,
     ) -> Option<f64> {
-        let interval_ms = self.interval_s.saturating_mul(1000);
-        let is_young = context.now_ms < sstable.created_ms.saturating_add(interval_ms);
+        // With overflow, as in Cassandra: no SSTable is too young for `i64::MAX`. One that a compaction of this time has
+        // written is.
+        let old_at_ms = (sstable.created_ms).wrapping_add(self.interval_s.wrapping_mul(1000));
+        let is_young = context.now_ms < sstable.created_ms.max(old_at_ms);
         if is_young || context.node.never_purges_tombstones || !self.may_apply(sstable) {
             return None;
         }
@@ -148,6 +150,8 @@ impl TombstoneOptions {
 fn threshold(text: &str) -> Result<f32, OptionError> {
     let value = double(text).ok_or_else(|| not_an_int(text, THRESHOLD))?;
     match value as f32 {
+        // Cassandra takes it, and then compacts every SSTable for its tombstones.
+        nan if nan.is_nan() => Err(OptionError(format!("{THRESHOLD} NaN is not supported"))),
         negative if negative < 0.0 => Err(OptionError(format!(
             "{THRESHOLD} must be greater than 0, but was {value:.6}"
         ))),
@@ -220,6 +224,16 @@ mod tests {
     }
 
     #[test]
+    fn a_long_interval_overflows_as_in_cassandra() {
+        let options = TombstoneOptions {
+            interval_s: i64::MAX,
+            ..TombstoneOptions::default()
+        };
+        assert!(is_worth(&options, with_tombstones(201, 0), None));
+        assert!(!is_worth(&options, with_tombstones(201, DAY_MS + 1), None));
+    }
+
+    #[test]
     fn overlaps_leave_too_little() {
         let options = TombstoneOptions::default();
         // 0.5 × 0.5 exceeds the threshold, 0.3 × 0.5 does not.
@@ -268,6 +282,11 @@ mod tests {
             "tombstone_threshold",
             "x",
             "x is not a parsable int (base10) for tombstone_threshold",
+        );
+        refused(
+            "tombstone_threshold",
+            "NaN",
+            "tombstone_threshold NaN is not supported",
         );
         refused(
             "tombstone_compaction_interval",
