@@ -63,6 +63,8 @@ pub(super) struct RandomTable {
     age_us: u64,
     has_tombstones: bool,
     has_suspects: bool,
+    /// Its timestamps are before 1970.
+    is_old: bool,
     concurrent: usize,
 }
 
@@ -82,6 +84,7 @@ impl RandomTable {
             age_us: *rng.pick(&[1, 24, 30 * 24]) * 3_600_000_000,
             has_tombstones: rng.one_in(2),
             has_suspects: rng.one_in(4),
+            is_old: rng.one_in(8),
             concurrent: rng.index(4),
             rng,
         }
@@ -188,7 +191,8 @@ impl RandomTable {
         let data_bytes = bytes / 4096 * 4096 + id;
         let [first, last] = self.bounds();
         let age_us = self.rng.below(self.age_us).cast_signed() / 4096 * 4096;
-        let max_timestamp = self.now_s * 1_000_000 - age_us + id.cast_signed();
+        let newest = self.now_s * if self.is_old { -1_000_000 } else { 1_000_000 };
+        let max_timestamp = newest - age_us + id.cast_signed();
         let duration_us = self.rng.below(86_400_000_000).cast_signed();
         let is_expiring = self.has_tombstones && !self.rng.one_in(3);
         Sstable {
@@ -315,11 +319,16 @@ pub(super) fn random_options(strategy: Strategy, rng: &mut Random) -> Options {
         set("min_sstable_size", any(rng, &["0", "1000000"]));
     }
     if rng.one_in(3) {
-        set("bucket_low", any(rng, &["0.3", "0.8"]));
-        set("bucket_high", any(rng, &["1.2", "2.5"]));
+        set("bucket_low", any(rng, &["0.3", "0.8", "-1", "-Infinity"]));
+        set("bucket_high", any(rng, &["1.2", "2.5", "Infinity"]));
     }
     if rng.one_in(3) {
         set("tombstone_threshold", any(rng, &["0.05", "0.4"]));
+    }
+    if rng.one_in(4) {
+        // The last one is too long for milliseconds.
+        let intervals = ["0", "3600", "9223372036854775807"];
+        set("tombstone_compaction_interval", any(rng, &intervals));
     }
     if rng.one_in(3) {
         set("unchecked_tombstone_compaction", "true");
@@ -329,7 +338,14 @@ pub(super) fn random_options(strategy: Strategy, rng: &mut Random) -> Options {
             "compaction_window_unit",
             any(rng, &["MINUTES", "HOURS", "DAYS"]),
         );
-        set("compaction_window_size", any(rng, &["1", "3", "7"]));
+        set(
+            "compaction_window_size",
+            any(rng, &["1", "3", "7", "2147483647"]),
+        );
+        if rng.one_in(4) {
+            let resolutions = ["SECONDS", "MILLISECONDS", "NANOSECONDS"];
+            set("timestamp_resolution", any(rng, &resolutions));
+        }
         set(
             "expired_sstable_check_frequency_seconds",
             any(rng, &["0", "600", "3600"]),
