@@ -5,9 +5,9 @@
 //! known, and the output is staged and published like that of a merge.
 //!
 //! Unlike Cassandra's scrub, this keeps the rows of a partition before damage, the rows after it from the next block
-//! of the partition's index on, and the partitions after damage even where `Index.db` is missing or damaged. The
-//! tries of the BTI format are not used, since they do not contain whole keys: partitions of that format are searched
-//! for as without an index.
+//! of the partition's index on, and the partitions after damage even where `Index.db` is missing or damaged. Of the
+//! tries of the BTI format only the positions of partitions are used, since they do not contain whole keys: after
+//! damage, reading continues at the next partition.
 //!
 //! ```no_run
 //! # fn main() -> Result<(), compactor_check::Error> {
@@ -36,6 +36,7 @@ mod search;
 mod splice;
 mod stored;
 mod synthesis;
+mod trie_walk;
 mod write;
 
 use std::path::{Path, PathBuf};

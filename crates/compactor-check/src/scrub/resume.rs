@@ -4,7 +4,8 @@
 //!    according to the index.
 //! 2. At the next partition that the index names, or at a block of a partition whose head is lost:
 //!    key and deletion are in the index too.
-//! 3. Without a usable index, at the next position that looks like a partition: see [`super::search`].
+//! 3. Without a usable `Index.db`, at the next partition of the tries, or the next position that looks like a partition:
+//!    see [`super::search`].
 
 use std::ops::Range;
 

@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use compactor_engine::input::{ComponentList, DataFile, InputSstable, SharedTries, layout_of};
+use compactor_engine::input::{
+    ComponentList, DataFile, InputSstable, SharedTries, TrieFiles, layout_of,
+};
 use compactor_engine::read::Encoding;
 use compactor_io::{InputFile, Io, ReadMode};
 use compactor_sstable::bloom_filter::BloomFilter;
@@ -28,6 +30,8 @@ pub(super) struct Stored {
     pub(super) layout: Arc<Layout>,
     pub(super) file: InputFile,
     pub(super) has_index: bool,
+    /// Index of the BTI format.
+    pub(super) tries: Option<Arc<TrieFiles>>,
     /// Apparently intact: `Filter.db` has no checksum.
     pub(super) filter: Option<BloomFilter>,
     pub(super) digest: Option<u32>,
@@ -102,6 +106,7 @@ impl Stored {
             layout,
             file,
             has_index: files.has(Component::Index),
+            tries: files.tries(&SharedTries::default())?,
             filter,
             digest,
         })

@@ -176,7 +176,7 @@ impl<'a> Files<'a> {
     }
 
     /// Reads the tries of a BTI index, which may be shared; `None` for BIG, or if one is missing.
-    pub(super) fn tries(&self, shared: &SharedTries) -> Result<Option<Arc<TrieFiles>>> {
+    pub(crate) fn tries(&self, shared: &SharedTries) -> Result<Option<Arc<TrieFiles>>> {
         let is_bti = self.descriptor.version.format() == Format::Bti;
         if !is_bti || !self.has(Component::Partitions) || !self.has(Component::Rows) {
             return Ok(None);

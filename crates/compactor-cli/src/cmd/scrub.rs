@@ -25,8 +25,8 @@ use crate::text_table::{count, counted};
 /// Salvage the readable partitions and rows of damaged SSTables into new ones.
 ///
 /// Works like `nodetool scrub` and `sstablescrub`, outside the node, but keeps more: of a partition with damage in it,
-/// the rows before it are kept, and those after it from the next block of its index on; without Index.db, which SSTables
-/// of the BTI format do not have, reading continues at the next position that is certainly a partition. Index,
+/// the rows before it are kept, and those after it from the next block of its index on (of the BTI format, only the
+/// next partitions); without an index, reading continues at the next position that is certainly a partition. Index,
 /// summary, filter, digest and statistics are rebuilt; partitions and rows that were out of order are brought in
 /// order. Each loss is listed, with its position in the uncompressed data, the chunk's offset in the file, bytes, key
 /// and token.

@@ -188,11 +188,21 @@ fn check(original: &BTreeMap<String, Item>, scrubbed: &Scrubbed) -> usize {
 }
 
 fn generated(shape: Shape, rows: u64, version: Version, chunk: Option<u32>) -> Copy {
+    generated_with(shape, rows, version, chunk, 100)
+}
+
+fn generated_with(
+    shape: Shape,
+    rows: u64,
+    version: Version,
+    chunk: Option<u32>,
+    value_len: u32,
+) -> Copy {
     let directory = tempfile::tempdir().unwrap();
     let mut options = GenerateOptions::new(shape, directory.path());
     options.amount = Amount::Rows(rows);
     options.sstables = 1;
-    options.value_len = 100;
+    options.value_len = value_len;
     if shape != Shape::KeyValue {
         options.rows_per_partition = 3000;
     }
@@ -484,7 +494,41 @@ fn an_unreadable_row_ends_what_is_open_and_no_more() {
     assert!(open_cut > 0, "no row below a range tombstone");
 }
 
-/// Without the tries: partitions are found by their content.
+/// Partitions after damage are found by the partition index, without one by their content, however long their rows.
+#[test]
+fn large_rows_after_damage_are_salvaged() {
+    for (version, removed) in [
+        (Version::Da, None),
+        (Version::Ea, Some(Component::Partitions)),
+        (Version::Oa, Some(Component::Index)),
+    ] {
+        let copy = generated_with(Shape::KeyValue, 40, version, Some(16 << 10), 100_000);
+        let original = items(&copy.data());
+        if let Some(removed) = removed {
+            copy.remove_and_unlist(removed);
+        }
+        let offsets = chunk_offsets(&copy, version);
+        copy.flip(Component::Data, offsets[offsets.len() / 4] + 9, 2);
+        let lost = check(&original, &scrubbed(&copy.data()));
+        assert!((1..=2).contains(&lost), "{version}: {lost}");
+    }
+}
+
+/// A partition index that belongs to other data is not believed.
+#[test]
+fn a_foreign_partition_index_misleads_no_scrub() {
+    let copy = generated(Shape::KeyValue, 1000, Version::Da, Some(4096));
+    let other = generated_with(Shape::KeyValue, 900, Version::Da, Some(4096), 130);
+    let original = items(&copy.data());
+    for component in [Component::Partitions, Component::Rows] {
+        copy.write(component, &other.read(component));
+    }
+    let offsets = chunk_offsets(&copy, Version::Da);
+    copy.flip(Component::Data, offsets[offsets.len() / 4] + 9, 2);
+    let lost = check(&original, &scrubbed(&copy.data()));
+    assert!((1..200).contains(&lost), "{lost}");
+}
+
 #[test]
 fn sstables_of_the_bti_format_are_salvaged_too() {
     for version in [Version::Da, Version::Ea] {
