@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use compactor_sstable::data::deletion_time::DeletionTime;
+use compactor_sstable::data::deletion_time::{DeletionTime, INVALID_DELETION_TIME};
 use compactor_sstable::data::flags;
 use compactor_sstable::partitioner::KeyHash;
 
@@ -72,21 +72,30 @@ impl Scan<'_> {
         }
     }
 
-    /// Keeps the part of a marker that matches the open deletion.
+    /// Keeps the part of a marker that matches the open deletion. `checked` is the reason why its deletions are
+    /// invalid: they cannot be written.
     pub(super) fn keep_marker(
         &mut self,
         range: Range<u64>,
         name: &Name,
         closes: &DeletionTime,
         opens: &DeletionTime,
+        checked: Result<(), String>,
     ) {
         let Some(current) = &mut self.current else {
             return;
         };
+        let seconds = opens.local_deletion_time;
+        let is_invalid = seconds < 0 || seconds == INVALID_DELETION_TIME;
+        let opens = if is_invalid && checked.is_err() {
+            &DeletionTime::LIVE
+        } else {
+            opens
+        };
         // The open deletion ends here, even if the marker closes another one.
         let close = current.open;
         current.open = *opens;
-        if close == *closes {
+        if close == *closes && checked.is_ok() {
             current.set_last(name, Some((Some(range.start), close)));
             return self.keep(range);
         }
@@ -95,8 +104,11 @@ impl Scan<'_> {
             current.set_last(name, Some((None, close)));
         }
         self.insert(made);
-        let reason = "a bound that does not fit the one before it; what was open ends here";
-        self.lose(LossKind::RangeTombstone, range, reason);
+        let reason = checked.err().map_or_else(
+            || "a bound that does not fit the one before it; what was open ends here".to_owned(),
+            |reason| format!("{reason}; what it deleted may come back"),
+        );
+        self.lose(LossKind::RangeTombstone, range, &reason);
     }
 
     /// Ends the salvaged part of the partition after the last row kept, and closes the open deletion there. Returns

@@ -27,6 +27,8 @@ pub enum LossKind {
     StaticRow,
     /// A bound of a range tombstone: the deletion reaches less far than it did.
     RangeTombstone,
+    /// The deletion of a partition: rows that it deleted may come back.
+    PartitionDeletion,
 }
 
 impl LossKind {
@@ -39,6 +41,7 @@ impl LossKind {
             LossKind::Row => "row",
             LossKind::StaticRow => "static row",
             LossKind::RangeTombstone => "range tombstone",
+            LossKind::PartitionDeletion => "partition deletion",
         }
     }
 }

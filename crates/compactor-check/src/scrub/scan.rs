@@ -11,6 +11,7 @@ use std::sync::Arc;
 use compactor_engine::merge::Observer;
 use compactor_engine::read::{Cursor, RowRef};
 
+use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::data::layout::Layout;
 use compactor_sstable::statistics::{CollectorSettings, MetadataCollector, SerializationHeader};
 use compactor_sstable::{Corruption, Error as FormatError};
@@ -23,7 +24,7 @@ use super::runs::Runs;
 use super::search::Search;
 use super::splice::{Piece, Spliced};
 use super::stored::Stored;
-use super::synthesis::Name;
+use super::synthesis::{self, Name};
 use crate::cancellation::check_cancelled;
 use crate::verify::chunks::CheckedData;
 use crate::verify::finding::Findings;
@@ -275,7 +276,23 @@ impl<'a> Scan<'a> {
         let head_end = cursor.position();
         if !(is_first && start.continues) {
             self.begin_partition(cursor.key(), cursor.key_hash(), false);
-            self.keep_stretch(start, begin..head_end);
+            let deletion = cursor.partition_deletion();
+            let checked = self.check_values(|check| {
+                check.deletion("partition.deletion", &deletion, position);
+            });
+            match checked {
+                Ok(()) => self.keep_stretch(start, begin..head_end),
+                Err(reason) => {
+                    let live = DeletionTime::LIVE;
+                    self.insert(synthesis::key_and_deletion(
+                        self.layout,
+                        cursor.key(),
+                        &live,
+                    ));
+                    let reason = format!("{reason}; what it deleted may come back");
+                    self.lose(LossKind::PartitionDeletion, position..position, &reason);
+                }
+            }
         }
         match found {
             Ok(_) => self.static_row(cursor, start, is_first && start.continues),
@@ -392,7 +409,12 @@ impl<'a> Scan<'a> {
                     self.break_order(None);
                 }
                 is_checked = true;
-                self.keep_marker(at..end, &name, &marker.close, &marker.open);
+                let checked = self.check_values(|check| {
+                    for deletion in [&marker.close, &marker.open] {
+                        check.deletion("marker.deletion", deletion, at);
+                    }
+                });
+                self.keep_marker(at..end, &name, &marker.close, &marker.open, checked);
             }
             self.unfiltereds += 1;
             if self.unfiltereds.is_multiple_of(UNFILTEREDS_PER_CHECK) {

@@ -31,12 +31,18 @@ impl Name {
     }
 }
 
-/// The head of a partition, with an empty static row where the table has static columns.
-pub(super) fn head(layout: &Layout, key: &[u8], deletion: &DeletionTime) -> Vec<u8> {
+/// The head of a partition without its static row.
+pub(super) fn key_and_deletion(layout: &Layout, key: &[u8], deletion: &DeletionTime) -> Vec<u8> {
     let mut out = Vec::with_capacity(key.len() + 20);
     out.extend_from_slice(&(key.len() as u16).to_be_bytes());
     out.extend_from_slice(key);
     deletion.write(&mut out, layout.version);
+    out
+}
+
+/// The head of a partition, with an empty static row where the table has static columns.
+pub(super) fn head(layout: &Layout, key: &[u8], deletion: &DeletionTime) -> Vec<u8> {
+    let mut out = key_and_deletion(layout, key, deletion);
     if layout.has_static() {
         layout.put_empty_static_row(&mut out);
     }

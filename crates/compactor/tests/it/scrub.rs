@@ -626,3 +626,26 @@ fn a_row_with_an_invalid_value_is_left_out_unless_values_are_not_validated() {
     copy.edit_content(|content| content[position + len - 1] ^= 0xff);
     let _ = scrubbed(&copy.data());
 }
+
+/// A deletion whose time no version can store is left out, and nothing else.
+#[test]
+fn deletions_of_invalid_times_are_left_out() {
+    let copy = Copy::of(&data_of(
+        &Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/dump/nb_partition_deletions"),
+    ));
+    let original = items(&copy.data());
+    let (_, deleted) = original
+        .iter()
+        .find(|(place, _)| place.ends_with("deletion"))
+        .unwrap();
+    // After the length of the key and the key, an int.
+    let at = deleted.position as usize + 6;
+    copy.edit_content(|content| content[at..at + 4].copy_from_slice(&[0xff, 0xff, 0xff, 0xfe]));
+    let scrubbed = scrubbed(&copy.data());
+    let losses = &scrubbed.report.losses;
+    assert_eq!(losses.len(), 1, "{losses:#?}");
+    assert_eq!(losses[0].kind, LossKind::PartitionDeletion);
+    assert_eq!(losses[0].position, deleted.position);
+    let kept = items(scrubbed.output.as_deref().unwrap());
+    assert_eq!(kept.len() + 1, original.len());
+}
