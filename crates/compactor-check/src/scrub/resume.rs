@@ -89,7 +89,8 @@ impl<'a> Scan<'a> {
 
     /// Records the loss as part of the current partition, of the one that the index has there, or of an unknown one.
     fn lose_up_to(&mut self, range: Range<u64>, here: Option<&Entry>, stop: &Stop) {
-        if range.is_empty() {
+        // The data may end within a partition without a byte that is unreadable.
+        if range.is_empty() && self.current.is_none() {
             return;
         }
         if self.current.is_some() {

@@ -649,3 +649,15 @@ fn deletions_of_invalid_times_are_left_out() {
     let kept = items(scrubbed.output.as_deref().unwrap());
     assert_eq!(kept.len() + 1, original.len());
 }
+
+#[test]
+fn data_that_ends_before_the_end_of_its_last_partition_is_not_whole() {
+    let copy = Copy::of(&support::sstable("oa-wide_uncompressed/inputs/2"));
+    let original = items(&copy.data());
+    copy.edit_content(|content| content.truncate(content.len() - 1));
+    let scrubbed = scrubbed(&copy.data());
+    assert_eq!(scrubbed.report.partitions_cut, 1);
+    assert_eq!(scrubbed.report.losses.len(), 1);
+    let kept = items(scrubbed.output.as_deref().unwrap());
+    assert_eq!(kept.len(), original.len());
+}
