@@ -132,18 +132,18 @@ mod tests {
         let root = temp.path().canonicalize().unwrap();
         let table = "ks/t-0123456789abcdef0123456789abcdef/snapshots/s";
         let of = |disk: &str| root.join(disk).join("cassandra/data").join(table);
-        let local_table = |disk: &str| {
-            let local = root
-                .join(disk)
-                .join("cassandra/data/system/local-7ad54392bcdd35a684174e047860b377");
-            fs::create_dir_all(&local).unwrap();
-            fs::write(local.join("nb-1-big-Data.db"), "x").unwrap();
+        // A node makes the directories of its tables in all data directories.
+        let local = |disk: &str| {
+            let local = "cassandra/data/system/local-7ad54392bcdd35a684174e047860b377";
+            root.join(disk).join(local)
         };
+        let local_table =
+            |disk: &str| fs::write(local(disk).join("nb-1-big-Data.db"), "x").unwrap();
         for disk in ["disk1", "disk2", "disk3", "copy"] {
             fs::create_dir_all(of(disk)).unwrap();
         }
         for disk in ["disk1", "disk2", "disk3", "disk4"] {
-            fs::create_dir_all(root.join(disk).join("cassandra/data/system")).unwrap();
+            fs::create_dir_all(local(disk)).unwrap();
         }
         std::os::unix::fs::symlink(root.join("disk3"), root.join("disk5")).unwrap();
         let found = |disk: &str| in_other_data_directories(&of(disk));

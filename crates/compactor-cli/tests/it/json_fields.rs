@@ -105,13 +105,17 @@ fn printed(directory: &Path) -> BTreeMap<&'static str, BTreeSet<String>> {
             directory,
             &[&words(line), more, &["--format", "json"]].concat(),
         );
-        let document = serde_json::from_slice(&out.stdout)
+        let document: Value = serde_json::from_slice(&out.stdout)
             .unwrap_or_else(|error| panic!("{line:?}: {error}: {out:?}"));
         assert_eq!(
             section.is_empty(),
-            Value::get(&document, "error").is_some(),
+            document.get("error").is_some(),
             "{line:?}: {document}"
         );
+        // That of a swap has a state.
+        if line.contains("--dry-run") && section != "swap" {
+            assert_eq!(document["dry_run"], true, "{line:?}: {document}");
+        }
         collect_keys(&document, printed.entry(section).or_default());
     }
     printed
