@@ -58,8 +58,7 @@ pub fn interference(options: &InterferenceOptions, watcher: &dyn Watcher) -> Res
         let hot = Arc::new(HotSet::of_table(&table, size, options.seed, watcher)?);
         table.record.partitions = hot.partitions;
         let cgroup = session.enter_cgroup()?;
-        let own_bytes = options.compaction_memory_bytes as u64;
-        let mut point = point(&session, &table, &hot, (size, own_bytes));
+        let mut point = point(options, &session, &table, &hot, size);
         let bench = Bench {
             options,
             session: &session,
@@ -83,12 +82,13 @@ pub fn interference(options: &InterferenceOptions, watcher: &dyn Watcher) -> Res
     })
 }
 
-/// A size of the hot set, and caveats about it; `own_bytes` is the memory of the compaction itself.
+/// A size of the hot set, and caveats about it.
 fn point(
+    options: &InterferenceOptions,
     session: &Session<'_>,
     table: &Table,
     hot: &HotSet,
-    (hot_set_bytes, own_bytes): (u64, u64),
+    hot_set_bytes: u64,
 ) -> SweepPoint {
     let hot_bytes = hot.page_count() * session.environment.page_bytes;
     let room_bytes = session.room_bytes();
@@ -99,8 +99,9 @@ fn point(
         bytes(hot_bytes as f64),
         100.0 * pressure
     ));
-    let memory = (room_bytes, own_bytes);
-    let found = warnings::of_point(&table.record, hot_bytes, hot_set_bytes, memory);
+    let own_bytes = options.compaction_memory_bytes as u64;
+    let data = &table.record;
+    let found = warnings::of_point(data, hot_bytes, hot_set_bytes, room_bytes, own_bytes);
     SweepPoint {
         hot_set_bytes,
         data: table.record.clone(),

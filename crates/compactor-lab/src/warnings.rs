@@ -100,7 +100,8 @@ pub(crate) fn of_point(
     data: &DataRecord,
     hot_bytes: u64,
     asked_bytes: u64,
-    (room_bytes, own_bytes): (u64, u64),
+    room_bytes: u64,
+    own_bytes: u64,
 ) -> Vec<Warning> {
     let mut found = Warnings::default();
     small_hot_set(&mut found, hot_bytes, asked_bytes);
@@ -145,12 +146,7 @@ mod tests {
             uncompressed_bytes: 1000 * MIB,
             partitions: 1,
         };
-        let found = of_point(
-            &data,
-            hot,
-            asked,
-            (limit.unwrap_or(100_000 * MIB), 64 * MIB),
-        );
+        let found = of_point(&data, hot, asked, limit.unwrap_or(100_000 * MIB), 64 * MIB);
         let kinds: Vec<&str> = found.iter().map(|w| w.kind.as_str()).collect();
         kinds.join(" ")
     }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use compactor_sstable::data::deletion_time::{DeletionTime, INVALID_DELETION_TIME};
+use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::data::flags;
 use compactor_sstable::partitioner::KeyHash;
 
@@ -85,21 +85,16 @@ impl Scan<'_> {
         let Some(current) = &mut self.current else {
             return;
         };
-        let seconds = opens.local_deletion_time;
-        let is_invalid = seconds < 0 || seconds == INVALID_DELETION_TIME;
-        let opens = if is_invalid && checked.is_err() {
-            &DeletionTime::LIVE
-        } else {
-            opens
-        };
+        let is_kept = checked.is_ok() || opens.is_valid();
+        let opens = if is_kept { *opens } else { DeletionTime::LIVE };
         // The open deletion ends here, even if the marker closes another one.
         let close = current.open;
-        current.open = *opens;
+        current.open = opens;
         if close == *closes && checked.is_ok() {
             current.set_last(name, Some((Some(range.start), close)));
             return self.keep(range);
         }
-        let made = synthesis::marker(self.layout, name, name.is_before(), &close, opens);
+        let made = synthesis::marker(self.layout, name, name.is_before(), &close, &opens);
         if !made.is_empty() {
             current.set_last(name, Some((None, close)));
         }

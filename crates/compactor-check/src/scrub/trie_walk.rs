@@ -1,6 +1,6 @@
 //! Positions of partitions according to the tries of the BTI format.
 //!
-//! They do not hold whole keys: the key at a position is looked up before the position is believed.
+//! They do not hold whole keys: a position is used only if a lookup of the key there leads back to it.
 
 use compactor_engine::input::TrieFiles;
 use compactor_sstable::bti::partitions::{PartitionEntries, PartitionIndex, PartitionPosition};

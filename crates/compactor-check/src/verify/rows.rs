@@ -230,8 +230,8 @@ impl<'a> RowCheck<'a> {
 
     /// Checks the deletion of a row, complex column, marker or partition.
     pub(crate) fn deletion(&self, structure: &str, deletion: &DeletionTime, position: u64) {
-        let seconds = deletion.local_deletion_time;
-        if !deletion.is_live() && (seconds < 0 || seconds == INVALID_DELETION_TIME) {
+        if !deletion.is_valid() {
+            let seconds = deletion.local_deletion_time;
             self.invalid(structure, "its deletion".into(), seconds, position);
         }
     }

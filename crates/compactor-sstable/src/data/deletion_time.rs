@@ -55,6 +55,13 @@ impl DeletionTime {
         *self == DeletionTime::LIVE
     }
 
+    /// Returns false for a local deletion time that is negative or overflowed (`DeletionTime.validate`).
+    #[inline]
+    pub fn is_valid(&self) -> bool {
+        self.is_live()
+            || !(self.local_deletion_time < 0 || self.local_deletion_time == INVALID_DELETION_TIME)
+    }
+
     /// Whether this deletion deletes data written at `timestamp`.
     #[inline]
     pub fn deletes(&self, timestamp: i64) -> bool {

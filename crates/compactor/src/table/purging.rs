@@ -250,20 +250,19 @@ fn refuse_backups_alone(table: &Table) -> Result<()> {
         is_backups.then(|| own.parent().map(Path::to_owned))?
     };
     let tables: Option<Vec<PathBuf>> = table.directories.iter().map(table_of_backups).collect();
+    let (Some(tables), Some(first)) = (tables, table.directories.first()) else {
+        return Ok(());
+    };
     let has_sstables = |table: &PathBuf| !data_files(table).is_empty();
-    match (tables, table.directories.first()) {
-        (Some(tables), Some(first))
-            if !tables.iter().all(has_sstables) || table.outside_snapshot().is_some() =>
-        {
-            Err(Error::refused(format!(
-                "--complete says that the inputs are all that the table has, but {} has only the SSTables that were \
-                 flushed or streamed while incremental backups were enabled: a purged tombstone may delete rows that \
-                 are older. Name the snapshot that they follow as well, or use --no-purge",
-                first.display()
-            )))
-        }
-        _ => Ok(()),
+    if tables.iter().all(has_sstables) && table.outside_snapshot().is_none() {
+        return Ok(());
     }
+    Err(Error::refused(format!(
+        "--complete says that the inputs are all that the table has, but {} has only the SSTables that were flushed or \
+         streamed while incremental backups were enabled: a purged tombstone may delete rows that are older. Name the \
+         snapshot that they follow as well, or use --no-purge",
+        first.display()
+    )))
 }
 
 /// Refuses SSTables in the node's other data directories that are neither inputs nor named as overlapping.

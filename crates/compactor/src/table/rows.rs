@@ -32,7 +32,7 @@ pub struct Rows {
     rows: MergedRows,
     columns: Arc<RowColumns>,
     /// Names of the static columns, then of the regular ones.
-    other_names: Vec<String>,
+    cell_column_names: Vec<String>,
     now_s: i64,
     /// Values of the partition key; `None` before the first partition.
     key: Option<Arc<[Value]>>,
@@ -70,12 +70,13 @@ impl Table {
         request.gc_before_s = Some(now_s);
         let rows = MergeJob::open_to_read(resources.io()?, request)?.rows()?;
         let header = rows.header().clone();
-        let other_names = |kind, columns| other_names(self.schema(), kind, columns);
-        let (static_names, stored_static) = other_names(ColumnKind::Static, &header.static_columns);
+        let cell_column_names = |kind, columns| cell_column_names(self.schema(), kind, columns);
+        let (static_names, stored_static) =
+            cell_column_names(ColumnKind::Static, &header.static_columns);
         let (regular_names, stored_regular) =
-            other_names(ColumnKind::Regular, &header.regular_columns);
+            cell_column_names(ColumnKind::Regular, &header.regular_columns);
         Ok(Rows {
-            other_names: [static_names, regular_names].concat(),
+            cell_column_names: [static_names, regular_names].concat(),
             columns: Arc::new(RowColumns {
                 key_names: [ColumnKind::PartitionKey, ColumnKind::Clustering]
                     .map(|kind| key_names(self.schema(), kind, &header)),
@@ -121,7 +122,7 @@ fn key_names(
 }
 
 /// Names of the static or regular columns of the table, and of those that the SSTables have: `None` for a dropped one.
-fn other_names(
+fn cell_column_names(
     schema: Option<&TableSchema>,
     kind: ColumnKind,
     header: &[HeaderColumn],
@@ -163,7 +164,7 @@ impl Rows {
     /// for a view or a table with `COMPACT STORAGE`, those that the SSTables have.
     pub fn column_names(&self) -> impl Iterator<Item = &str> {
         let keys = self.columns.key_names.iter().flatten();
-        keys.chain(&self.other_names).map(String::as_str)
+        keys.chain(&self.cell_column_names).map(String::as_str)
     }
 
     /// The next row, or why it has none: the rows after it can be read.

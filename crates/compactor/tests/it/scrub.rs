@@ -514,7 +514,7 @@ fn large_rows_after_damage_are_salvaged() {
     }
 }
 
-/// A partition index that belongs to other data is not believed.
+/// Positions of a partition index that belongs to other data are not used.
 #[test]
 fn a_foreign_partition_index_misleads_no_scrub() {
     let copy = generated(Shape::KeyValue, 1000, Version::Da, Some(4096));
