@@ -55,16 +55,18 @@ pub(super) fn index_advice<'a>(
     hidden.sort();
     if let [first, ..] = &hidden[..] {
         let rebuild = "nodetool rebuild_index KEYSPACE TABLE";
-        advice.push(match &hidden.join(", ") {
-            names if ttl_removed => format!(
+        let names = hidden.join(", ");
+        advice.push(if ttl_removed {
+            format!(
                 "the entries of secondary indexes ({names}) keep their TTL: queries by these indexes miss rows \
                  until they are rebuilt. Once the node is up: {rebuild} {}",
                 hidden.join(" ")
-            ),
-            names => format!(
+            )
+        } else {
+            format!(
                 "the SSTables of secondary indexes ({names}) stay as they are: they have every live row, and \
                  reads drop their entries of purged rows. To be rid of those at once: {rebuild} {first}"
-            ),
+            )
         });
     }
     Ok(advice)
