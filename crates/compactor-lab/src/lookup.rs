@@ -111,11 +111,9 @@ impl PartitionLookup {
                 ..
             } => find_in_index(summary, positions, index, key, hash),
             PartitionLookup::Bti { partitions, rows } => {
-                let tries = PartitionIndex::parse(partitions)
-                    .map_err(|e| e.with_file(partitions.path(), Component::Partitions))?;
-                let found = tries
-                    .candidate(hash, key)
-                    .map_err(|e| e.with_file(partitions.path(), Component::Partitions))?;
+                let damaged = in_file(partitions, Component::Partitions);
+                let tries = PartitionIndex::parse(partitions).map_err(&damaged)?;
+                let found = tries.candidate(hash, key).map_err(damaged)?;
                 found
                     .map(|position| place_of(position, rows.as_ref()))
                     .transpose()
@@ -135,8 +133,9 @@ impl PartitionLookup {
         types: &[CqlType],
         comparator: &ClusteringComparator,
     ) -> Result<Option<u64>> {
-        if let Some((index, at_rows)) = self.row_index(found)? {
-            return Ok(Some(index.floor(types, row).map_err(at_rows)?.offset));
+        if let Some((index, rows)) = self.row_index(found)? {
+            let block = index.floor(types, row);
+            return Ok(Some(block.map_err(in_file(rows, Component::Rows))?.offset));
         }
         let Some(promoted) = self.promoted(found)? else {
             return Ok(None);
@@ -168,10 +167,11 @@ impl PartitionLookup {
         found: &Found,
         comparator: &ClusteringComparator,
     ) -> Result<Vec<u64>> {
-        if let Some((index, at_rows)) = self.row_index(found)? {
+        if let Some((index, rows)) = self.row_index(found)? {
+            let damaged = in_file(rows, Component::Rows);
             let mut blocks = index.blocks();
             let mut offsets = Vec::new();
-            while let Some(block) = blocks.next_block().map_err(&at_rows)? {
+            while let Some(block) = blocks.next_block().map_err(&damaged)? {
                 offsets.push(block.offset);
             }
             // The last is the partition's end.
@@ -187,16 +187,15 @@ impl PartitionLookup {
             .collect()
     }
 
-    /// The row index of a partition, and what adds the file to an error; `None` if it has none.
-    fn row_index(
-        &self,
-        found: &Found,
-    ) -> Result<Option<(RowIndex<'_>, impl Fn(FormatError) -> FormatError)>> {
+    /// The row index of a partition, and its file; `None` if it has none.
+    fn row_index(&self, found: &Found) -> Result<Option<(RowIndex<'_>, &MappedFile)>> {
         match (self, found.blocks) {
-            (PartitionLookup::Bti { rows, .. }, BlockIndex::Rows(at)) => {
-                let indexed = rows.as_ref().map(|rows| rows_at(rows, at)).transpose()?;
-                Ok(indexed)
-            }
+            (
+                PartitionLookup::Bti {
+                    rows: Some(rows), ..
+                },
+                BlockIndex::Rows(at),
+            ) => Ok(Some((rows_at(rows, at)?, rows))),
             _ => Ok(None),
         }
     }
@@ -205,9 +204,8 @@ impl PartitionLookup {
         match (self, found.blocks) {
             (PartitionLookup::Big { index, version, .. }, BlockIndex::Promoted { start, end }) => {
                 let bytes = index.get(start..end).unwrap_or_default();
-                let parsed = PromotedIndex::parse(bytes, *version, start as u64)
-                    .map_err(|e| e.with_file(index.path(), Component::Index))?;
-                Ok(Some(parsed))
+                let parsed = PromotedIndex::parse(bytes, *version, start as u64);
+                Ok(Some(parsed.map_err(in_file(index, Component::Index))?))
             }
             _ => Ok(None),
         }
@@ -222,14 +220,14 @@ impl PartitionLookup {
             PartitionLookup::Big { index, .. } => {
                 let mut reader = IndexReader::new(index);
                 while let Some(entry) = reader.next() {
-                    let entry = entry.map_err(|e| e.with_file(index.path(), Component::Index))?;
+                    let entry = entry.map_err(in_file(index, Component::Index))?;
                     each(found_of(&entry, reader.offset()))?;
                 }
             }
             PartitionLookup::Bti { partitions, rows } => {
-                let at = |e: FormatError| e.with_file(partitions.path(), Component::Partitions);
-                let mut entries = PartitionIndex::parse(partitions).map_err(at)?.iter();
-                while let Some(entry) = entries.next_entry().map_err(at)? {
+                let damaged = in_file(partitions, Component::Partitions);
+                let mut entries = PartitionIndex::parse(partitions).map_err(&damaged)?.iter();
+                while let Some(entry) = entries.next_entry().map_err(&damaged)? {
                     each(place_of(entry.position, rows.as_ref())?)?;
                 }
             }
@@ -262,7 +260,7 @@ fn find_in_index(
     let bytes = index.get(start as usize..end).unwrap_or_default();
     let mut reader = IndexReader::with_base(bytes, start);
     while let Some(entry) = reader.next() {
-        let entry = entry.map_err(|e| e.with_file(index.path(), Component::Index))?;
+        let entry = entry.map_err(in_file(index, Component::Index))?;
         if entry.key == key {
             return Ok(Some(found_of(&entry, reader.offset())));
         }
@@ -291,13 +289,10 @@ fn place_of(position: PartitionPosition, rows: Option<&MappedFile>) -> Result<Fo
             position,
             blocks: BlockIndex::None,
         }),
-        (PartitionPosition::Rows(at), Some(rows)) => {
-            let (index, _) = rows_at(rows, at)?;
-            Ok(Found {
-                position: index.data_position,
-                blocks: BlockIndex::Rows(at),
-            })
-        }
+        (PartitionPosition::Rows(at), Some(rows)) => Ok(Found {
+            position: rows_at(rows, at)?.data_position,
+            blocks: BlockIndex::Rows(at),
+        }),
         (PartitionPosition::Rows(at), None) => Err(FormatError::corrupt(
             "partition_index.position",
             0,
@@ -308,11 +303,12 @@ fn place_of(position: PartitionPosition, rows: Option<&MappedFile>) -> Result<Fo
     }
 }
 
-/// An entry of `Rows.db`, and what adds the file to an error.
-fn rows_at(
-    rows: &MappedFile,
-    at: u64,
-) -> Result<(RowIndex<'_>, impl Fn(FormatError) -> FormatError)> {
-    let at_rows = |e: FormatError| e.with_file(rows.path(), Component::Rows);
-    Ok((RowIndex::parse(rows, at).map_err(at_rows)?, at_rows))
+/// An entry of `Rows.db`.
+fn rows_at(rows: &MappedFile, at: u64) -> Result<RowIndex<'_>> {
+    Ok(RowIndex::parse(rows, at).map_err(in_file(rows, Component::Rows))?)
+}
+
+/// Adds its file to an error.
+fn in_file(file: &MappedFile, component: Component) -> impl Fn(FormatError) -> FormatError {
+    move |error| error.with_file(file.path(), component)
 }

@@ -30,12 +30,10 @@ const FEWEST_PASSES: usize = 3;
 const MOST_PASSES: usize = 15;
 
 /// Neighbouring chunks of one input.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Piece {
-    /// Bytes as in the file; empty if the input is not compressed.
-    stored: Vec<u8>,
-    /// Chunks in `stored`, with their positions in the file.
-    chunks: Vec<StoredChunk>,
+    /// Chunks, each with its bytes as in the file; none if the input is not compressed.
+    chunks: Vec<(StoredChunk, Vec<u8>)>,
     /// Decompressed.
     raw: Vec<u8>,
     /// Index of the input.
@@ -116,26 +114,17 @@ fn read_sample(
             check_cancelled(observer.is_cancelled())?;
             let end = count.min(start + per_piece);
             let mut piece = Piece {
-                stored: Vec::new(),
-                chunks: Vec::new(),
-                raw: Vec::new(),
                 input: index,
+                ..Piece::default()
             };
             if let (Some(info), Some(decompressor)) = (info, &mut decompressor) {
-                let chunks = (start..end).filter_map(|at| info.chunk(at as usize));
-                piece.chunks = chunks.collect();
-                let (Some(first), Some(last)) = (piece.chunks.first(), piece.chunks.last()) else {
-                    continue;
-                };
-                let len = last.offset + last.stored_len - first.offset;
-                piece.stored = file.read_at(first.offset, len as usize)?.to_vec();
-                let mut raw = Vec::new();
-                each_chunk(&piece, |chunk, stored| {
-                    let start = raw.len();
-                    raw.resize(start + chunk.raw_len as usize, 0);
-                    decompressor.decompress(stored, chunk.offset, &mut raw[start..])
-                })?;
-                piece.raw = raw;
+                for chunk in (start..end).filter_map(|at| info.chunk(at as usize)) {
+                    let stored = file.read_at(chunk.offset, chunk.stored_len as usize)?;
+                    let start = piece.raw.len();
+                    piece.raw.resize(start + chunk.raw_len as usize, 0);
+                    decompressor.decompress(&stored, chunk.offset, &mut piece.raw[start..])?;
+                    piece.chunks.push((chunk, stored.to_vec()));
+                }
             } else {
                 piece.raw = file.read_at(start, (end - start) as usize)?.to_vec();
             }
@@ -160,21 +149,6 @@ fn is_sampled(number: u64, sample_bytes: u64, total_bytes: u64) -> bool {
     taken(number) > taken(number - 1)
 }
 
-fn each_chunk(
-    piece: &Piece,
-    mut of: impl FnMut(&StoredChunk, &[u8]) -> compactor_sstable::error::Result<u32>,
-) -> Result<()> {
-    let Some(first) = piece.chunks.first() else {
-        return Ok(());
-    };
-    for chunk in &piece.chunks {
-        let start = (chunk.offset - first.offset) as usize;
-        let stored = piece.stored.get(start..start + chunk.stored_len as usize);
-        of(chunk, stored.unwrap_or_default())?;
-    }
-    Ok(())
-}
-
 /// Decompression of pieces, with memory of its own.
 fn decompression(
     mut decompressors: Vec<Option<ChunkDecompressor>>,
@@ -184,10 +158,11 @@ fn decompression(
         let Some(Some(decompressor)) = decompressors.get_mut(piece.input) else {
             return Ok(());
         };
-        each_chunk(piece, |chunk, stored| {
+        for (chunk, stored) in &piece.chunks {
             buffer.resize(chunk.raw_len as usize, 0);
-            decompressor.decompress(stored, chunk.offset, &mut buffer)
-        })
+            decompressor.decompress(stored, chunk.offset, &mut buffer)?;
+        }
+        Ok(())
     })
 }
 

@@ -55,26 +55,21 @@ pub fn run(options: &BenchOptions, program: &Path, watcher: &dyn Watcher) -> Res
     let mut observer = watched(watcher, GENERATING, options.generated_bytes());
     let inputs = inputs(options, session.directory(), &mut observer)?;
     session.note("merging once, to know the output");
+    let expected = reference(options, &inputs, &session)?;
     let mut bench = Bench {
         options,
         program,
         session: &session,
-        expected: reference(options, &inputs, &session)?,
+        inputs: &inputs,
+        expected: &expected,
         compacted: None,
-        inputs,
         externals,
     };
     let mut arms = bench.arms();
     let runs = bench.rounds(&mut arms);
-    let all_runs = arms.iter().flat_map(|arm| &arm.runs);
-    let has_runs = all_runs.into_iter().any(|run| run.attempt.counts());
-    let Bench {
-        inputs,
-        expected,
-        externals,
-        ..
-    } = bench;
-    drop(externals);
+    drop(bench);
+    let mut all_runs = arms.iter().flat_map(|arm| &arm.runs);
+    let has_runs = all_runs.any(|run| run.attempt.counts());
     let data_file_bytes = inputs.data_file_bytes();
     let (header, environment) = session.finish(runs, has_runs)?;
     Ok(BenchOutcome {
@@ -94,8 +89,8 @@ struct Bench<'a> {
     options: &'a BenchOptions,
     program: &'a Path,
     session: &'a Session<'a>,
-    inputs: Table,
-    expected: OutputFacts,
+    inputs: &'a Table,
+    expected: &'a OutputFacts,
     /// Output of the first compaction.
     compacted: Option<OutputFacts>,
     externals: Vec<External>,
@@ -192,8 +187,8 @@ impl Bench<'_> {
         let (scratch, watcher) = (self.session.directory(), self.session.watcher);
         let is_cancelled = || watcher.is_cancelled();
         let output = OutputDirectory::create(scratch.join("output"))?;
-        make_ready(&self.inputs, self.options.warm)?;
-        let mut request = request(self.options, &self.inputs, scratch, &output.path);
+        make_ready(self.inputs, self.options.warm)?;
+        let mut request = request(self.options, self.inputs, scratch, &output.path);
         request.compression.clone_from(&self.expected.compression);
         let is_ours = arm.kind != ArmKind::External;
         // Others may have to copy it: once is enough.
@@ -225,7 +220,7 @@ impl Bench<'_> {
         }
         let expected = match (&self.compacted, request.work) {
             (Some(compacted), Work::Compact) => compacted,
-            _ => &self.expected,
+            _ => self.expected,
         };
         let wrong = output::wrong(&request, is_ours, expected, bytes, &is_cancelled)?;
         done.otherwise.extend(wrong);
