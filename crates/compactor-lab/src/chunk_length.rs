@@ -109,7 +109,6 @@ pub fn compare(options: &ChunkLengthOptions, watcher: &dyn Watcher) -> Result<Ch
 fn source(options: &ChunkLengthOptions, session: &Session<'_>) -> Result<Table> {
     let directory = session.directory();
     let bytes = options.data.generated_bytes(options.hot_set_bytes);
-    let mut generating = watched(session.watcher, GENERATING, bytes);
     // Source, copy, variants and an output; compressed data takes about half of what it is.
     let needed = bytes.saturating_mul(options.variants().len() as u64 + 3);
     let generated = Table::prepare(
@@ -117,7 +116,7 @@ fn source(options: &ChunkLengthOptions, session: &Session<'_>) -> Result<Table> 
         (bytes, needed / 2),
         options.seed,
         directory,
-        &mut generating,
+        &mut watched(session.watcher, GENERATING, (0, bytes)),
     )?;
     let needed = needed_bytes(&options.variants(), &generated);
     session.note(&format!(
@@ -126,7 +125,7 @@ fn source(options: &ChunkLengthOptions, session: &Session<'_>) -> Result<Table> 
         directory.display()
     ));
     require_room(directory, needed)?;
-    let source = written::copy(&generated, directory, &mut generating)?;
+    let source = written::copy(&generated, bytes, directory, session.watcher)?;
     if let Data::Generated { .. } = options.data {
         let made = directory.join(TABLE_DIRECTORY);
         compactor_io::remove_dir_all(&made).map_err(Error::file("remove", &made))?;
@@ -155,10 +154,8 @@ fn write_all(
 ) -> Result<Vec<Written>> {
     let memory = (session.environment.page_bytes, session.room_bytes());
     let write = |variant: Variant| {
-        let work = format!("writing {variant}");
-        let mut writing = watched(session.watcher, &work, source.record.uncompressed_bytes);
-        let directory = session.directory();
-        let written = written::write(source, variant, hot, memory, directory, &mut writing)?;
+        let (directory, watcher) = (session.directory(), session.watcher);
+        let written = written::write(source, variant, hot, memory, directory, watcher)?;
         session.note(&format!(
             "{variant}: {} of Data.db, hot rows on {} of pages, {:.0}% of the memory they may take",
             units::bytes(written.record.data_file_bytes as f64),

@@ -58,26 +58,22 @@ impl HotSet {
         watcher: &dyn Watcher,
     ) -> Result<HotSet> {
         let readers = PointReader::open_all(&table.data_paths)?;
-        let page_bytes = rustix::param::page_size() as u64;
-        HotSet::choose(&readers, bytes, page_bytes, seed, &|| {
-            check_cancelled(watcher.is_cancelled())
-        })
+        HotSet::choose(&readers, bytes, seed, watcher)
     }
 
-    /// Draws rows until their pages have `bytes`, or until the table has no more. `go_on` fails when to give
-    /// up.
+    /// Draws rows until their pages have `bytes`, or until the table has no more.
     ///
     /// # Errors
-    /// Damage, a failed read, or that of `go_on`.
+    /// Damage, a failed read, or cancellation.
     pub(crate) fn choose(
         readers: &[PointReader],
         bytes: u64,
-        page_bytes: u64,
         seed: u64,
-        go_on: &dyn Fn() -> Result<()>,
+        watcher: &dyn Watcher,
     ) -> Result<HotSet> {
+        let page_bytes = rustix::param::page_size() as u64;
         let mut random = Random::new(seed, STREAM);
-        let (mut candidates, partitions) = candidates(readers, go_on)?;
+        let (mut candidates, partitions) = candidates(readers, watcher)?;
         random.shuffle(&mut candidates);
         let mut states: Vec<ReadState> = readers.iter().map(|_| ReadState::default()).collect();
         let mut pages = vec![BTreeSet::new(); readers.len()];
@@ -89,7 +85,7 @@ impl HotSet {
             if page_count * page_bytes >= bytes {
                 break;
             }
-            go_on()?;
+            check_cancelled(watcher.is_cancelled())?;
             let state = &mut states[index];
             state.buffer.touched = None;
             let choose = |count| random.below(count);
@@ -137,36 +133,28 @@ impl HotSet {
     /// Number of them, and of the others of the same files, in the page cache; `None` where the kernel does
     /// not report it.
     pub(crate) fn resident(&self) -> Option<HotAndCold> {
-        let (mut total, mut resident) = (0, 0);
-        let (mut hot_total, mut hot) = (0, 0);
+        let (mut hot, mut cold) = (Pages::default(), Pages::default());
         for (path, pages) in &self.pages {
             let map = resident_pages(path).ok()??;
-            let is_resident = |page: &&u64| map.get(**page as usize).is_some_and(|&page| page);
-            // A file may be shorter than it was when the set was chosen.
-            hot_total += pages
-                .iter()
-                .filter(|page| (**page as usize) < map.len())
-                .count() as u64;
-            hot += pages.iter().filter(is_resident).count() as u64;
-            resident += map.iter().filter(|&&page| page).count() as u64;
-            total += map.len() as u64;
+            // A file may be shorter than it was when the set was chosen: pages after its end do not count.
+            let mut next_hot = pages.iter().peekable();
+            for (number, is_resident) in (0..).zip(map) {
+                let counted = match next_hot.next_if_eq(&&number) {
+                    Some(_) => &mut hot,
+                    None => &mut cold,
+                };
+                counted.total += 1;
+                counted.resident += u64::from(is_resident);
+            }
         }
-        let pages = |total, resident| Pages {
-            total,
-            resident,
-            ..Pages::default()
-        };
-        Some(HotAndCold {
-            hot: pages(hot_total, hot),
-            cold: pages(total - hot_total, resident - hot),
-        })
+        Some(HotAndCold { hot, cold })
     }
 }
 
 /// Partitions to draw from, with the SSTable that each is in, and how many there are altogether.
 fn candidates(
     readers: &[PointReader],
-    go_on: &dyn Fn() -> Result<()>,
+    watcher: &dyn Watcher,
 ) -> Result<(Vec<(usize, Found)>, u64)> {
     let mut all = Vec::new();
     let mut partitions = 0;
@@ -180,18 +168,10 @@ fn candidates(
             count += 1;
             // Keep every second one, and take half of them from here on.
             if found.len() as u64 > MOST_CANDIDATES {
-                let mut number = 0;
-                found.retain(|_| {
-                    number += 1;
-                    number % 2 == 1
-                });
+                found = std::mem::take(&mut found).into_iter().step_by(2).collect();
                 step *= 2;
             }
-            if count.is_multiple_of(1 << 16) {
-                go_on()
-            } else {
-                Ok(())
-            }
+            check_cancelled(count.is_multiple_of(1 << 16) && watcher.is_cancelled())
         })?;
         partitions += count;
         all.extend(found.into_iter().map(|place| (index, place)));

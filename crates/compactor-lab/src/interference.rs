@@ -49,7 +49,7 @@ pub fn interference(options: &InterferenceOptions, watcher: &dyn Watcher) -> Res
         (bytes, 2 * bytes),
         options.seed,
         session.directory(),
-        &mut watched(watcher, GENERATING, bytes),
+        &mut watched(watcher, GENERATING, (0, bytes)),
     )?;
     let arms = options.arms.iter().map(Arm::to_string).collect();
     let mut schedule = Schedule::new(arms, sizes.len(), (options.warm_ups, options.repeats));

@@ -134,12 +134,9 @@ impl PointReader {
                 })
             }
         };
-        let block = match target {
-            Some(target) => self
-                .lookup
-                .block_of(&found, target, &self.types, comparator)?,
-            None => None,
-        };
+        let lookup = &self.lookup;
+        let block = target.map(|row| lookup.block_of(&found, row, &self.types, comparator));
+        let block = block.transpose()?.flatten();
         let (at, start) = match block {
             Some(offset) => (found.position + offset, Start::Row),
             None => (found.position, Start::Partition(Some(&row.key))),

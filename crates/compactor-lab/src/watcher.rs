@@ -159,18 +159,18 @@ impl<C: Fn() -> bool + Send, P: FnMut(u64) + Send> Observer for Following<C, P> 
     }
 }
 
-/// Observer that reports the progress of work on a number of uncompressed bytes.
+/// Observer that reports the progress of work on a number of uncompressed bytes, some of which are done before.
 pub(crate) fn watched<'a>(
     watcher: &'a dyn Watcher,
     work: &'a str,
-    total_bytes: u64,
+    (before_bytes, total_bytes): (u64, u64),
 ) -> impl Observer + 'a {
     Following {
         is_cancelled: || watcher.is_cancelled(),
-        progress: move |done_bytes| {
+        progress: move |read_bytes| {
             watcher.event(&Event::Progress {
                 work,
-                done_bytes,
+                done_bytes: before_bytes + read_bytes,
                 total_bytes,
             });
         },

@@ -52,7 +52,7 @@ pub fn run(options: &BenchOptions, program: &Path, watcher: &dyn Watcher) -> Res
     let externals = options.external.iter();
     let externals = externals.map(|command| External::start(command, INTRODUCTION, watcher));
     let externals = externals.collect::<Result<_>>()?;
-    let mut observer = watched(watcher, GENERATING, options.generated_bytes());
+    let mut observer = watched(watcher, GENERATING, (0, options.generated_bytes()));
     let inputs = inputs(options, session.directory(), &mut observer)?;
     session.note("merging once, to know the output");
     let expected = reference(options, &inputs, &session)?;

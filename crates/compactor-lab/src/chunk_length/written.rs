@@ -1,12 +1,9 @@
 //! The rows of a table, written once for each variant.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use compactor::{
-    Error, ExistingOutput, InputCheck, MergeRequest, Observer, OutputCompression, Result,
-};
+use compactor::{Error, ExistingOutput, InputCheck, MergeRequest, OutputCompression, Result};
 use compactor_io::IoOptions;
 use compactor_sstable::descriptor::Descriptor;
 
@@ -14,8 +11,8 @@ use super::outcome::VariantRecord;
 use super::variant::Variant;
 use crate::hot_set::HotSet;
 use crate::point_read::PointReader;
-use crate::table::Table;
-use crate::watcher::Following;
+use crate::table::{GENERATING, Table};
+use crate::watcher::{Watcher, watched};
 
 /// A variant on disk.
 #[derive(Debug)]
@@ -24,21 +21,16 @@ pub(crate) struct Written {
     pub(crate) record: VariantRecord,
 }
 
-/// SSTables that were rewritten, and what is in them.
-struct Rewritten {
-    table: Table,
-    rows: u64,
-    partitions: u64,
-}
-
 /// Writes the SSTables of a table to a directory, each alone and with its id, as `nodetool
-/// upgradesstables` does: nothing is merged, nothing purged.
+/// upgradesstables` does: nothing is merged, nothing purged. Returns them, and the number of their rows and
+/// partitions. `work`, of a number of bytes, is what progress is reported of.
 fn rewrite(
     source: &Table,
     compression: &OutputCompression,
     output: &Path,
-    observer: &mut dyn Observer,
-) -> Result<Rewritten> {
+    (work, bytes): (&str, u64),
+    watcher: &dyn Watcher,
+) -> Result<(Table, u64, u64)> {
     std::fs::create_dir(output).map_err(Error::file("create directory", output))?;
     let mut data_paths: Vec<PathBuf> = Vec::new();
     let (mut rows, mut partitions, mut done) = (0, 0, 0);
@@ -51,37 +43,33 @@ fn rewrite(
         request.existing_output = ExistingOutput::Keep;
         request.compression = compression.clone();
         let job = compactor::merge::open_merge(IoOptions::default(), request)?;
-        let report = {
-            let observer = Mutex::new(&mut *observer);
-            let observer = || observer.lock().unwrap_or_else(PoisonError::into_inner);
-            let mut following = Following {
-                is_cancelled: || observer().is_cancelled(),
-                progress: |read| observer().progress(done + read, 0, 0),
-            };
-            compactor::merge::run_merge(job, InputCheck::DataOnly, &mut following)?
-        };
+        let mut observer = watched(watcher, work, (done, bytes));
+        let report = compactor::merge::run_merge(job, InputCheck::DataOnly, &mut observer)?;
         done += report.input_uncompressed_bytes;
         rows += report.rows_written;
         partitions += report.partitions_written;
         data_paths.extend(report.outputs.into_iter().map(|o| o.data_path));
     }
-    Ok(Rewritten {
-        table: Table::open(source.record.shape.clone(), data_paths)?,
-        rows,
-        partitions,
-    })
+    let table = Table::open(source.record.shape.clone(), data_paths)?;
+    Ok((table, rows, partitions))
 }
 
 /// A copy of a table in `directory`, written by what writes the variants, so that uncompressed it has
 /// the same bytes as they: rows are stored as differences from the least timestamp, which others may
-/// have chosen otherwise.
+/// have chosen otherwise. Progress is that of generating `bytes`.
 ///
 /// # Errors
 /// Damage, a failed read or write, or cancellation.
-pub(crate) fn copy(table: &Table, directory: &Path, observer: &mut dyn Observer) -> Result<Table> {
-    let output = directory.join("source");
+pub(crate) fn copy(
+    table: &Table,
+    bytes: u64,
+    directory: &Path,
+    watcher: &dyn Watcher,
+) -> Result<Table> {
+    let (output, work) = (directory.join("source"), (GENERATING, bytes));
     let compression = OutputCompression::AsNewestInput;
-    Ok(rewrite(table, &compression, &output, observer)?.table)
+    let (copy, ..) = rewrite(table, &compression, &output, work, watcher)?;
+    Ok(copy)
 }
 
 /// Writes the SSTables of a [`copy`] as `variant` below `directory`.
@@ -94,12 +82,13 @@ pub(crate) fn write(
     hot: &HotSet,
     (page_bytes, room_bytes): (u64, u64),
     directory: &Path,
-    observer: &mut dyn Observer,
+    watcher: &dyn Watcher,
 ) -> Result<Written> {
     let started = Instant::now();
     let output = directory.join(variant.to_string().replace(' ', "-"));
-    let rewritten = rewrite(source, &variant.compression(), &output, observer)?;
-    let table = rewritten.table;
+    let (compression, work) = (variant.compression(), format!("writing {variant}"));
+    let work = (work.as_str(), source.record.uncompressed_bytes);
+    let (table, rows, partitions) = rewrite(source, &compression, &output, work, watcher)?;
     let (stored, uncompressed) = (table.data_file_bytes(), table.record.uncompressed_bytes);
     if uncompressed != source.record.uncompressed_bytes {
         return Err(Error::Internal(format!(
@@ -122,8 +111,8 @@ pub(crate) fn write(
             chunk_offset_bytes: offsets,
             chunk_offset_bytes_per_gib: offsets as f64 * f64::from(1 << 30)
                 / uncompressed.max(1) as f64,
-            partitions: rewritten.partitions,
-            rows: rewritten.rows,
+            partitions,
+            rows,
             hot_bytes,
             pressure: hot_bytes as f64 / room_bytes as f64,
             written_in_s,
@@ -153,6 +142,8 @@ fn hot_bytes(readers: &[PointReader], hot: &HotSet, page_bytes: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicBool;
+
     use compactor::NoObserver;
     use compactor::generate::Shape;
     use compactor_sstable::Version;
@@ -175,7 +166,7 @@ mod tests {
 
     #[test]
     fn variants_have_the_same_rows_in_other_chunks() {
-        let directory = tempfile::tempdir().unwrap();
+        let (directory, never) = (tempfile::tempdir().unwrap(), AtomicBool::new(false));
         for shape in compactor_testkit::campaign::some_of([Shape::KeyValue, Shape::Wide]) {
             let below = directory.path().join(shape.name());
             std::fs::create_dir(&below).unwrap();
@@ -187,21 +178,14 @@ mod tests {
             };
             let generated =
                 Table::prepare(&data, (3 << 20, 0), 1, &below, &mut NoObserver).unwrap();
-            let source = copy(&generated, &below, &mut NoObserver).unwrap();
+            let source = copy(&generated, 0, &below, &never).unwrap();
             let sources = PointReader::open_all(&source.data_paths).unwrap();
-            let hot = HotSet::choose(&sources, 400_000, 4096, 1, &|| Ok(())).unwrap();
+            let hot = HotSet::choose(&sources, 400_000, 1, &never).unwrap();
             let all = Variant::all(Compressor::ALL, &[4096, 16384, 65536]);
             let mut hot_bytes = Vec::new();
             for variant in all {
-                let written = write(
-                    &source,
-                    variant,
-                    &hot,
-                    (4096, 1 << 30),
-                    &below,
-                    &mut NoObserver,
-                )
-                .unwrap();
+                let written =
+                    write(&source, variant, &hot, (4096, 1 << 30), &below, &never).unwrap();
                 let readers = PointReader::open_all(&written.table.data_paths).unwrap();
                 for (ours, theirs) in readers.iter().zip(&sources) {
                     assert!(content(ours) == content(theirs), "{variant}");

@@ -98,11 +98,10 @@ impl KernelCounters {
 
 impl<const N: usize> From<[(&str, Option<u64>); N]> for KernelCounters {
     fn from(counters: [(&str, Option<u64>); N]) -> KernelCounters {
-        let counters = counters.into_iter();
         KernelCounters(
             counters
                 .map(|(name, count)| (name.to_owned(), count))
-                .collect(),
+                .into(),
         )
     }
 }

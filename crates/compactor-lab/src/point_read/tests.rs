@@ -1,4 +1,5 @@
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 
 use compactor::NoObserver;
 use compactor::generate::{Amount, GenerateOptions, Shape, generate};
@@ -126,7 +127,8 @@ fn a_hot_set_has_the_requested_size_and_can_be_read() {
         .iter()
         .map(|path| PointReader::open(&io, path).unwrap())
         .collect();
-    let choose = |bytes, seed| HotSet::choose(&readers, bytes, 4096, seed, &|| Ok(())).unwrap();
+    let choose =
+        |bytes, seed| HotSet::choose(&readers, bytes, seed, &AtomicBool::new(false)).unwrap();
     let hot = choose(500_000, 1);
     assert!((500_000..540_000).contains(&(hot.page_count() * 4096)));
     for row in &hot.rows {
