@@ -108,6 +108,10 @@ impl Version {
     pub fn has_pending_repair(self) -> bool {
         self >= Version::Na
     }
+    /// Live rows without cells count in the extremes of local deletion times.
+    pub fn has_live_rows_in_extremes(self) -> bool {
+        self >= Version::Mb
+    }
     /// Statistics.db has checksums.
     pub fn has_metadata_checksum(self) -> bool {
         self >= Version::Na

@@ -54,7 +54,7 @@ pub(crate) fn describe(
         last: position(keys.last()),
         min_timestamp: stats.min_timestamp,
         max_timestamp: stats.max_timestamp,
-        max_local_deletion_time: stats.max_local_deletion_time,
+        max_local_deletion_time: input.max_local_deletion_time_s(),
         level: stats.level.try_into().unwrap_or(0),
         repair: repair_state(stats),
         created_ms: created_ms(input)?,

@@ -15,12 +15,12 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use compactor_engine::input::{SharedTries, SidecarFacts, TrieFiles, parse_data_name};
 use compactor_engine::read::{DataTrace, InputTrace, TraceBatch, TraceEvent};
 use compactor_io::{Io, ReadMode};
+use compactor_sstable::Component;
 use compactor_sstable::data::clustering::ClusteringComparator;
 use compactor_sstable::data::deletion_time::DeletionTime;
 use compactor_sstable::partitioner::{KeyHash, Partitioner};
 use compactor_sstable::statistics::{EstimatedHistogram, Statistics};
 use compactor_sstable::types::CqlType;
-use compactor_sstable::{Component, Version};
 
 use super::bti_index::{TrieBlockCheck, TrieScan};
 use super::files::{Files, fp_chance};
@@ -117,7 +117,6 @@ impl InputTrace for FedTrace {
 
 /// The files of one input.
 struct Opened {
-    version: Version,
     findings: Findings,
     tries: Arc<TrieFiles>,
     types: Vec<CqlType>,
@@ -143,7 +142,6 @@ impl Opened {
         let types = super::clustering_types(statistics.as_ref());
         let comparator = ClusteringComparator::new(&types)?;
         let opened = Opened {
-            version: descriptor.version,
             findings,
             tries: tries.unwrap_or_default(),
             types,
@@ -341,7 +339,7 @@ impl TrieCheck<'_> {
         if let Some(ends) = ends {
             same_ends(findings, statistics, Component::Partitions, ends);
             if let Some(sizes) = &self.sizes {
-                same_sizes(findings, self.opened.version, statistics, sizes);
+                same_sizes(findings, statistics, sizes);
             }
         }
         statistics_consistency::consistent(findings, &statistics.stats, &self.opened.comparator);

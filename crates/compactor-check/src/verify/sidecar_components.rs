@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use compactor_engine::input::{SidecarFacts, layout_of, parse_data_name};
 use compactor_engine::read::KeyPositionChecksum;
 use compactor_io::{Io, ReadMode};
+use compactor_sstable::Component;
 use compactor_sstable::partitioner::Partitioner;
 use compactor_sstable::statistics::{EstimatedHistogram, Statistics};
-use compactor_sstable::{Component, Version};
 
 use super::blocks::BlocksCheck;
 use super::files::{Files, fp_chance};
@@ -92,7 +92,6 @@ pub(crate) fn check(
             filter.finish(&findings, index.is_complete(), fp_chance);
         }
         if let Some(statistics) = &statistics {
-            let version = descriptor.version;
             if let Some(layout) = &layout {
                 statistics_consistency::consistent(
                     &findings,
@@ -104,7 +103,7 @@ pub(crate) fn check(
                 same_ends(&findings, statistics, Component::Index, ends);
             }
             if let (true, Some(sizes)) = (index.is_complete(), &sizes) {
-                same_sizes(&findings, version, statistics, sizes);
+                same_sizes(&findings, statistics, sizes);
             }
         }
         file.evict();
@@ -148,13 +147,8 @@ pub(crate) fn refuse_any(ignored: Vec<Finding>) -> Result<()> {
 
 /// Detects a `Statistics.db` of another SSTable: compares its partition sizes with the distances between index
 /// entries.
-pub(super) fn same_sizes(
-    findings: &Findings,
-    version: Version,
-    statistics: &Statistics,
-    sizes: &EstimatedHistogram,
-) {
-    if let Some(m) = statistics_consistency::partition_sizes(version, &statistics.stats, sizes) {
+pub(super) fn same_sizes(findings: &Findings, statistics: &Statistics, sizes: &EstimatedHistogram) {
+    if let Some(m) = statistics_consistency::partition_sizes(&statistics.stats, sizes) {
         findings.statistics(m.severity, m.field, m.expected, m.found);
     }
 }

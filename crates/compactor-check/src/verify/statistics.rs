@@ -140,15 +140,29 @@ impl StatisticsCheck<'_> {
         if seen.min_timestamp != NO_TIMESTAMP || seen.max_timestamp != i64::MAX {
             let found = (found.min_timestamp, found.max_timestamp);
             let seen = (seen.min_timestamp, seen.max_timestamp);
-            self.covers("timestamp", found, seen, seen, is_complete);
+            self.covers(
+                "timestamp",
+                Severity::Damage,
+                found,
+                seen,
+                seen,
+                is_complete,
+            );
         }
         let found_times = (found.min_local_deletion_time, found.max_local_deletion_time);
         let seen_times = (
             cap(seen.min_local_deletion_time),
             cap(seen.max_local_deletion_time),
         );
+        // A merge bounds what it reads by the statistics of the same versions.
+        let of_expirations = if statistics_consistency::has_exact_expirations(self.version) {
+            Severity::Damage
+        } else {
+            Severity::Note
+        };
         self.covers(
             "local_deletion_time",
+            of_expirations,
             found_times,
             seen_times,
             seen_times,
@@ -158,6 +172,7 @@ impl StatisticsCheck<'_> {
         let needed = (least_ttl.unwrap_or(i32::MAX).into(), seen.max_ttl.into());
         self.covers(
             "ttl",
+            of_expirations,
             (found.min_ttl.into(), found.max_ttl.into()),
             needed,
             (seen.min_ttl.into(), seen.max_ttl.into()),
@@ -165,10 +180,12 @@ impl StatisticsCheck<'_> {
         );
     }
 
-    /// Minimum and maximum as stated, as they must be covered, and as Cassandra would state them.
+    /// Minimum and maximum as stated, as they must be covered, and as Cassandra would state them. Stated ones that
+    /// are too narrow are of this severity.
     fn covers(
         &self,
         what: &str,
+        severity: Severity,
         found: (i64, i64),
         needed: (i64, i64),
         seen: (i64, i64),
@@ -195,12 +212,6 @@ impl StatisticsCheck<'_> {
         for (end, found, needed, seen, is_narrow, bound) in ends {
             let field = format!("{end}_{what}");
             if is_narrow {
-                // A merge bounds what it reads by the statistics of the same versions.
-                let severity = if statistics_consistency::is_exact(self.version) {
-                    Severity::Damage
-                } else {
-                    Severity::Note
-                };
                 let expected = format!("{bound} {needed}, which the data has");
                 self.add(severity, &field, expected, found);
             } else if is_complete && found != seen {
@@ -253,15 +264,13 @@ impl StatisticsCheck<'_> {
         rows_seen: RowCounts,
     ) {
         let mut mismatches: Vec<Mismatch> =
-            statistics_consistency::partition_sizes(self.version, found, &seen.partition_sizes)
+            statistics_consistency::partition_sizes(found, &seen.partition_sizes)
                 .into_iter()
                 .collect();
         if found.partition_sizes.count() == seen.partition_sizes.count() {
             let ratio = self.compression_ratio.unwrap_or(NO_COMPRESSION_RATIO);
             // What is in a CompressionInfo.db that cannot be read is not known.
-            // Nor did writers before 4.0 always set it: 3.0.0 leaves -1, ScyllaDB a NaN.
-            let is_said = self.version.has_metadata_checksum() || found.compression_ratio >= 0.0;
-            let is_known = is_said && self.is_compressed == self.compression_ratio.is_some();
+            let is_known = self.is_compressed == self.compression_ratio.is_some();
             let of_sums = StatisticsConsistency::of(self.version, found, ratio).check(rows_seen);
             let counts = |m: &Mismatch| is_known || m.field != "compression_ratio";
             mismatches.extend(of_sums.into_iter().filter(counts));

@@ -23,10 +23,10 @@ use super::finding::{Findings, Severity};
 /// Totals of the data stated in `Statistics.db`, and the compression ratio of its chunks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct StatisticsConsistency {
-    version: Version,
     total_rows: i64,
     compression_ratio: f64,
-    ratio: f64,
+    /// That of the chunks; `None` if the statistics need not state one.
+    ratio: Option<f64>,
 }
 
 /// A field that the data contradicts.
@@ -38,8 +38,9 @@ pub(crate) struct Mismatch {
     pub(crate) found: String,
 }
 
-/// Returns true if the writers of this version compute exact totals, as those since 4.0 do.
-pub(crate) fn is_exact(version: Version) -> bool {
+/// Whether the writers of this version state exact extremes of TTLs and local deletion times. Those of 3.0 leave out rows
+/// without cells, and overflow.
+pub(crate) fn has_exact_expirations(version: Version) -> bool {
     version.has_metadata_checksum()
 }
 
@@ -95,7 +96,6 @@ pub(crate) fn consistent(
 
 /// Compares partition sizes with those in the statistics.
 pub(crate) fn partition_sizes(
-    version: Version,
     stats: &StatsMetadata,
     seen: &EstimatedHistogram,
 ) -> Option<Mismatch> {
@@ -105,18 +105,15 @@ pub(crate) fn partition_sizes(
     if *found == seen {
         return None;
     }
-    let (severity, what) = if found.count() != seen.count() {
-        (Severity::Damage, format!("{} partitions", found.count()))
-    } else if is_exact(version) {
-        (Severity::Damage, "other sizes".to_owned())
-    } else {
-        (Severity::Note, "other sizes".to_owned())
-    };
     Some(Mismatch {
-        severity,
+        severity: Severity::Damage,
         field: "partition_sizes",
         expected: format!("{} partitions by size as in the data", seen.count()),
-        found: what,
+        found: if found.count() == seen.count() {
+            "other sizes".to_owned()
+        } else {
+            format!("{} partitions", found.count())
+        },
     })
 }
 
@@ -124,10 +121,9 @@ impl StatisticsConsistency {
     /// `ratio` is [`ratio_of`] the chunks.
     pub(crate) fn of(version: Version, stats: &StatsMetadata, ratio: f64) -> StatisticsConsistency {
         StatisticsConsistency {
-            version,
             total_rows: stats.total_rows,
             compression_ratio: stats.compression_ratio,
-            ratio,
+            ratio: stats.has_compression_ratio(version).then_some(ratio),
         }
     }
 
@@ -141,7 +137,7 @@ impl StatisticsConsistency {
         let most = seen.rows + seen.empty_static_rows;
         let stated = u64::try_from(self.total_rows).unwrap_or(0);
         let damage_if = |is_damage: bool| {
-            if is_damage && is_exact(self.version) {
+            if is_damage {
                 Severity::Damage
             } else {
                 Severity::Note
@@ -155,11 +151,13 @@ impl StatisticsConsistency {
                 found: self.total_rows.to_string(),
             });
         }
-        if self.compression_ratio.to_bits() != self.ratio.to_bits() {
+        if let Some(ratio) = self.ratio
+            && self.compression_ratio.to_bits() != ratio.to_bits()
+        {
             wrong.push(Mismatch {
                 severity: damage_if(stated <= most),
                 field: "compression_ratio",
-                expected: self.ratio.to_string(),
+                expected: ratio.to_string(),
                 found: self.compression_ratio.to_string(),
             });
         }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use compactor_io::{InputFile, Io, ReadMode};
 use compactor_sstable::big::Summary;
 use compactor_sstable::compression::info::CompressionInfo;
+use compactor_sstable::data::deletion_time::NO_DELETION_TIME;
 use compactor_sstable::data::layout::{ColumnLayout, Layout, TimestampDeltas};
 use compactor_sstable::data::stated_extremes::StatedExtremes;
 use compactor_sstable::descriptor::Descriptor;
@@ -314,12 +315,8 @@ impl InputSstable {
         let version = self.descriptor.version;
         let layout = self.layout()?;
         let base = layout.min_timestamp;
-        // Timestamp extremes written before 4.0 are not known well enough.
-        let timestamp_deltas = if version.has_metadata_checksum() {
-            TimestampDeltas::between(base, stats.min_timestamp, stats.max_timestamp)
-        } else {
-            TimestampDeltas::ANY
-        };
+        let timestamp_deltas =
+            TimestampDeltas::between(base, stats.min_timestamp, stats.max_timestamp);
         Ok(Layout {
             timestamp_deltas,
             stated: StatedExtremes::of(stats, version),
@@ -328,12 +325,21 @@ impl InputSstable {
     }
 
     /// Whether the compression ratio in the statistics is that of the chunks. The `Statistics.db` of another
-    /// SSTable hardly ever has the same ratio.
+    /// SSTable hardly ever has the same ratio. Before 4.0 there may be none: it does not match then.
     pub fn matches_compression_ratio(&self) -> bool {
         let ratio = self
             .compression_info()
             .map_or(NO_COMPRESSION_RATIO, CompressionInfo::compression_ratio);
         self.statistics.stats.compression_ratio.to_bits() == ratio.to_bits()
+    }
+
+    /// Latest local deletion time that it may have, seconds since 1970; that of live data if it may have any.
+    pub fn max_local_deletion_time_s(&self) -> i64 {
+        if self.descriptor.version.has_live_rows_in_extremes() {
+            self.statistics.stats.max_local_deletion_time
+        } else {
+            NO_DELETION_TIME
+        }
     }
 
     /// Whether it may have cells or rows with a TTL. If the statistics exclude them, reading one is an error.

@@ -24,8 +24,7 @@ pub(crate) fn split_off_fully_expired(
         return Ok((Vec::new(), inputs));
     };
     let has_expired = |input: &InputSstable| {
-        input.statistics.stats.max_local_deletion_time < gc_before_s
-            && !(strips_ttl && input.may_have_ttl())
+        input.max_local_deletion_time_s() < gc_before_s && !(strips_ttl && input.may_have_ttl())
     };
     let is_candidate = |input: &InputSstable, min_timestamp: i64| {
         // The data is not read, so the statistics must be shown to belong to it.

@@ -189,7 +189,8 @@ impl OverlappingSstable {
         mode: ReadMode,
     ) -> Result<OverlappingSstable> {
         let descriptor = &input.descriptor;
-        if descriptor.version.has_metadata_checksum() && !input.matches_compression_ratio() {
+        let stats = &input.statistics.stats;
+        if stats.has_compression_ratio(descriptor.version) && !input.matches_compression_ratio() {
             // Its times determine what may be purged, and nothing else here would distinguish them from those
             // of another SSTable.
             let found = input.statistics.stats.compression_ratio.to_string();
@@ -210,7 +211,7 @@ impl OverlappingSstable {
             partitioner: input.partitioner,
             keys,
             min_timestamp: input.statistics.stats.min_timestamp,
-            max_local_deletion_time_s: input.statistics.stats.max_local_deletion_time,
+            max_local_deletion_time_s: input.max_local_deletion_time_s(),
             may_have_ttl: input.may_have_ttl(),
             filter,
             header: Arc::new(input.statistics.header.clone()),

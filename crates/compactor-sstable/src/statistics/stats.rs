@@ -75,6 +75,11 @@ pub struct StatsMetadata {
 }
 
 impl StatsMetadata {
+    /// Whether there is a compression ratio: before 4.0 not always. 3.0.0 leaves -1, ScyllaDB a NaN.
+    pub fn has_compression_ratio(&self, version: Version) -> bool {
+        version.has_metadata_checksum() || self.compression_ratio >= 0.0
+    }
+
     pub(super) fn parse(reader: &mut ByteReader<'_>, version: Version) -> Result<StatsMetadata> {
         let partition_sizes = EstimatedHistogram::parse(reader, "stats.partition_sizes")?;
         let cells_per_partition = EstimatedHistogram::parse(reader, "stats.cells_per_partition")?;

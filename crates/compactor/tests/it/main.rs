@@ -8,6 +8,7 @@ mod generate;
 mod leniency;
 mod merge_modes;
 mod metadata;
+mod old_statistics;
 mod old_user_types;
 mod passes;
 mod promoted_index;

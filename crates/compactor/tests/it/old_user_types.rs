@@ -13,6 +13,7 @@ use compactor_sstable::statistics::{HeaderType, SerializationHeader, Statistics}
 use compactor_sstable::{Component, Version};
 use tempfile::TempDir;
 
+use crate::support::damage::copy_as_old;
 use crate::support::find_sstables;
 
 const FROZEN: &str = "CREATE TYPE ks.u (a int, b text);
@@ -66,31 +67,13 @@ fn written(schema: &str, directory: &Path, rows: i32, lacking: i32) -> PathBuf {
 
 /// Copies an uncompressed SSTable as one that Cassandra 3 wrote: 3.0 if `is_implicit`.
 fn as_of_cassandra_3(data: &Path, directory: &Path, is_implicit: bool) -> PathBuf {
-    fs::create_dir_all(directory).unwrap();
-    let from = Descriptor::parse(data).unwrap().descriptor;
-    let to = Descriptor::new(directory, Version::Mc, from.id);
-    for component in Component::ALL {
-        let Ok(mut bytes) = fs::read(from.path(component)) else {
-            continue;
-        };
-        match component {
-            Component::Statistics => {
-                let mut statistics = Statistics::parse(&bytes, from.version).unwrap();
-                if is_implicit {
-                    types_of(&mut statistics.header).for_each(|header_type| {
-                        header_type.text = without_frozen(&header_type.text);
-                    });
-                }
-                bytes.clear();
-                statistics.write(&mut bytes, Version::Mc).unwrap();
-            }
-            // Words were written, not bytes.
-            Component::Filter => bytes[8..].chunks_exact_mut(8).for_each(<[u8]>::reverse),
-            _ => {}
+    copy_as_old(data, directory, Version::Mc, |statistics| {
+        if is_implicit {
+            types_of(&mut statistics.header).for_each(|header_type| {
+                header_type.text = without_frozen(&header_type.text);
+            });
         }
-        fs::write(to.path(component), bytes).unwrap();
-    }
-    to.path(Component::Data)
+    })
 }
 
 /// Removes each `FrozenType` around a user type, whose fields are of one simple type each.

@@ -8,7 +8,7 @@ use compactor_sstable::compression::crc32;
 use compactor_sstable::compression::info::CompressionInfo;
 use compactor_sstable::descriptor::Descriptor;
 use compactor_sstable::statistics::Statistics;
-use compactor_sstable::{Component, digest};
+use compactor_sstable::{Component, Version, digest};
 
 /// A copy of an SSTable in its own directory, which is removed on drop.
 pub struct Copy {
@@ -176,6 +176,37 @@ impl Copy {
     pub fn fix_statistics(&self) {
         self.edit(Component::Statistics, |bytes| fix_statistics(bytes));
     }
+}
+
+/// Copies an uncompressed SSTable of version `nb` as one of a version before 4.0, with changed statistics.
+pub fn copy_as_old(
+    data: &Path,
+    directory: &Path,
+    version: Version,
+    edit: impl FnOnce(&mut Statistics),
+) -> PathBuf {
+    fs::create_dir_all(directory).unwrap();
+    let from = Descriptor::parse(data).unwrap().descriptor;
+    let to = Descriptor::new(directory, version, from.id);
+    let mut edit = Some(edit);
+    for component in Component::ALL {
+        let Ok(mut bytes) = fs::read(from.path(component)) else {
+            continue;
+        };
+        match component {
+            Component::Statistics => {
+                let mut statistics = Statistics::parse(&bytes, from.version).unwrap();
+                edit.take().unwrap()(&mut statistics);
+                bytes.clear();
+                statistics.write(&mut bytes, version).unwrap();
+            }
+            // Words were written, not bytes.
+            Component::Filter => bytes[8..].chunks_exact_mut(8).for_each(<[u8]>::reverse),
+            _ => {}
+        }
+        fs::write(to.path(component), bytes).unwrap();
+    }
+    to.path(Component::Data)
 }
 
 /// See [`Copy::fix_statistics`].
