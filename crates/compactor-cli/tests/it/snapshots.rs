@@ -1,4 +1,4 @@
-//! Snapshots of tables with several data directories: each has a part of the SSTables, and one `manifest.json` lists all.
+//! Snapshots of tables with several data directories: each has a part of the SSTables, and `manifest.json` lists all.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -94,6 +94,43 @@ fn an_incomplete_snapshot_is_not_purged() {
     snapshot.describe(&serde_json::json!({ "files": of_many }).to_string());
     let refused = snapshot.run("merge --complete", &[first, second]);
     assert_ends(&refused, 4, "and 2 more");
+}
+
+/// Cassandra 6.0 writes the manifest of all SSTables into the snapshot's directory in each data directory.
+#[test]
+fn each_data_directory_may_have_the_manifest_of_the_snapshot() {
+    let snapshot = Snapshot::new();
+    let [first, second] = snapshot.directories.each_ref().map(PathBuf::as_path);
+    let ids = |ids: &[&str]| -> Vec<String> {
+        let names = ids.iter().map(|id| format!("oa-{id}-big-Data.db"));
+        names.collect()
+    };
+    let at = "2026-11-29T18:10:38.201Z";
+    let describe = |directory: &Path, files: &[String], at: &str| {
+        let manifest = serde_json::json!({ "files": files, "created_at": at, "expires_at": null });
+        fs::write(directory.join("manifest.json"), manifest.to_string()).unwrap();
+    };
+    describe(first, &ids(&["1", "2", "3", "4", "5"]), at);
+    describe(second, &ids(&["5", "4", "3", "2", "1"]), at);
+    let missing = "1 of the snapshot's 5 SSTables";
+    assert_ends(&snapshot.run("merge --complete", &[first]), 4, missing);
+    let refused = snapshot.run("merge --complete", &[second]);
+    assert_ends(&refused, 4, "4 of the snapshot's 5 SSTables");
+    for line in ["merge --complete", "compact --major --complete"] {
+        assert_done(&snapshot.run(line, &[first, second]));
+    }
+    let overlapping = ["--overlapping", second.to_str().unwrap()];
+    let beside = words_and("merge", &overlapping).join(" ");
+    assert_done(&snapshot.run(&beside, &[first]));
+    // Another node's snapshot of equal names.
+    describe(
+        second,
+        &ids(&["1", "2", "3", "4", "5"]),
+        "2026-11-29T18:10:38.202Z",
+    );
+    let refused = snapshot.run("merge --complete", &[first, second]);
+    assert_ends(&refused, 4, missing);
+    assert_ends(&snapshot.run(&beside, &[first]), 4, missing);
 }
 
 /// Data directories that were rewritten separately may have SSTables of one name.

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use super::files::FileKey;
 use crate::{Error, Result};
 
-/// Name of the file. Cassandra writes it into one of the snapshot's directories.
+/// Name of the file. Cassandra writes it into one of the snapshot's directories, from 6.0 on into each of them.
 pub(super) const MANIFEST: &str = "manifest.json";
 
 /// Far above any snapshot's: a file that is larger is something else, and is not read into memory.
@@ -24,14 +24,59 @@ const MAX_NAMED: usize = 3;
 #[derive(Deserialize)]
 struct Manifest {
     files: Vec<String>,
+    /// Before 4.1 there is none.
+    created_at: Option<String>,
+}
+
+/// A snapshot, as its manifests describe it.
+struct Snapshot {
+    /// Directories with its manifest.
+    directories: Vec<PathBuf>,
+    /// Names of its `Data.db` in all data directories, in order; the table's own ones.
+    listed: Vec<String>,
+    created_at: Option<String>,
+}
+
+impl Snapshot {
+    fn of(directory: PathBuf) -> std::result::Result<Snapshot, String> {
+        let manifest = read(&directory.join(MANIFEST))?;
+        // Those of secondary indexes are listed with their directory.
+        let is_data = |name: &String| {
+            !name.contains('/')
+                && Descriptor::parse(Path::new(name))
+                    .is_ok_and(|file| file.component == Some(Component::Data))
+        };
+        let mut listed: Vec<String> = manifest.files.into_iter().filter(is_data).collect();
+        listed.sort();
+        Ok(Snapshot {
+            directories: vec![directory],
+            listed,
+            created_at: manifest.created_at,
+        })
+    }
+
+    /// Whether the other one is the same snapshot in another data directory. Snapshots of other nodes may have equal
+    /// lists, but were not taken in the same millisecond.
+    fn is_also(&self, other: &Snapshot) -> bool {
+        self.created_at.is_some()
+            && self.created_at == other.created_at
+            && self.listed == other.listed
+    }
+
+    /// Known files of this name in its directories.
+    fn own(&self, name: &str, known: &BTreeMap<FileKey, &PathBuf>) -> BTreeSet<FileKey> {
+        let directories = self.directories.iter();
+        let files = directories.filter_map(|directory| FileKey::of(&directory.join(name)));
+        files.filter(|file| known.contains_key(file)).collect()
+    }
 }
 
 /// Refuses to purge if a snapshot's manifest in one of the directories lists a `Data.db` that is not among `known`: the
 /// snapshot is only in part there, or also in other data directories. Returns a note on each manifest that cannot be
 /// read, and on a snapshot without one.
 ///
-/// SSTables of several nodes may have equal names. A snapshot has one manifest, so the files of a directory with
-/// another one are of another snapshot.
+/// SSTables of several nodes may have equal names. The files of a directory with another snapshot's manifest are of that
+/// snapshot.
 ///
 /// # Errors
 /// A refusal that names the missing files.
@@ -40,66 +85,84 @@ pub(super) fn refuse_missing<'a>(
     known: impl Iterator<Item = &'a PathBuf>,
 ) -> Result<Vec<String>> {
     let mut notes = Vec::new();
-    let mut manifests = Vec::new();
+    let mut snapshots: Vec<Snapshot> = Vec::new();
     let mut is_described = false;
-    for path in directories.iter().map(|directory| directory.join(MANIFEST)) {
+    for directory in directories {
+        let path = directory.join(MANIFEST);
         if !exists(&path) {
             continue;
         }
         is_described = true;
-        match data_files_of(&path) {
-            Ok(listed) => manifests.push((path, listed)),
+        match Snapshot::of(directory.clone()) {
+            Ok(snapshot) => match snapshots.iter_mut().find(|other| other.is_also(&snapshot)) {
+                Some(same) => same.directories.extend(snapshot.directories),
+                None => snapshots.push(snapshot),
+            },
             Err(why) => notes.push(format!(
                 "{}: {why}, so that whether SSTables of the snapshot are missing is not known",
                 path.display()
             )),
         }
     }
-    refuse_missing_of(&manifests, known)?;
-    let mut snapshots = directories.iter().filter(|path| is_in_snapshots(path));
-    if !is_described && let Some(snapshot) = snapshots.next() {
+    refuse_missing_of(&mut snapshots, directories, known)?;
+    let mut in_snapshots = directories.iter().filter(|path| is_in_snapshots(path));
+    if !is_described && let Some(snapshot) = in_snapshots.next() {
         notes.push(format!(
-            "{}: no {MANIFEST}, which Cassandra writes into one of a snapshot's directories: if the table has several \
-             data directories, name the snapshot's directory in each of them",
+            "{}: no {MANIFEST}, which Cassandra writes into one of a snapshot's directories, or into each: if the table \
+             has several data directories, name the snapshot's directory in each of them",
             snapshot.display()
         ));
     }
     Ok(notes)
 }
 
-/// Refuses the first manifest that lists an SSTable that is not known.
+/// Refuses the first snapshot that lists an SSTable that is not known. `directories` are those of the inputs.
 fn refuse_missing_of<'a>(
-    manifests: &[(PathBuf, Vec<String>)],
+    snapshots: &mut [Snapshot],
+    directories: &[PathBuf],
     known: impl Iterator<Item = &'a PathBuf>,
 ) -> Result<()> {
-    if manifests.is_empty() {
+    if snapshots.is_empty() {
         return Ok(());
     }
     let known: BTreeMap<FileKey, &PathBuf> = known
         .filter_map(|path| Some((FileKey::of(path)?, path)))
         .collect();
+    let parents = known.values().filter_map(|path| path.parent());
+    let parents: BTreeSet<&Path> = parents.collect();
+    let is_overlapping = |path: &&Path| directories.iter().all(|directory| directory != path);
+    for directory in parents.into_iter().filter(is_overlapping) {
+        if let Ok(other) = Snapshot::of(directory.to_owned())
+            && let Some(same) = snapshots
+                .iter_mut()
+                .find(|snapshot| snapshot.is_also(&other))
+        {
+            same.directories.extend(other.directories);
+        }
+    }
     // Those that may be of any of the snapshots.
     let mut others = known.clone();
     others.retain(|_, path| !exists(&path.with_file_name(MANIFEST)));
     let mut elsewhere = Vec::new();
-    for (manifest, listed) in manifests {
-        let mut names = BTreeSet::new();
-        let is_elsewhere = |name: &&String| {
-            // Two data directories may have SSTables of one name.
-            if !names.insert(String::clone(name)) {
-                return true;
+    for snapshot in &*snapshots {
+        // Two data directories may have SSTables of one name.
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut names = Vec::new();
+        for name in &snapshot.listed {
+            let count = counts.entry(name).or_default();
+            match snapshot.own(name, &known).into_iter().nth(*count) {
+                Some(file) => drop(others.remove(&file)),
+                None => names.push(name),
             }
-            let file = FileKey::of(&manifest.with_file_name(name));
-            let own = file.filter(|file| known.contains_key(file));
-            own.map(|file| others.remove(&file)).is_none()
-        };
-        elsewhere.push(listed.iter().filter(is_elsewhere).collect::<Vec<_>>());
+            *count += 1;
+        }
+        elsewhere.push(names);
     }
     let mut counts: BTreeMap<&OsStr, usize> = BTreeMap::new();
     for name in others.values().filter_map(|path| path.file_name()) {
         *counts.entry(name).or_default() += 1;
     }
-    for ((manifest, listed), names) in manifests.iter().zip(elsewhere) {
+    for (snapshot, names) in snapshots.iter().zip(elsewhere) {
         let is_missing = |name: &&str| match counts.get_mut(OsStr::new(name)) {
             None | Some(0) => true,
             Some(count) => {
@@ -110,7 +173,7 @@ fn refuse_missing_of<'a>(
         let names = names.into_iter().map(String::as_str);
         let missing: Vec<&str> = names.filter(is_missing).collect();
         if !missing.is_empty() {
-            return Err(refused(manifest, listed.len(), &missing));
+            return Err(refused(snapshot, &missing));
         }
     }
     Ok(())
@@ -130,32 +193,23 @@ fn is_in_snapshots(directory: &Path) -> bool {
     })
 }
 
-fn refused(path: &Path, listed: usize, missing: &[&str]) -> Error {
+fn refused(snapshot: &Snapshot, missing: &[&str]) -> Error {
     let named = &missing[..missing.len().min(MAX_NAMED)];
     let more = match missing.len() - named.len() {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
+    let listed = snapshot.listed.len();
+    let path = snapshot.directories[0].join(MANIFEST);
     Error::refused(format!(
         "{}: {} of the snapshot's {listed} SSTables are neither inputs nor named by --overlapping, in this directory or \
-         in one without a {MANIFEST} of its own: {}{more}. They may hold rows that a purged tombstone deletes. If the \
+         in one without the {MANIFEST} of another snapshot: {}{more}. They may hold rows that a purged tombstone deletes. If the \
          table has several data directories, add the snapshot's directory in each of them to the inputs, or name it \
          with --overlapping; if files were not copied, copy them. Otherwise use --no-purge",
         path.display(),
         missing.len(),
         named.join(", ")
     ))
-}
-
-/// Names of the table's own `Data.db` files in a manifest. Those of secondary indexes are listed with their directory.
-fn data_files_of(path: &Path) -> std::result::Result<Vec<String>, String> {
-    let is_data = |name: &String| {
-        !name.contains('/')
-            && Descriptor::parse(Path::new(name))
-                .is_ok_and(|file| file.component == Some(Component::Data))
-    };
-    let manifest = read(path)?;
-    Ok(manifest.files.into_iter().filter(is_data).collect())
 }
 
 fn read(path: &Path) -> std::result::Result<Manifest, String> {
