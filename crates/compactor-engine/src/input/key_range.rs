@@ -3,7 +3,7 @@
 use compactor_io::{Io, ReadMode};
 use compactor_sstable::Component;
 use compactor_sstable::Error as FormatError;
-use compactor_sstable::partitioner::Position;
+use compactor_sstable::partitioner::{Partitioner, Position};
 
 use crate::error::{Error, Result};
 use crate::input::index_heads::IndexHeads;
@@ -38,11 +38,15 @@ impl KeyRange {
                 None => first_and_last_of_index(io, input, mode)?,
             },
         };
-        let with_position = |key: Vec<u8>| (input.partitioner.position(&key), key);
-        Ok(KeyRange {
+        Ok(KeyRange::new(input.partitioner, first, last))
+    }
+
+    pub(crate) fn new(partitioner: Partitioner, first: Vec<u8>, last: Vec<u8>) -> KeyRange {
+        let with_position = |key: Vec<u8>| (partitioner.position(&key), key);
+        KeyRange {
             first: with_position(first),
             last: with_position(last),
-        })
+        }
     }
 
     /// First partition.
@@ -93,18 +97,12 @@ fn first_and_last_of_index(
 
 #[cfg(test)]
 mod tests {
-    use compactor_sstable::partitioner::Partitioner;
-
     use super::*;
 
     #[test]
     fn a_common_key_is_an_overlap() {
         let range = |first: &[u8], last: &[u8]| {
-            let place = |key: &[u8]| (Partitioner::ByteOrdered.position(key), key.to_vec());
-            KeyRange {
-                first: place(first),
-                last: place(last),
-            }
+            KeyRange::new(Partitioner::ByteOrdered, first.to_vec(), last.to_vec())
         };
         let middle = range(b"c", b"e");
         for (first, last, meets) in [

@@ -38,8 +38,7 @@ pub(crate) fn split_off_fully_expired(
         .map(|input| input.statistics.stats.min_timestamp)
         .min()
         .unwrap_or(i64::MAX);
-    let mut asked: Vec<_> = overlapping
-        .iter()
+    let mut asked: Vec<_> = (overlapping.as_slice().iter())
         .filter(|s| s.max_local_deletion_time_s >= gc_before_s || (strips_ttl && s.may_have_ttl))
         .collect();
     if !asked.is_empty()

@@ -24,7 +24,7 @@ use crate::job::output_plan::OutputPlan;
 use crate::job::output_settings::{
     decide_settings, first_output_id, inherited_settings, output_header, union_of,
 };
-use crate::job::overlapping::{OutsideSstables, OverlappingSstable};
+use crate::job::overlapping::{OutsideSstables, OverlappingSstable, OverlappingSstables};
 use crate::job::refused_inputs::{one_partitioner, refuse_duplicates, refuse_mixed_repair};
 use crate::job::shadow_plan::ShadowPlan;
 use crate::job::tombstone_option::TombstoneOption;
@@ -169,16 +169,19 @@ impl MergeJob {
                 OutsideSstables::Unknown
             }
             Scope::Unknown => OutsideSstables::Unknown,
-            Scope::Complete | Scope::Overlapping(_) => OutsideSstables::Overlapping(
-                (options.scope.named())
-                    .iter()
-                    .map(|path| options.overlapping.open(&io, path, options.read_mode))
-                    .collect::<Result<_>>()?,
-            ),
+            Scope::Complete | Scope::Overlapping(_) => {
+                let named = options.scope.named().iter();
+                let opened =
+                    named.map(|path| options.overlapping.open(&io, path, options.read_mode));
+                OutsideSstables::Overlapping(OverlappingSstables::new(
+                    opened.collect::<Result<_>>()?,
+                ))
+            }
             Scope::RestOfSet => {
                 let paths = inputs.iter().map(InputSstable::data_path);
                 let (set, mode) = (&options.overlapping, options.read_mode);
-                OutsideSstables::Overlapping(set.open_without(paths, &io, mode)?)
+                let others = set.open_without(paths, &io, mode)?;
+                OutsideSstables::Overlapping(OverlappingSstables::new(others))
             }
         };
         let partitioner = one_partitioner(&inputs, &outside)?;

@@ -5,8 +5,10 @@
 //!
 //! Source: `CompactionController.getPurgeEvaluator`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::ffi::OsString;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
@@ -31,7 +33,15 @@ pub enum OutsideSstables {
     /// Unknown: other SSTables may exist, so no tombstone is purged.
     Unknown,
     /// Exactly these: none if the inputs are all SSTables of the table.
-    Overlapping(Vec<Arc<OverlappingSstable>>),
+    Overlapping(OverlappingSstables),
+}
+
+/// SSTables that are not merged, in chains of ascending key ranges that do not overlap. A partition is looked up in each
+/// chain instead of in each SSTable: the thousands of a level are one chain.
+#[derive(Debug)]
+pub struct OverlappingSstables {
+    all: Vec<Arc<OverlappingSstable>>,
+    chains: Vec<Range<usize>>,
 }
 
 /// An SSTable that limits purging but is not merged.
@@ -253,12 +263,63 @@ impl OverlappingSstable {
     }
 }
 
+impl OverlappingSstables {
+    pub(crate) fn new(mut sstables: Vec<Arc<OverlappingSstable>>) -> OverlappingSstables {
+        sstables.sort_by(|a, b| a.keys.first().cmp(&b.keys.first()));
+        let mut chains: Vec<Vec<Arc<OverlappingSstable>>> = Vec::new();
+        // Last key and number of each chain, that with the least key at the top.
+        let mut ends = BinaryHeap::new();
+        for sstable in &sstables {
+            let least = ends.peek();
+            let before = least.filter(|Reverse((last, _))| *last < sstable.keys.first());
+            let number = match before.map(|Reverse((_, number))| *number) {
+                Some(number) => {
+                    ends.pop();
+                    number
+                }
+                None => {
+                    chains.push(Vec::new());
+                    chains.len() - 1
+                }
+            };
+            ends.push(Reverse((sstable.keys.last(), number)));
+            chains[number].push(Arc::clone(sstable));
+        }
+        let mut end = 0;
+        let ranges = chains.iter().map(|chain| {
+            let start = end;
+            end += chain.len();
+            start..end
+        });
+        OverlappingSstables {
+            chains: ranges.collect(),
+            all: chains.into_iter().flatten().collect(),
+        }
+    }
+
+    pub(crate) fn as_slice(&self) -> &[Arc<OverlappingSstable>] {
+        &self.all
+    }
+
+    /// Those that may have the partition.
+    fn holding(&self, key: &[u8], hash: KeyHash) -> impl Iterator<Item = &OverlappingSstable> {
+        let place = (hash.position(), key);
+        let in_chain = move |chain: &Range<usize>| {
+            let chain = &self.all[chain.clone()];
+            let begun = chain.partition_point(|sstable| sstable.keys.first() <= place);
+            chain[..begun].last()
+        };
+        let near = self.chains.iter().filter_map(in_chain);
+        near.filter(move |s| s.may_hold(key, hash)).map(|s| &**s)
+    }
+}
+
 impl OutsideSstables {
     /// The overlapping SSTables, if they are known.
     pub fn sstables(&self) -> &[Arc<OverlappingSstable>] {
         match self {
             OutsideSstables::Unknown => &[],
-            OutsideSstables::Overlapping(sstables) => sstables,
+            OutsideSstables::Overlapping(sstables) => sstables.as_slice(),
         }
     }
 
@@ -301,11 +362,75 @@ impl PurgeLimits for OutsideSstables {
         match self {
             OutsideSstables::Unknown => PurgeLimit::KeepAll,
             OutsideSstables::Overlapping(sstables) => sstables
-                .iter()
-                .filter(|s| s.may_hold(key, hash))
+                .holding(key, hash)
                 .map(|s| s.min_timestamp)
                 .min()
                 .map_or(PurgeLimit::Unlimited, PurgeLimit::Before),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use compactor_sstable::Version;
+    use compactor_sstable::sstable_id::SstableId;
+    use compactor_sstable::statistics::HeaderType;
+    use compactor_sstable::types::CqlType;
+
+    use super::*;
+
+    const PARTITIONER: Partitioner = Partitioner::ByteOrdered;
+
+    /// An SSTable with the keys `first..=last`, and this minimum timestamp.
+    fn sstable(first: u16, last: u16, min_timestamp: i64) -> Arc<OverlappingSstable> {
+        let key = |number: u16| number.to_be_bytes().to_vec();
+        Arc::new(OverlappingSstable {
+            descriptor: Descriptor::new("table", Version::Oa, SstableId::Sequence(1)),
+            data_len: 0,
+            partitioner: PARTITIONER,
+            keys: KeyRange::new(PARTITIONER, key(first), key(last)),
+            min_timestamp,
+            max_local_deletion_time_s: i64::MAX,
+            may_have_ttl: false,
+            filter: None,
+            header: Arc::new(SerializationHeader {
+                encoding_stats: EncodingStats::default(),
+                key_type: HeaderType::new(CqlType::Bytes),
+                clustering_types: Vec::new(),
+                static_columns: Vec::new(),
+                regular_columns: Vec::new(),
+            }),
+            checked: OnceLock::new(),
+            checking: Mutex::new(()),
+        })
+    }
+
+    #[test]
+    fn a_level_is_searched_and_not_scanned() {
+        let level = (0..1000).map(|i| sstable(4 * i, 4 * i + 2, i64::from(i)));
+        let level: Vec<_> = level.rev().collect();
+        let (wide, narrow) = (sstable(10, 3000, 500), sstable(2000, 2001, 600));
+        let touching = sstable(3000, 3990, 2);
+        let all = level.iter().chain([&wide, &narrow, &touching]).cloned();
+        let all: Vec<_> = all.collect();
+        assert_eq!(OverlappingSstables::new(level).chains.len(), 1);
+        let sstables = OverlappingSstables::new(all.clone());
+        assert_eq!(
+            (sstables.chains.len(), sstables.as_slice().len()),
+            (3, 1003)
+        );
+        let outside = OutsideSstables::Overlapping(sstables);
+        for key in (0..4010u16).map(u16::to_be_bytes) {
+            let hash = PARTITIONER.hash_key(&key);
+            let holding = all.iter().filter(|s| s.may_hold(&key, hash));
+            let expected = holding.map(|s| s.min_timestamp).min();
+            let expected = expected.map_or(PurgeLimit::Unlimited, PurgeLimit::Before);
+            assert_eq!(outside.limit(&key, hash), expected, "{key:?}");
+        }
+        let none = OutsideSstables::Overlapping(OverlappingSstables::new(Vec::new()));
+        assert_eq!(
+            none.limit(b"k", PARTITIONER.hash_key(b"k")),
+            PurgeLimit::Unlimited
+        );
     }
 }
