@@ -43,19 +43,21 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use compactor_engine::merge::Observer;
+use compactor_engine::read::RowCounts;
 use compactor_io::Io;
 use compactor_sstable::Component;
 use compactor_sstable::partitioner::Partitioner;
-use compactor_sstable::statistics::StatsMetadata;
+use compactor_sstable::statistics::{MetadataCollector, StatsMetadata};
 use serde::Serialize;
 
 use crate::cancellation::check_cancelled;
 use crate::sstable_report::SstableReport;
-use crate::verify::Finding;
 use crate::verify::chunks::CheckedData;
 use crate::verify::files::readable;
-use crate::verify::finding::Findings;
+use crate::verify::finding::{Findings, Location};
 use crate::verify::index::IndexScan;
+use crate::verify::statistics_consistency::{self, StatisticsConsistency};
+use crate::verify::{Finding, Severity};
 use crate::{Error, Result};
 use compactor_engine::job::MergeOptions;
 use index_walk::{Beyond, IndexWalk};
@@ -131,6 +133,9 @@ pub struct ScrubReport {
     /// `Data.db` does not match its digest, and no checksum of a chunk locates the damage: rows that look
     /// valid may be wrong.
     pub is_doubtful: bool,
+    /// The data contradicts `Statistics.db`, as a finding says, which has the base of all times: if it belongs to another
+    /// SSTable, all of them are wrong.
+    pub contradicts_statistics: bool,
     /// The SSTable was repaired and the new one is not, since something was lost.
     pub is_repair_state_reset: bool,
     /// Findings on the files.
@@ -142,7 +147,7 @@ pub struct ScrubReport {
 impl ScrubReport {
     /// True if data was lost, or may differ from what was written.
     pub fn is_lossy(&self) -> bool {
-        self.loss_count > 0 || self.is_doubtful
+        self.loss_count > 0 || self.is_doubtful || self.contradicts_statistics
     }
 }
 
@@ -199,11 +204,14 @@ pub fn scrub(
         mut losses,
         counts,
         index,
+        collector,
         ..
     } = scan;
     let beyond = index.map(|index| index.beyond).unwrap_or_default();
     enter_missing(beyond, counts.whole + counts.cut, &stored, &mut losses);
     drop(data);
+    let seen = (losses.count == 0).then_some((counts.rows, &collector));
+    let contradicts_statistics = contradicts_statistics(&stored, seen, &findings);
 
     let repaired_at = stored.input.statistics.stats.repaired_at;
     let mut report = ScrubReport {
@@ -221,6 +229,7 @@ pub fn scrub(
         loss_count: losses.count,
         losses: losses.listed,
         is_doubtful,
+        contradicts_statistics,
         is_repair_state_reset: false,
         findings: Vec::new(),
         elapsed_s: 0.0,
@@ -292,6 +301,46 @@ fn enter_missing(beyond: Beyond, kept: u64, stored: &Stored, losses: &mut Losses
     }
 }
 
+/// Reports what the data contradicts in the statistics, as a merge does. `seen` is the number of rows and what was collected
+/// of them, if all have been read.
+fn contradicts_statistics(
+    stored: &Stored,
+    seen: Option<(u64, &MetadataCollector)>,
+    findings: &Findings,
+) -> bool {
+    let (version, stats) = (
+        stored.input.descriptor.version,
+        &stored.input.statistics.stats,
+    );
+    let ratio = statistics_consistency::ratio_of(stored.chunks());
+    let stated_rows = u64::try_from(stats.total_rows).unwrap_or(0);
+    let rows = RowCounts {
+        rows: seen.map_or(stated_rows, |(rows, _)| rows),
+        empty_static_rows: 0,
+    };
+    let mismatches = StatisticsConsistency::of(version, stats, ratio).check(rows);
+    let mut is_contradicted = false;
+    let mut report = |field: &str, expected: String, found: String| {
+        is_contradicted = true;
+        let place = Location::of(Component::Statistics);
+        findings.damage(place, &format!("stats.{field}"), expected, found);
+    };
+    for m in mismatches {
+        if m.severity == Severity::Damage {
+            report(m.field, m.expected, m.found);
+        }
+    }
+    if let Some(timestamps) = seen.and_then(|(_, collector)| collector.timestamps()) {
+        let (least, greatest) = (*timestamps.start(), *timestamps.end());
+        if least < stats.min_timestamp || greatest > stats.max_timestamp {
+            let expected = format!("a range with {least} to {greatest}, as in the data");
+            let found = format!("{} to {}", stats.min_timestamp, stats.max_timestamp);
+            report("min_timestamp", expected, found);
+        }
+    }
+    is_contradicted
+}
+
 /// Each partition has one entry in the histogram of sizes.
 fn partition_count(stats: &StatsMetadata) -> u64 {
     stats.partition_sizes.count().max(0).unsigned_abs()
@@ -303,12 +352,13 @@ fn counters_refused(report: &ScrubReport) -> Error {
         .first()
         .map_or_else(String::new, |loss| format!("; the first: {loss}"));
     Error::refused(format!(
-        "{}: counter table, and {} cannot be salvaged{first}. Counters would be lower than they were. Pass \
-         --skip-corrupted to continue anyway; --dry-run lists all losses",
+        "{}: counter table, and {}{first}. Counters would be lower than they were. Pass --skip-corrupted to continue \
+         anyway; --dry-run lists all losses",
         report.data_path.display(),
         match report.loss_count {
-            1 => "1 place".to_owned(),
-            places => format!("{places} places"),
+            0 => "what looks right may be wrong".to_owned(),
+            1 => "1 place cannot be salvaged".to_owned(),
+            places => format!("{places} places cannot be salvaged"),
         }
     ))
 }

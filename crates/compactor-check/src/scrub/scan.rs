@@ -118,7 +118,7 @@ pub(super) struct Scan<'a> {
     pub(super) search: Search<'a>,
     /// Findings of the checks of one row.
     scratch: Findings,
-    collector: MetadataCollector,
+    pub(super) collector: MetadataCollector,
     unfiltereds: u64,
     /// End of what was read: after damage, reading may resume before it.
     read_bytes: u64,

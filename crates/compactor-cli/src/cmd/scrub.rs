@@ -37,10 +37,11 @@ use crate::text_table::{count, counted};
 /// low.
 ///
 /// Statistics.db and, for compressed data, CompressionInfo.db must be sound: nothing can be read
-/// without them. A file that the disk itself fails to read ends the scrub of its SSTable, with nothing
+/// without them, and all times are wrong with the Statistics.db of another SSTable: it is said if the
+/// data does not fit it. A file that the disk itself fails to read ends the scrub of its SSTable, with nothing
 /// written: copy all of its files with `ddrescue`, which leaves zeros in such places, and scrub the
 /// copy. Inputs are only read. Exit code 0 if nothing is lost, whatever was wrong with other
-/// components; 3 if anything is, with the output written; 4 if counters would be.
+/// components; 3 if anything is or may be wrong, with the output written; 4 if counters would be.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   One damaged SSTable of a stopped node, or of a snapshot:
@@ -190,6 +191,13 @@ fn text(report: &ScrubReport, dry_run: bool) -> String {
             out,
             "note: {name}: Data.db does not match its digest, and no checksum locates the damage: values that \
              look right may be wrong"
+        );
+    }
+    if report.contradicts_statistics {
+        let _ = writeln!(
+            out,
+            "note: {name}: Statistics.db does not fit Data.db: if it is of another SSTable, all timestamps, TTLs and \
+             times of deletion are wrong. Take it from a snapshot or a backup of this one, and scrub again"
         );
     }
     if report.is_repair_state_reset {

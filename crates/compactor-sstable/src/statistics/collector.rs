@@ -2,6 +2,8 @@
 //!
 //! Source: `MetadataCollector`; `CompactionTask` and `SortedTableWriter` for its arguments.
 
+use std::ops::RangeInclusive;
+
 use crate::data::clustering::{ClusteringComparator, Prefix};
 use crate::data::deletion_time::{DeletionTime, NO_DELETION_TIME};
 use crate::error::{Error, Result};
@@ -340,6 +342,12 @@ impl MetadataCollector {
     /// [`Version::max_deletion_time`](crate::Version::max_deletion_time).
     pub fn latest_deletion_time(&self) -> i64 {
         self.latest_deletion_time
+    }
+
+    /// From the least timestamp so far to the greatest; `None` if there is none.
+    pub fn timestamps(&self) -> Option<RangeInclusive<i64>> {
+        let MinMax { min, max } = self.timestamp;
+        (min <= max).then_some(min..=max)
     }
 
     /// Number of rows so far.

@@ -16,6 +16,7 @@ use compactor_io::{BackendKind, Io, IoOptions, ReadMode};
 use compactor_sstable::compression::codec::Codec;
 use compactor_sstable::compression::info::{CompressionInfo, CompressionParams};
 use compactor_sstable::data::deletion_time::DeletionTime;
+use compactor_sstable::statistics::Statistics;
 use compactor_sstable::{Component, Version};
 use compactor_testkit::{Random, campaign};
 
@@ -660,4 +661,47 @@ fn data_that_ends_before_the_end_of_its_last_partition_is_not_whole() {
     assert_eq!(scrubbed.report.losses.len(), 1);
     let kept = items(scrubbed.output.as_deref().unwrap());
     assert_eq!(kept.len(), original.len());
+}
+
+/// Times are distances from those in `Statistics.db`: with that of another SSTable all of them are wrong, though everything
+/// can be read.
+#[test]
+fn statistics_that_the_data_contradicts_are_reported() {
+    type Edit = fn(&mut Statistics);
+    let edits: [(&str, Edit); 4] = [
+        ("stats.compression_ratio", |s| {
+            s.stats.compression_ratio *= 0.9
+        }),
+        ("stats.total_rows", |s| s.stats.total_rows -= 1),
+        ("stats.min_timestamp", |s| {
+            s.header.encoding_stats.min_timestamp -= 1_000;
+        }),
+        ("stats.min_timestamp", |s| {
+            s.header.encoding_stats.min_timestamp += 1_000;
+        }),
+    ];
+    for (field, edit) in edits {
+        let copy = generated(Shape::KeyValue, 500, Version::Oa, Some(4096));
+        assert!(!scrubbed(&copy.data()).report.is_lossy());
+        copy.edit_statistics(edit);
+        let report = scrubbed(&copy.data()).report;
+        assert!(
+            report.contradicts_statistics && report.is_lossy(),
+            "{report:#?}"
+        );
+        assert_eq!(
+            (report.loss_count, report.rows_good),
+            (0, 500),
+            "{report:#?}"
+        );
+        assert_eq!(report.findings[0].structure, field, "{report:#?}");
+        assert!(report.output.is_some());
+    }
+    // What a scrub of a node that gave up a partition leaves.
+    let copy = generated(Shape::KeyValue, 500, Version::Oa, Some(4096));
+    copy.edit_statistics(|s| {
+        s.stats.total_rows += 40;
+        s.stats.compression_ratio *= 1.01;
+    });
+    assert!(!scrubbed(&copy.data()).report.is_lossy());
 }
