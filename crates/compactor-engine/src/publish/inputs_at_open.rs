@@ -5,8 +5,6 @@
 //! that of the node's own output.
 
 use std::collections::BTreeMap;
-use std::fs::{self, Metadata};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use compactor_sstable::Component;
@@ -14,52 +12,11 @@ use compactor_sstable::descriptor::Descriptor;
 
 use crate::error::{Error, Result};
 use crate::input::existing::{if_exists, list};
+use crate::publish::file_identity::FileIdentity;
 use crate::publish::output_claim::{data_files, is_data};
 use crate::publish::publication::is_unfinished_log;
 use crate::publish::quiet_directories::QuietDirectories;
 use crate::publish::staging::is_staging;
-
-/// Identity of a file, which distinguishes it from another file of the same name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FileIdentity {
-    /// Device number.
-    pub device: u64,
-    /// Inode number.
-    pub inode: u64,
-    /// Length in bytes.
-    pub bytes: u64,
-    /// Last modification, nanoseconds since 1970.
-    pub modified_ns: i64,
-}
-
-impl FileIdentity {
-    /// Returns the identity of the file at a path, following symbolic links.
-    ///
-    /// # Errors
-    /// A failed system call.
-    pub fn of(path: &Path) -> std::io::Result<FileIdentity> {
-        fs::metadata(path).map(|metadata| FileIdentity::from(&metadata))
-    }
-
-    /// Whether inode and length are equal.
-    pub fn is_same_file(&self, other: &FileIdentity) -> bool {
-        (self.device, self.inode, self.bytes) == (other.device, other.inode, other.bytes)
-    }
-}
-
-impl From<&Metadata> for FileIdentity {
-    fn from(metadata: &Metadata) -> FileIdentity {
-        FileIdentity {
-            device: metadata.dev(),
-            inode: metadata.ino(),
-            bytes: metadata.len(),
-            modified_ns: metadata
-                .mtime()
-                .saturating_mul(1_000_000_000)
-                .saturating_add(metadata.mtime_nsec()),
-        }
-    }
-}
 
 /// State of an input before it was opened.
 #[derive(Clone, Debug)]
@@ -221,6 +178,8 @@ fn identity_of(path: &Path) -> Result<Option<FileIdentity>> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use compactor_sstable::transaction_log;
 
     use super::*;
@@ -251,7 +210,8 @@ mod tests {
 
         let seen = InputsAtOpen::look(&inputs, false).unwrap();
         let other = inputs[0].with_file_name("other");
-        fs::write(&other, "longer").unwrap();
+        // Its time may be the same.
+        fs::write(&other, "even longer").unwrap();
         fs::rename(&other, &inputs[0]).unwrap();
         assert_refused(&seen, "has been replaced");
         fs::remove_file(&inputs[0]).unwrap();

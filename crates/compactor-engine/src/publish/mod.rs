@@ -1,6 +1,7 @@
 //! Publication of outputs: the claim on a directory, the hidden directories of runs, transaction logs and renames.
 
 pub(crate) mod directory_lock;
+pub(crate) mod file_identity;
 pub(crate) mod inputs_at_open;
 pub(crate) mod node_directory;
 pub(crate) mod output_claim;
@@ -15,7 +16,8 @@ pub(crate) mod stale_runs;
 pub(crate) mod transaction_file;
 
 pub use directory_lock::lock_directory;
-pub use inputs_at_open::{FileIdentity, InputAtOpen, InputsAtOpen};
+pub use file_identity::FileIdentity;
+pub use inputs_at_open::{InputAtOpen, InputsAtOpen};
 pub use output_claim::{ExistingOutput, OutputClaim};
 pub use output_id::{new_time_uuid, new_uuid_id, next_id};
 pub use publication::{is_harmless_log, refuse_unfinished};

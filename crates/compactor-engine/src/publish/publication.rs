@@ -9,7 +9,6 @@
 
 use std::fmt::Write as _;
 use std::fs::{self, File, Metadata};
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use compactor_io::{DirectoryEntry, remove_if_exists, sync_directory};
@@ -19,11 +18,12 @@ use compactor_sstable::{Component, Version};
 
 use crate::error::{Error, Result};
 use crate::input::existing::{if_exists, list};
+use crate::publish::file_identity::FileIdentity;
 use crate::publish::output_id::new_time_uuid;
 use crate::publish::transaction_file::TransactionFile;
 
-/// File in the staging directory: the name of the log, followed by a line with inode and name for each file
-/// to be moved. A file with another inode was put there by another program and is not deleted.
+/// File in the staging directory: the name of the log, followed by a line with identity and name for each file
+/// to be moved. Another file of that name was put there by another program and is not deleted.
 pub(crate) const NOTE: &str = "transaction";
 
 /// Maximum length of a log or note: enough for a hundred thousand SSTables.
@@ -54,8 +54,8 @@ pub(crate) fn create_log<'a>(
         for component in components {
             let name = descriptor.file_name(*component);
             let path = written_in.join(&name);
-            let metadata = fs::metadata(&path).map_err(Error::file("look up", path))?;
-            let _ = writeln!(files, "{} {name}", metadata.ino());
+            let file = FileIdentity::of(&path).map_err(Error::file("look up", path))?;
+            let _ = writeln!(files, "{} {name}", noted(&file));
         }
         version = descriptor.version;
     }
@@ -68,6 +68,29 @@ pub(crate) fn create_log<'a>(
     sync_directory(staging)?;
 
     Ok((TransactionFile::create(target, &name)?, records))
+}
+
+fn noted(file: &FileIdentity) -> String {
+    let FileIdentity {
+        device,
+        inode,
+        bytes,
+        modified_ns,
+    } = file;
+    format!("{device} {inode} {bytes} {modified_ns}")
+}
+
+/// Reads a line of a note: a file and its name.
+fn read_noted(line: &str) -> Option<(FileIdentity, &str)> {
+    let mut fields = line.splitn(5, ' ');
+    let mut number = || fields.next();
+    let file = FileIdentity {
+        device: number()?.parse().ok()?,
+        inode: number()?.parse().ok()?,
+        bytes: number()?.parse().ok()?,
+        modified_ns: number()?.parse().ok()?,
+    };
+    Some((file, fields.next()?))
 }
 
 pub(crate) fn sync_file(path: &Path) -> Result<()> {
@@ -120,16 +143,13 @@ pub(crate) fn undo_unfinished(staging: &Path, target: &Path) -> Result<()> {
     })?;
     TransactionFile::make_durable(&path, &bytes)?;
     if !log.is_committed() {
-        let files: Vec<(u64, &str)> = lines
-            .filter_map(|line| line.split_once(' '))
-            .filter_map(|(inode, name)| Some((inode.parse().ok()?, name)))
-            .collect();
+        let files: Vec<(FileIdentity, &str)> = lines.filter_map(read_noted).collect();
         // `Data.db` is deleted first: the other components are useless without it, even if this is
         // interrupted.
         for is_data in [true, false] {
-            for (inode, name) in &files {
+            for (file, name) in &files {
                 if name.ends_with(Component::Data.file_suffix()) == is_data {
-                    remove_if_ours(&target.join(name), *inode)?;
+                    remove_if_ours(&target.join(name), file)?;
                 }
             }
         }
@@ -139,9 +159,10 @@ pub(crate) fn undo_unfinished(staging: &Path, target: &Path) -> Result<()> {
     Ok(sync_directory(target)?)
 }
 
-fn remove_if_ours(path: &Path, inode: u64) -> Result<()> {
+fn remove_if_ours(path: &Path, file: &FileIdentity) -> Result<()> {
     let is_component = Descriptor::parse(path).is_ok_and(|file| file.component.is_some());
-    let is_ours = metadata_of(path)?.is_some_and(|metadata| metadata.ino() == inode);
+    let is_ours =
+        metadata_of(path)?.is_some_and(|found| FileIdentity::from(&found).is_same_file(file));
     if is_component && is_ours {
         remove_if_exists(path)?;
     }
@@ -255,10 +276,30 @@ mod tests {
         let (staging, _log) = begun(temp.path());
         // The new inode is allocated before the old one can be reused.
         let theirs = temp.path().join("theirs");
-        fs::write(&theirs, "y").unwrap();
+        fs::write(&theirs, "theirs").unwrap();
         fs::rename(&theirs, temp.path().join("oa-7-big-Data.db")).unwrap();
         undo_unfinished(&staging, temp.path()).unwrap();
         assert_eq!(sstables(temp.path()), 1);
+    }
+
+    /// As after a remount of sshfs.
+    #[test]
+    fn moved_files_with_other_inode_numbers_are_removed() {
+        let temp = tempfile::tempdir().unwrap();
+        let (staging, log) = begun(temp.path());
+        for component in COMPONENTS {
+            let path = temp
+                .path()
+                .join(format!("oa-7-big-{}", component.file_suffix()));
+            let modified = fs::metadata(&path).unwrap().modified().unwrap();
+            let copy = temp.path().join("copy");
+            fs::copy(&path, &copy).unwrap();
+            let file = File::options().append(true).open(&copy).unwrap();
+            file.set_modified(modified).unwrap();
+            fs::rename(&copy, &path).unwrap();
+        }
+        undo_unfinished(&staging, temp.path()).unwrap();
+        assert_eq!((sstables(temp.path()), log.path().exists()), (0, false));
     }
 
     #[test]
@@ -271,7 +312,7 @@ mod tests {
         for text in [
             &b"\xff\xfe"[..],
             b"",
-            b"../oa_txn_compaction_x.log\n1 oa-7-big-Data.db",
+            b"../oa_txn_compaction_x.log\n1 1 1 1 oa-7-big-Data.db",
             b"b.log",
         ] {
             fs::write(staging.join(NOTE), text).unwrap();

@@ -152,8 +152,7 @@ impl Placing<'_> {
 /// # Errors
 /// Another file.
 pub(super) fn refuse_another(wanted: &FileIdentity, there: &FileIdentity, to: &Path) -> Result<()> {
-    let of = |file: &FileIdentity| (file.bytes, file.modified_ns);
-    if wanted.is_same_file(there) || of(wanted) == of(there) {
+    if wanted.is_same_file(there) {
         Ok(())
     } else {
         Err(another(to))
