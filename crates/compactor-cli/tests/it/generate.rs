@@ -96,7 +96,7 @@ fn a_run_that_is_killed_leaves_nothing_or_everything() {
     };
     // While the SSTables are written, and while they are published.
     for (call, when, code) in [
-        ("fsync", 1, 0),
+        ("fsync", 2, 0),
         ("renameat2", 1, 0),
         ("renameat2", 9, 0),
         ("renameat2", 23, 0),

@@ -73,7 +73,7 @@ impl RunDirectory {
                 }
                 Ok(None) => {}
                 Err(error) => {
-                    let _ = remove_all(&unlocked);
+                    let _ = remove_all(&unlocked, None);
                     return Err(error);
                 }
             }
@@ -100,7 +100,7 @@ impl Drop for RunDirectory {
         // with.
         drop(self.lock.take());
         if !*self.is_kept.get_mut() {
-            let _ = remove_all(&self.path);
+            let _ = remove_all(&self.path, None);
         }
     }
 }
@@ -115,7 +115,7 @@ impl FoundRun {
     /// # Errors
     /// A failed removal. The lock file still exists then.
     pub(crate) fn remove(self) -> Result<()> {
-        remove_all(&self.path).map_err(Error::file("remove stale", &self.path))
+        remove_all(&self.path, self.lock).map_err(Error::file("remove stale", &self.path))
     }
 }
 
@@ -172,7 +172,10 @@ pub(crate) fn find_in(
         if !is_wanted(&path) {
             continue;
         }
-        let Ok(lock) = File::open(path.join(LOCK)) else {
+        // NFS locks only files that are open for writing. Another user's may be open for reading only.
+        let file = path.join(LOCK);
+        let opened = File::options().read(true).write(true).open(&file);
+        let Ok(lock) = opened.or_else(|_| File::open(&file)) else {
             continue;
         };
         let lock = match lock.try_lock() {
@@ -186,7 +189,7 @@ pub(crate) fn find_in(
 }
 
 /// Removes a run's directory, its lock file last. A concurrent removal by another process is not an error.
-fn remove_all(directory: &Path) -> std::io::Result<()> {
+fn remove_all(directory: &Path, lock: Option<File>) -> std::io::Result<()> {
     let entries = match compactor_io::read_dir(directory) {
         Ok(entries) => entries,
         Err(error) => return remove_unlisted(directory, error),
@@ -206,6 +209,8 @@ fn remove_all(directory: &Path) -> std::io::Result<()> {
         if_exists(removed)?;
     }
     if_exists(fs::remove_file(directory.join(LOCK)))?;
+    // NFS and FUSE keep an open file that is removed under another name in its directory, which is not empty then.
+    drop(lock);
     if_exists(fs::remove_dir(directory)).map(drop)
 }
 
@@ -238,6 +243,9 @@ fn lock_and_rename(unlocked: &Path, directory: &Path) -> Result<Option<File>> {
         Err(TryLockError::WouldBlock) => return Ok(None),
         Err(TryLockError::Error(e)) => return Err(Error::file("lock", path)(e)),
     }
+    // Btrfs does not write new names with the next sync of any file, as ext4 and xfs do: after a power failure a
+    // directory of synced outputs without this file would be kept forever.
+    lock.sync_all().map_err(Error::file("sync", &path))?;
     // An empty directory of that name is replaced, which is harmless; one in use contains a lock file and is
     // not.
     match fs::rename(unlocked, directory) {
@@ -249,7 +257,7 @@ fn lock_and_rename(unlocked: &Path, directory: &Path) -> Result<Option<File>> {
                 ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists
             ) =>
         {
-            remove_all(unlocked).map_err(Error::file("remove", unlocked))?;
+            remove_all(unlocked, Some(lock)).map_err(Error::file("remove", unlocked))?;
             Ok(None)
         }
         Err(e) => Err(Error::file("rename", unlocked)(e)),

@@ -317,6 +317,40 @@ fn kill_and_fail_each_call(setting: &Setting, calls: &[&str], faults: &[&str]) {
     eprintln!("{injections} calls killed or failed");
 }
 
+/// The lock file of a run outlasts a power failure as its outputs do; the next run can lock it on NFS, which needs it
+/// open for writing; and NFS and FUSE keep a removed file in its directory until it is closed.
+#[test]
+fn the_lock_file_of_a_killed_run_suits_any_file_system() {
+    if !has_strace() {
+        return;
+    }
+    let setting = Setting::new(60, 300, Outputs::One);
+    let trace = setting.directory.path().join("trace");
+    let traced = |options: &[&str]| {
+        let mut tracer = vec!["strace", "-f", "-y", "-o", trace.to_str().unwrap()];
+        tracer.extend(["-e", "trace=fsync,rename,openat,close,rmdir"]);
+        tracer.extend(options);
+        wait(setting.merge_in_a_child(&tracer).spawn().unwrap());
+        std::fs::read_to_string(&trace).unwrap()
+    };
+    let line_of = |text: &str, call: &str, path: &str| {
+        let is_it = |line: &str| line.contains(call) && line.contains(path);
+        let found = text.lines().position(is_it);
+        found.unwrap_or_else(|| panic!("no {call} of {path}: {text}"))
+    };
+    let killed = traced(&["-e", "inject=fsync:signal=SIGKILL:when=4"]);
+    assert!(line_of(&killed, "fsync(", "/lock>") < line_of(&killed, "rename(", "/.compactor-"));
+    let run = std::fs::read_dir(setting.output())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .find(|name| name.starts_with(".compactor-"))
+        .unwrap();
+    let next = traced(&[]);
+    let opened = line_of(&next, "openat(", &format!("{run}/lock\", O_RDWR"));
+    let closed = line_of(&next, "close(", &format!("{run}/lock>"));
+    assert!(opened < closed && closed < line_of(&next, "rmdir(", &format!("{run}\"")));
+}
+
 /// Directory content that a new output replaces: other SSTables, and a file that is kept.
 struct Replaced {
     setting: Setting,
