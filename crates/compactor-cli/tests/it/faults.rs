@@ -21,11 +21,13 @@ mod limits;
 mod outcome;
 mod setting;
 
+use std::os::unix::process::ExitStatusExt as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use compactor_testkit::machine::has_strace;
+use compactor_testkit::machine::{disk_directory, has_strace};
 use compactor_testkit::{Random, campaign};
 use inject::Injection;
+use outcome::Outcome;
 use setting::Setting;
 
 /// Random faults of a full campaign.
@@ -79,6 +81,21 @@ fn known() {
         let (command, injection) = &known[number as usize];
         setting.try_fault(command, injection)
     });
+}
+
+/// A signal that is not sent would let every case of a killed run pass.
+#[test]
+fn an_injected_signal_kills() {
+    if !has_strace() {
+        return;
+    }
+    let injection = Injection::new("fsync", "EIO", "1000").with("fsync", "signal=KILL", "1".into());
+    let directory = disk_directory();
+    let out = directory.path().join("out").display().to_string();
+    let line = ["generate", "--rows", "10", "--output", &out].map(str::to_owned);
+    let line = [&[setting::compactor()][..], &line[..]].concat();
+    let killed = Outcome::of(&injection.tracer(&line)).status.unwrap();
+    assert_eq!(killed.signal(), Some(9), "{killed:?}");
 }
 
 #[test]
