@@ -523,7 +523,7 @@ fn outputs_that_differ_from_the_record_are_refused() {
     let record = table.output("compactor-run.json");
     let text = fs::read(&record).unwrap();
     fs::remove_file(&record).unwrap();
-    table.refused(2, "no compactor-run.json here");
+    table.refused(2, "A compact that had nothing to do leaves nothing to swap");
     fs::write(&record, text).unwrap();
     stdout(&table.swap(&[]));
 }

@@ -51,7 +51,7 @@ pub(super) fn directory_of_record(named: &Path, table: &Path) -> Result<PathBuf>
     match &found[..] {
         [] => Err(Error::invalid(format!(
             "{}: no {FILE_NAME} here, nor in KEYSPACE/TABLE below it; name the directory that a merge or \
-             compact was given as --output",
+             compact was given as --output. A compact that had nothing to do leaves nothing to swap",
             named.display()
         ))),
         [one] => Ok(one.clone()),
