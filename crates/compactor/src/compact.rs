@@ -25,7 +25,7 @@ use compactor_engine::input::ComponentList;
 use compactor_engine::job::{OutputSplit, Scope, free_files};
 use compactor_engine::merge::Observer;
 use compactor_engine::publish::{
-    InputsAtOpen, OutputClaim, Replaceable, Staging, next_id, publish_all,
+    InputsAtOpen, OutputClaim, OutputIds, Replaceable, Staging, next_id, publish_all,
 };
 use compactor_io::Io;
 use compactor_sstable::Component;
@@ -359,7 +359,7 @@ impl Compaction {
             output_directory: work.directory().to_owned(),
             claim: Some(Arc::clone(work)),
             inputs_at_open: Some(Arc::clone(&self.at_open)),
-            id: ids[number],
+            ids: ids[number].map(OutputIds::starting_at),
             split: jobs[number].split.clone(),
             level: jobs[number].level,
             threads: (merges.threads / concurrent).max(1),

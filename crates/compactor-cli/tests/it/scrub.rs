@@ -5,6 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use compactor_testkit::machine::has_strace;
+
 use crate::support::{
     assert_done, assert_ends, assert_prints, data_files, flip, generated, stderr, stdout, words,
 };
@@ -110,4 +112,35 @@ fn an_output_is_required_and_may_not_be_next_to_the_input() {
     let beside = data.parent().unwrap();
     let output = run("scrub", &[&data, &"--output", &beside]);
     assert_eq!(output.status.code(), Some(4), "{}", stderr(&output));
+}
+
+/// Tens of thousands of SSTables would take hours.
+#[test]
+fn directories_are_not_listed_for_each_sstable() {
+    if !has_strace() {
+        return;
+    }
+    for command in [words("scrub"), words("split --size 1KiB")] {
+        let lists = |sstables: &str| {
+            let place = tempfile::tempdir().unwrap();
+            let table = generated(place.path(), &["--rows", "100", "--sstables", sstables]);
+            let trace = place.path().join("trace");
+            let done = Command::new("strace")
+                .args(["-f", "--seccomp-bpf", "-qq", "-e", "trace=openat", "-o"])
+                .args([&trace, Path::new(env!("CARGO_BIN_EXE_compactor"))])
+                .args(&command)
+                .args([&table, Path::new("--output"), &place.path().join("out")])
+                .output()
+                .unwrap();
+            assert_done(&done);
+            // Ids are looked up there as well, and nothing else of an SSTable is.
+            let parent = table.parent().unwrap().canonicalize().unwrap();
+            let opened = format!("\"{}\", ", parent.display());
+            let traced = fs::read_to_string(&trace).unwrap();
+            traced.lines().filter(|line| line.contains(&opened)).count()
+        };
+        let of_one = lists("1");
+        assert!(of_one > 0);
+        assert_eq!(lists("4"), of_one, "{command:?}");
+    }
 }

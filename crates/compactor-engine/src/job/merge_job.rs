@@ -22,7 +22,7 @@ use crate::job::fully_expired::split_off_fully_expired;
 use crate::job::options::{MergeOptions, Scope};
 use crate::job::output_plan::OutputPlan;
 use crate::job::output_settings::{
-    decide_settings, first_output_id, inherited_settings, output_header, union_of,
+    decide_settings, inherited_settings, output_header, output_ids, union_of,
 };
 use crate::job::overlapping::{OutsideSstables, OverlappingSstable, OverlappingSstables};
 use crate::job::refused_inputs::{one_partitioner, refuse_duplicates, refuse_mixed_repair};
@@ -91,13 +91,13 @@ impl MergeJob {
     /// time, and of two that rely on each other for a deletion that both have, neither would keep it.
     ///
     /// # Errors
-    /// As [`MergeJob::open`]; or there are several groups but a single id.
+    /// As [`MergeJob::open`].
     pub fn open_groups(io: Io, mut options: MergeOptions) -> Result<Vec<MergeJob>> {
         let (inputs, opened) = Opened::inputs(&io, &mut options)?;
         // All must be of one table.
         union_of(&inputs)?;
         one_partitioner(&inputs, &OutsideSstables::Unknown)?;
-        let next = first_output_id(&inputs, &options)?;
+        options.ids = Some(output_ids(&inputs, &options)?);
         let mut groups: BTreeMap<RepairGroup, Vec<InputSstable>> = BTreeMap::new();
         for input in inputs {
             let group = RepairGroup::of(&input.statistics.stats);
@@ -107,17 +107,11 @@ impl MergeJob {
             let inputs = groups.into_values().flatten().collect();
             return Ok(vec![MergeJob::decide(io, options, inputs, &opened)?]);
         }
-        if options.id.is_some() {
-            return Err(Error::invalid(
-                "inputs of several repair states make several outputs, which cannot have one id",
-            ));
-        }
         let paths: Vec<(RepairGroup, PathBuf)> = groups
             .iter()
             .flat_map(|(group, inputs)| inputs.iter().map(|i| (*group, i.data_path())))
             .collect();
         let known = options.overlapping_paths(paths.iter().map(|(_, path)| path.clone()));
-        let ids = OutputIds::after(next);
         let mut jobs = Vec::with_capacity(groups.len());
         for (group, inputs) in groups {
             let others = paths.iter().filter(|(other, _)| *other != group);
@@ -129,12 +123,9 @@ impl MergeJob {
                         Scope::Overlapping(known.iter().cloned().chain(others).collect())
                     }
                 },
-                id: Some(if jobs.is_empty() { next } else { ids.take()? }),
                 ..options.clone()
             };
-            let job = MergeJob::decide(io.clone(), options, inputs, &opened)?;
-            let ids = ids.clone();
-            jobs.push(MergeJob { ids, ..job });
+            jobs.push(MergeJob::decide(io.clone(), options, inputs, &opened)?);
         }
         Ok(jobs)
     }
@@ -154,7 +145,7 @@ impl MergeJob {
     fn decide_with(
         inherited: CollectorSettings,
         io: Io,
-        options: MergeOptions,
+        mut options: MergeOptions,
         inputs: Vec<InputSstable>,
         opened: &Opened,
     ) -> Result<MergeJob> {
@@ -186,6 +177,8 @@ impl MergeJob {
         };
         let partitioner = one_partitioner(&inputs, &outside)?;
         options.split.check(partitioner)?;
+        let ids = output_ids(&inputs, &options)?;
+        options.ids = Some(ids.clone());
         let mut settings = decide_settings(&options, &inputs, inherited)?;
         outside.refuse_other_table(&inputs)?;
         let (expired, inputs) = match options.gc_before_s {
@@ -224,7 +217,6 @@ impl MergeJob {
         let originals = inputs.iter().chain(&expired);
         let shadow =
             ShadowPlan::decide(&options, originals, &settings, tombstone_sources)?.map(Arc::new);
-        let ids = OutputIds::after(settings.descriptor.id);
         // Those of a set are shared by its merges, whose memory is less than that of the whole process.
         let of_outside = match &options.scope {
             Scope::RestOfSet => 0,

@@ -8,7 +8,6 @@ use compactor_io::{ReadMode, WriteMode};
 use compactor_sstable::big::summary::DEFAULT_MIN_INDEX_INTERVAL;
 use compactor_sstable::compression::info::CompressionParams;
 use compactor_sstable::schema::Table;
-use compactor_sstable::sstable_id::SstableId;
 use compactor_sstable::{Format, Version};
 
 use crate::job::output_split::OutputSplit;
@@ -16,6 +15,7 @@ use crate::job::overlapping::OverlappingSet;
 use crate::job::tombstone_option::TombstoneOption;
 use crate::publish::inputs_at_open::InputsAtOpen;
 use crate::publish::output_claim::{ExistingOutput, OutputClaim};
+use crate::publish::output_id::OutputIds;
 use crate::publish::quiet_directories::QuietDirectories;
 use crate::read::rate_limiter::RateLimiter;
 
@@ -100,9 +100,9 @@ pub struct MergeOptions {
     /// Version of the output; `None` for the newest version of the inputs, in `format`, and `nb` if all are
     /// older.
     pub version: Option<Version>,
-    /// Id of the output; `None` for one after those of the inputs and of the SSTables in their directories
-    /// and in the output directory.
-    pub id: Option<SstableId>,
+    /// Ids of the outputs, which merges into one directory share; `None` for those after the ids of the inputs and of
+    /// the SSTables in their directories and in the output directory.
+    pub ids: Option<OutputIds>,
     /// Format of the output; `None` for that of `version`, or else of the newest input.
     pub format: Option<Format>,
     /// Compression of the output.
@@ -177,7 +177,7 @@ impl MergeOptions {
             overlapping_tombstones: TombstoneOption::None,
             table: None,
             version: None,
-            id: None,
+            ids: None,
             format: None,
             compression: OutputCompression::AsNewestInput,
             bloom_filter_fp_chance: None,

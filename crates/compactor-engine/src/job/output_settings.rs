@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use compactor_sstable::Version;
 use compactor_sstable::data::cell::NO_TTL;
 use compactor_sstable::descriptor::Descriptor;
-use compactor_sstable::sstable_id::SstableId;
 use compactor_sstable::statistics::{
     CollectorSettings, EncodingStats, SerializationHeader, StatsMetadata,
 };
@@ -15,7 +14,7 @@ use crate::input::header_union::{check_schema, types_of_schema, union};
 use crate::input::key_estimate::estimate_keys;
 use crate::input::sstable::{InputSstable, check_writable};
 use crate::job::options::{MergeOptions, OutputCompression};
-use crate::publish::output_id::next_id;
+use crate::publish::output_id::{OutputIds, next_id};
 use crate::write::format_index::default_column_index_size;
 use crate::write::sstable_settings::SstableSettings;
 
@@ -59,9 +58,7 @@ pub fn decide_settings(
         descriptor: Descriptor::new(
             &options.output_directory,
             version,
-            options
-                .id
-                .map_or_else(|| first_output_id(inputs, options), Ok)?,
+            output_ids(inputs, options)?.take()?,
         ),
         header,
         compression,
@@ -135,10 +132,11 @@ pub(crate) fn inherited_settings(
     Ok(inherited)
 }
 
-pub(crate) fn first_output_id(
-    inputs: &[InputSstable],
-    options: &MergeOptions,
-) -> Result<SstableId> {
+/// Returns the ids of the outputs: the given ones, or those that are free.
+pub(crate) fn output_ids(inputs: &[InputSstable], options: &MergeOptions) -> Result<OutputIds> {
+    if let Some(ids) = &options.ids {
+        return Ok(ids.clone());
+    }
     let paths: Vec<PathBuf> = inputs.iter().map(InputSstable::data_path).collect();
-    next_id(&options.output_directory, &paths, options.scope.named())
+    next_id(&options.output_directory, &paths, options.scope.named()).map(OutputIds::starting_at)
 }

@@ -39,6 +39,7 @@ use crate::job::options::{MergeOptions, OutputCompression};
 use crate::job::pass::Pass;
 use crate::job::staged_merge::StagedMerge;
 use crate::merge::observer::{InputRead, Observer};
+use crate::publish::output_id::OutputIds;
 use crate::publish::staging::Staging;
 
 impl MergeJob {
@@ -200,7 +201,7 @@ impl MergeJob {
             strip_ttl: merge.strip_ttl,
             table: merge.table,
             version: Some(version),
-            id: Some(self.settings.descriptor.id),
+            ids: Some(OutputIds::starting_at(self.settings.descriptor.id)),
             compression: OutputCompression::Params(CompressionParams::new(
                 Codec::Lz4,
                 INTERMEDIATE_CHUNK_LEN,

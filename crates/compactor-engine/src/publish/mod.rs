@@ -19,7 +19,7 @@ pub use directory_lock::lock_directory;
 pub use file_identity::FileIdentity;
 pub use inputs_at_open::{InputAtOpen, InputsAtOpen};
 pub use output_claim::{ExistingOutput, OutputClaim};
-pub use output_id::{new_time_uuid, new_uuid_id, next_id};
+pub use output_id::{OutputIds, new_time_uuid, new_uuid_id, next_id};
 pub use publication::{is_harmless_log, refuse_unfinished};
 pub use quiet_directories::QuietDirectories;
 pub use replaceable::Replaceable;

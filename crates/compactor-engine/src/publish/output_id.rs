@@ -50,11 +50,11 @@ pub fn next_id(
             ids => taken.extend(ids?),
         }
     }
-    next_sequence(taken)
+    SstableId::next_sequence(taken).ok_or_else(no_id_left)
 }
 
-fn next_sequence(taken: impl IntoIterator<Item = SstableId>) -> Result<SstableId> {
-    SstableId::next_sequence(taken).ok_or_else(|| Error::invalid("no SSTable id is left"))
+fn no_id_left() -> Error {
+    Error::invalid("no SSTable id is left")
 }
 
 fn ids_in(directory: &Path) -> Result<Vec<SstableId>> {
@@ -93,17 +93,18 @@ pub fn new_time_uuid() -> (i64, i64) {
     (ticks, lsb as i64)
 }
 
-/// Ids for the outputs of merges into one directory. Each id is returned once.
+/// Ids for the outputs of merges into one directory, which share them. Each id is returned once.
 #[derive(Clone, Debug)]
 pub struct OutputIds {
-    last: Arc<Mutex<SstableId>>,
+    /// `None` if no id is left.
+    next: Arc<Mutex<Option<SstableId>>>,
 }
 
 impl OutputIds {
-    /// Ids after this one.
-    pub fn after(id: SstableId) -> OutputIds {
+    /// This id and those after it; after a UUID new UUIDs.
+    pub fn starting_at(first: SstableId) -> OutputIds {
         OutputIds {
-            last: Arc::new(Mutex::new(id)),
+            next: Arc::new(Mutex::new(Some(first))),
         }
     }
 
@@ -112,11 +113,12 @@ impl OutputIds {
     /// # Errors
     /// No id is left.
     pub fn take(&self) -> Result<SstableId> {
-        let mut last = lock(&self.last);
-        *last = match *last {
-            SstableId::Uuid { .. } => new_uuid_id()?,
-            sequence => next_sequence([sequence])?,
+        let mut next = lock(&self.next);
+        let id = next.ok_or_else(no_id_left)?;
+        *next = match id {
+            SstableId::Uuid { .. } => Some(new_uuid_id()?),
+            sequence => sequence.next(),
         };
-        Ok(*last)
+        Ok(id)
     }
 }

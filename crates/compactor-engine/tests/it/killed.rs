@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use compactor_engine::job::{MergeOptions, OutputSplit};
-use compactor_engine::publish::ExistingOutput;
+use compactor_engine::publish::{ExistingOutput, OutputIds};
 use compactor_sstable::transaction_log::{self, TransactionLog};
 use compactor_testkit::machine::{disk_directory, has_strace};
 
@@ -60,7 +60,7 @@ fn child() {
 fn replacing_merge_of(directory: &Path, outputs: Outputs) -> MergeOptions {
     let mut options = merge_of(directory, outputs);
     options.existing_output = ExistingOutput::Replace;
-    options.id = Some("100".parse().unwrap());
+    options.ids = Some(OutputIds::starting_at("100".parse().unwrap()));
     options
 }
 

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use compactor::{Error, ExistingOutput, InputCheck, MergeRequest, OutputCompression, Result};
+use compactor_engine::publish::OutputIds;
 use compactor_io::IoOptions;
 use compactor_sstable::descriptor::Descriptor;
 
@@ -38,7 +39,7 @@ fn rewrite(
         let parsed = Descriptor::parse(path);
         let file = parsed.map_err(|e| Error::invalid(format!("{}: {e}", path.display())))?;
         let mut request = MergeRequest::new(vec![path.clone()], output);
-        request.id = Some(file.descriptor.id);
+        request.ids = Some(OutputIds::starting_at(file.descriptor.id));
         // They are of one table, and belong together.
         request.existing_output = ExistingOutput::Keep;
         request.compression = compression.clone();

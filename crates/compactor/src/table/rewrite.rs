@@ -7,9 +7,10 @@ use std::time::Instant;
 
 use compactor_engine::input::InputSstable;
 use compactor_engine::job::{OutputSplit, free_files};
-use compactor_engine::publish::{QuietDirectories, Replaceable};
+use compactor_engine::publish::{OutputIds, QuietDirectories, Replaceable, next_id};
 use compactor_io::ReadMode;
 use compactor_sstable::descriptor::Descriptor;
+use compactor_sstable::sstable_id::SstableId;
 use serde::{Serialize, Serializer};
 
 use super::output_directory::{self, ExistingOutput, OutputClaim};
@@ -149,7 +150,7 @@ impl<'t> Upgrade<'t> {
                 )));
             }
             let mut request = self.table.rewrite_of(path, output, &self.form, &share)?;
-            request.id = Some(id);
+            request.ids = Some(OutputIds::starting_at(id));
             request.quiet_directories = quiet.clone();
             request.strip_ttl = self.strips_ttl;
             request.open_files = Some(files_of_each(open_files, concurrent));
@@ -269,11 +270,15 @@ impl<'t> Split<'t> {
     fn requests(&self, output: &Path) -> Result<Vec<MergeRequest>> {
         output_directory::check(output, self.table)?;
         let (large, _) = self.by_size()?;
+        let ids = self.table.ids_in_sequence(output)?;
+        let quiet = QuietDirectories::default();
         let request = |path: &Path| {
             let mut request = self
                 .table
                 .rewrite_of(path, output, &self.form, &self.resources)?;
             request.split = OutputSplit::MaxBytes(self.bytes);
+            request.ids = has_id_in_sequence(path).then(|| ids.clone());
+            request.quiet_directories = quiet.clone();
             Ok(request)
         };
         large.into_iter().map(request).collect()
@@ -300,8 +305,7 @@ impl<'t> Split<'t> {
         observer: &mut dyn Observer,
     ) -> Result<RewriteOutcome> {
         let requests = self.requests(output.as_ref())?;
-        // One after the other: the ids of an SSTable's outputs are consecutive, and are known to be free
-        // once those of the one before are published.
+        // One after the other, so that the ids of an SSTable's outputs are consecutive.
         let mut outcome = run(requests, &self.resources, 1, self.verifies, observer)?;
         if let Some(first) = outcome.reports.first_mut() {
             first.warnings.extend(self.table.kept_for_transactions());
@@ -310,7 +314,22 @@ impl<'t> Split<'t> {
     }
 }
 
+/// Whether the id is a number, and so are those of what is made of the SSTable.
+pub(super) fn has_id_in_sequence(data_path: &Path) -> bool {
+    let parsed = Descriptor::parse(data_path);
+    parsed.is_ok_and(|file| matches!(file.descriptor.id, SstableId::Sequence(_)))
+}
+
 impl Table {
+    /// Ids of what is made of the SSTables whose ids are numbers. Directories are listed once for all of them: there
+    /// may be tens of thousands.
+    pub(super) fn ids_in_sequence(&self, output: &Path) -> Result<OutputIds> {
+        // One that is gone is reported when it is opened.
+        let is_numbered = |path: &&PathBuf| has_id_in_sequence(path) && path.exists();
+        let numbered: Vec<PathBuf> = self.sstables.iter().filter(is_numbered).cloned().collect();
+        next_id(output, &numbered, &[]).map(OutputIds::starting_at)
+    }
+
     /// A merge of one SSTable alone, which purges nothing.
     fn rewrite_of(
         &self,

@@ -8,7 +8,7 @@ use compactor_engine::merge::Observer;
 use compactor_engine::publish::Replaceable;
 
 use super::output_directory::{self, ExistingOutput, OutputClaim};
-use super::rewrite::{Failure, RewriteOutcome, is_of_all_sstables};
+use super::rewrite::{Failure, RewriteOutcome, has_id_in_sequence, is_of_all_sstables};
 use super::verified::{OutputCheck, Verified};
 use super::{OutputForm, Resources, Table};
 use crate::concurrent::{OneMerge, SharedObserver};
@@ -139,6 +139,10 @@ impl<'t> Scrub<'t> {
         let check = OutputCheck::new(self.verifies, &io, self.resources.read_mode);
         let observer = SharedObserver::new(observer);
         let started = Instant::now();
+        let ids = self
+            .table
+            .ids_in_sequence(&options.output.output_directory)?;
+        let mut options = options.clone();
         let mut outcome = RewriteOutcome::new();
         for (number, path) in self.table.sstables.iter().enumerate() {
             let mut one = OneMerge {
@@ -149,7 +153,8 @@ impl<'t> Scrub<'t> {
                 inner: &mut one,
                 check: &check,
             };
-            match scrub(&io, path, options, &mut verified) {
+            options.output.ids = has_id_in_sequence(path).then(|| ids.clone());
+            match scrub(&io, path, &options, &mut verified) {
                 Ok(report) => outcome.reports.push(report),
                 Err(Error::Cancelled) => {
                     outcome.is_interrupted = true;

@@ -305,7 +305,9 @@ fn an_input_dropped_unread_determines_the_format() {
     let source = sstable("pa-range_nested/inputs/1");
     let mut newest = request(std::slice::from_ref(&source), &directory.path().join("x"));
     newest.version = Some(Version::Ea);
-    newest.id = Some(SstableId::Sequence(9));
+    newest.ids = Some(compactor_engine::publish::OutputIds::starting_at(
+        SstableId::Sequence(9),
+    ));
     newest.bloom_filter_fp_chance = Some(0.25);
     newest.compression = OutputCompression::None;
     let newest = Copy::of(&run(newest).unwrap());
