@@ -37,11 +37,20 @@ pub enum OutsideSstables {
 }
 
 /// SSTables that are not merged, in chains of ascending key ranges that do not overlap. A partition is looked up in each
-/// chain instead of in each SSTable: the thousands of a level are one chain.
+/// chain instead of in each SSTable: the thousands of a level are one chain. Where all overlap, few chains are searched:
+/// those with the least timestamps come first, and of a thousand Bloom filters some match by chance.
 #[derive(Debug)]
 pub struct OverlappingSstables {
     all: Vec<Arc<OverlappingSstable>>,
-    chains: Vec<Range<usize>>,
+    chains: Vec<Chain>,
+}
+
+#[derive(Debug)]
+struct Chain {
+    /// Its SSTables among all.
+    sstables: Range<usize>,
+    /// Minimum timestamp of all its SSTables.
+    min_timestamp: i64,
 }
 
 /// An SSTable that limits purging but is not merged.
@@ -285,14 +294,22 @@ impl OverlappingSstables {
             ends.push(Reverse((sstable.keys.last(), number)));
             chains[number].push(Arc::clone(sstable));
         }
+        let min_timestamp = |chain: &Vec<Arc<OverlappingSstable>>| {
+            let timestamps = chain.iter().map(|sstable| sstable.min_timestamp);
+            timestamps.min().unwrap_or(i64::MAX)
+        };
+        chains.sort_by_key(min_timestamp);
         let mut end = 0;
-        let ranges = chains.iter().map(|chain| {
+        let placed = chains.iter().map(|chain| {
             let start = end;
             end += chain.len();
-            start..end
+            Chain {
+                sstables: start..end,
+                min_timestamp: min_timestamp(chain),
+            }
         });
         OverlappingSstables {
-            chains: ranges.collect(),
+            chains: placed.collect(),
             all: chains.into_iter().flatten().collect(),
         }
     }
@@ -301,16 +318,21 @@ impl OverlappingSstables {
         &self.all
     }
 
-    /// Those that may have the partition.
-    fn holding(&self, key: &[u8], hash: KeyHash) -> impl Iterator<Item = &OverlappingSstable> {
+    /// Least of the minimum timestamps of those that may have the partition.
+    fn min_timestamp_of(&self, key: &[u8], hash: KeyHash) -> Option<i64> {
         let place = (hash.position(), key);
-        let in_chain = move |chain: &Range<usize>| {
-            let chain = &self.all[chain.clone()];
-            let begun = chain.partition_point(|sstable| sstable.keys.first() <= place);
-            chain[..begun].last()
-        };
-        let near = self.chains.iter().filter_map(in_chain);
-        near.filter(move |s| s.may_hold(key, hash)).map(|s| &**s)
+        let mut least: Option<i64> = None;
+        for chain in &self.chains {
+            if least.is_some_and(|least| least <= chain.min_timestamp) {
+                break;
+            }
+            let sstables = &self.all[chain.sstables.clone()];
+            let begun = sstables.partition_point(|sstable| sstable.keys.first() <= place);
+            let near = sstables[..begun].last().filter(|s| s.may_hold(key, hash));
+            let timestamps = least.into_iter().chain(near.map(|s| s.min_timestamp));
+            least = timestamps.min();
+        }
+        least
     }
 }
 
@@ -362,9 +384,7 @@ impl PurgeLimits for OutsideSstables {
         match self {
             OutsideSstables::Unknown => PurgeLimit::KeepAll,
             OutsideSstables::Overlapping(sstables) => sstables
-                .holding(key, hash)
-                .map(|s| s.min_timestamp)
-                .min()
+                .min_timestamp_of(key, hash)
                 .map_or(PurgeLimit::Unlimited, PurgeLimit::Before),
         }
     }
