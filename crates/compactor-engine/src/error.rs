@@ -90,6 +90,10 @@ impl Error {
             Error::File { cause, .. } if is_no_space(cause.kind()) => ErrorKind::NoSpace,
             // An input shorter than stated in its metadata is damaged, whichever layer detected it.
             Error::Io(e) if e.kind() == IoErrorKind::UnexpectedEof => ErrorKind::Corrupt,
+            // An I/O mode that the file system or the kernel does not support.
+            Error::Io(e) if e.kind() == IoErrorKind::Unsupported && e.mode().is_some() => {
+                ErrorKind::InvalidInput
+            }
             Error::Io(_) | Error::File { .. } | Error::Thread { .. } => ErrorKind::Io,
             Error::InvalidInput(_) => ErrorKind::InvalidInput,
             Error::Refused(_) => ErrorKind::Refused,

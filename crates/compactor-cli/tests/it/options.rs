@@ -1,8 +1,9 @@
 //! Invalid option values, in every command.
 
+use compactor_testkit::machine::Mount;
 use tempfile::TempDir;
 
-use crate::support::{assert_ends, compactor, words};
+use crate::support::{assert_done, assert_ends, compactor, names_in, words};
 
 const DATA: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
@@ -154,6 +155,33 @@ fn numbers_at_the_ends_of_their_ranges_are_accepted() {
         let output = compactor(temp.path(), &arguments);
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(0), "{options:?}: {stderr}");
+    }
+}
+
+/// A script repeats what has failed, and not what is not supported.
+#[test]
+fn an_io_mode_that_the_file_system_does_not_support_is_wrong_usage() {
+    let Some(mount) = Mount::tmpfs(16 << 20) else {
+        return;
+    };
+    let directory = mount.directory.path();
+    let made = compactor(directory, &words("generate --output data --rows 100"));
+    assert_done(&made);
+    let table = names_in(&directory.join("data/generated")).remove(0);
+    let table = format!("data/generated/{table}");
+    for command in ["merge", "compact --major", "split --size 1KiB", "scrub"] {
+        for mode in [
+            "--read-io direct",
+            "--write-io direct",
+            "--write-io dontcache",
+        ] {
+            let line = format!("{command} {table} --output new {mode} --backend threads");
+            let refused = compactor(directory, &words(&line));
+            let stderr = String::from_utf8_lossy(&refused.stderr);
+            assert_eq!(refused.status.code(), Some(2), "{line}: {stderr}");
+            assert!(stderr.contains("mode auto"), "{line}: {stderr}");
+            assert!(!directory.join("new").exists(), "{line}");
+        }
     }
 }
 
