@@ -148,22 +148,38 @@ fn check_left_over(known: &Known, tried: &Tried, out: &Path) -> Result<(), Strin
         return check_second_run(known, tried, out);
     }
     let left = files_below(out);
-    let is_data = |path: &Path| path.to_string_lossy().ends_with("-Data.db");
-    let mut whole: Vec<PathBuf> = Vec::new();
-    for data in left.keys().filter(|path| is_data(path) && !is_hidden(path)) {
+    let sstables = |files: &Files| -> Vec<PathBuf> {
+        let is_data = |path: &&PathBuf| path.to_string_lossy().ends_with("-Data.db");
+        let data = files.keys().filter(is_data).filter(|path| !is_hidden(path));
+        data.cloned().collect()
+    };
+    let files_of = |files: &Files, data: &Path| -> Vec<(PathBuf, Vec<u8>)> {
         let name = data.to_string_lossy();
         let base = name.strip_suffix("Data.db").unwrap_or_default();
-        let of_it = |files: &Files| -> Files {
-            let own = |path: &Path| path.to_string_lossy().starts_with(base);
-            let files = files.iter().filter(|(path, _)| own(path));
-            files
-                .map(|(path, bytes)| (path.clone(), bytes.clone()))
-                .collect()
-        };
-        if of_it(&left) != of_it(&known.good) {
+        let own = files
+            .iter()
+            .filter(|(path, _)| path.to_string_lossy().starts_with(base));
+        own.map(|(path, bytes)| (path.clone(), bytes.clone()))
+            .collect()
+    };
+    // After an SSTable that could not be read, the next has its id.
+    let bytes_of = |files: &Files, data: &Path| -> Vec<Vec<u8>> {
+        files_of(files, data)
+            .into_iter()
+            .map(|(_, bytes)| bytes)
+            .collect()
+    };
+    let wanted: Vec<_> = sstables(&known.good)
+        .iter()
+        .map(|data| bytes_of(&known.good, data))
+        .collect();
+    let mut whole: Vec<PathBuf> = Vec::new();
+    for data in sstables(&left) {
+        if !wanted.contains(&bytes_of(&left, &data)) {
+            let name = data.display();
             return Err(format!("{name} was left, which is not what was wanted"));
         }
-        whole.extend(of_it(&left).into_keys());
+        whole.extend(files_of(&left, &data).into_iter().map(|(path, _)| path));
     }
     if left.len() == whole.len() && fs::read_dir(out).is_ok_and(|mut l| l.next().is_none()) {
         return Ok(());
