@@ -24,7 +24,7 @@ use crate::job::output_plan::OutputPlan;
 use crate::job::output_settings::{
     decide_settings, inherited_settings, output_header, output_ids, union_of,
 };
-use crate::job::overlapping::{OutsideSstables, OverlappingSstable, OverlappingSstables};
+use crate::job::overlapping::{OutsideSstables, OverlappingSstable};
 use crate::job::refused_inputs::{one_partitioner, refuse_duplicates, refuse_mixed_repair};
 use crate::job::shadow_plan::ShadowPlan;
 use crate::job::tombstone_option::TombstoneOption;
@@ -162,17 +162,13 @@ impl MergeJob {
             Scope::Unknown => OutsideSstables::Unknown,
             Scope::Complete | Scope::Overlapping(_) => {
                 let named = options.scope.named().iter();
-                let opened =
-                    named.map(|path| options.overlapping.open(&io, path, options.read_mode));
-                OutsideSstables::Overlapping(OverlappingSstables::new(
-                    opened.collect::<Result<_>>()?,
-                ))
+                let open = |path: &PathBuf| options.overlapping.open(&io, path, options.read_mode);
+                OutsideSstables::of(named.map(open).collect::<Result<_>>()?)
             }
             Scope::RestOfSet => {
                 let paths = inputs.iter().map(InputSstable::data_path);
                 let (set, mode) = (&options.overlapping, options.read_mode);
-                let others = set.open_without(paths, &io, mode)?;
-                OutsideSstables::Overlapping(OverlappingSstables::new(others))
+                OutsideSstables::of(set.open_without(paths, &io, mode)?)
             }
         };
         let partitioner = one_partitioner(&inputs, &outside)?;

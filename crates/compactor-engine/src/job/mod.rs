@@ -35,7 +35,7 @@ pub use merged_rows::{MergedRows, RowBlocks};
 pub use options::{MergeOptions, OutputCompression, Scope};
 pub use output_settings::decide_settings;
 pub use output_split::OutputSplit;
-pub use overlapping::{OutsideSstables, OverlappingSet, OverlappingSstable, OverlappingSstables};
+pub use overlapping::{DisjointChains, OutsideSstables, OverlappingSet, OverlappingSstable};
 pub use refused_inputs::refuse_duplicates;
 pub use staged_merge::{MergeOutcome, StagedMerge, publish};
 pub use tombstone_option::TombstoneOption;
