@@ -122,6 +122,10 @@ fn each_data_directory_may_have_the_manifest_of_the_snapshot() {
     let overlapping = ["--overlapping", second.to_str().unwrap()];
     let beside = words_and("merge", &overlapping).join(" ");
     assert_done(&snapshot.run(&beside, &[first]));
+    // Two lists are of two snapshots.
+    describe(second, &ids(&["1", "2", "3", "4"]), at);
+    let refused = snapshot.run("merge --complete", &[first, second]);
+    assert_ends(&refused, 4, missing);
     // Another node's snapshot of equal names.
     describe(
         second,

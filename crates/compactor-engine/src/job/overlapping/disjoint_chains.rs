@@ -132,10 +132,11 @@ mod tests {
 
     #[test]
     fn a_level_is_searched_and_not_scanned() {
-        let level = (0..1000).map(|i| sstable(4 * i, 4 * i + 2, i64::from(i)));
+        let level = (0..1000).map(|i| sstable(4 * i + 1, 4 * i + 3, 600 + i64::from(i)));
         let level: Vec<_> = level.rev().collect();
-        let (wide, narrow) = (sstable(10, 3000, 500), sstable(2000, 2001, 600));
-        let touching = sstable(3000, 3990, 2);
+        // The first chain by keys has the second timestamps, and the last the least.
+        let (wide, narrow) = (sstable(0, 3000, 500), sstable(1998, 2001, 2));
+        let touching = sstable(3000, 3990, 601);
         let all = level.iter().chain([&wide, &narrow, &touching]).cloned();
         let all: Vec<_> = all.collect();
         assert_eq!(DisjointChains::new(level).chains.len(), 1);
