@@ -24,7 +24,8 @@ use crate::job::output_plan::OutputPlan;
 use crate::job::output_settings::{
     decide_settings, inherited_settings, output_header, output_ids, union_of,
 };
-use crate::job::overlapping::{OutsideSstables, OverlappingSstable};
+use crate::job::overlapping::OutsideSstables;
+use crate::job::overlapping_sstable::OverlappingSstable;
 use crate::job::refused_inputs::{one_partitioner, refuse_duplicates, refuse_mixed_repair};
 use crate::job::shadow_plan::ShadowPlan;
 use crate::job::tombstone_option::TombstoneOption;

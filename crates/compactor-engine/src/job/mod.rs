@@ -2,6 +2,7 @@
 //! several passes over too many inputs, and publication.
 
 pub(crate) mod budget;
+pub(crate) mod disjoint_chains;
 pub(crate) mod earlier_passes;
 pub(crate) mod fully_expired;
 pub(crate) mod merge_job;
@@ -14,6 +15,7 @@ pub(crate) mod output_plan;
 pub(crate) mod output_settings;
 pub(crate) mod output_split;
 pub(crate) mod overlapping;
+pub(crate) mod overlapping_sstable;
 pub(crate) mod pass;
 pub(crate) mod passes;
 pub(crate) mod range_output;
@@ -30,12 +32,14 @@ pub(crate) mod tombstone_option;
 pub(crate) mod tombstone_sources;
 
 pub use budget::{Budget, Demands, free_files};
+pub use disjoint_chains::DisjointChains;
 pub use merge_job::MergeJob;
 pub use merged_rows::{MergedRows, RowBlocks};
 pub use options::{MergeOptions, OutputCompression, Scope};
 pub use output_settings::decide_settings;
 pub use output_split::OutputSplit;
-pub use overlapping::{DisjointChains, OutsideSstables, OverlappingSet, OverlappingSstable};
+pub use overlapping::{OutsideSstables, OverlappingSet};
+pub use overlapping_sstable::OverlappingSstable;
 pub use refused_inputs::refuse_duplicates;
 pub use staged_merge::{MergeOutcome, StagedMerge, publish};
 pub use tombstone_option::TombstoneOption;

@@ -8,26 +8,23 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use compactor_io::{Io, ReadMode, lock};
+use compactor_sstable::Component;
 use compactor_sstable::bloom_filter::BloomFilter;
 use compactor_sstable::descriptor::Descriptor;
-use compactor_sstable::partitioner::{KeyHash, Partitioner};
+use compactor_sstable::partitioner::KeyHash;
 use compactor_sstable::statistics::{EncodingStats, SerializationHeader};
-use compactor_sstable::{Component, Error as FormatError};
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::input::header_union::{HeaderSource, union};
 use crate::input::key_range::KeyRange;
-use crate::input::sidecar_facts::SidecarFacts;
 use crate::input::sstable::{InputSstable, OPENED_AT_ONCE};
+use crate::job::disjoint_chains::DisjointChains;
+use crate::job::overlapping_sstable::OverlappingSstable;
 use crate::read::parallel_map::parallel_map;
 use crate::row::purge::{PurgeLimit, PurgeLimits};
-
-mod disjoint_chains;
-
-pub use disjoint_chains::DisjointChains;
 
 /// SSTables that the table has besides the inputs.
 #[derive(Debug)]
@@ -36,30 +33,6 @@ pub enum OutsideSstables {
     Unknown,
     /// Exactly these: none if the inputs are all SSTables of the table.
     Overlapping(DisjointChains),
-}
-
-/// An SSTable that limits purging but is not merged.
-#[derive(Debug)]
-pub struct OverlappingSstable {
-    /// Directory, version and id.
-    pub descriptor: Descriptor,
-    /// Uncompressed length of its `Data.db`.
-    pub data_len: u64,
-    /// The table's partitioner.
-    pub partitioner: Partitioner,
-    /// First and last partition.
-    pub keys: KeyRange,
-    /// Minimum timestamp, microseconds since 1970.
-    pub min_timestamp: i64,
-    /// Maximum local deletion time, seconds since 1970; the largest possible value if there is live data.
-    pub max_local_deletion_time_s: i64,
-    /// Whether it may have cells or rows with a TTL.
-    pub may_have_ttl: bool,
-    filter: Option<BloomFilter>,
-    /// Only its columns are used. SSTables of a set that have the same ones share it.
-    header: Arc<SerializationHeader>,
-    checked: OnceLock<SidecarFacts>,
-    checking: Mutex<()>,
 }
 
 /// SSTables of a table, shared by its merges: for each merge, those of others are the overlapping ones
@@ -183,78 +156,6 @@ fn has_columns_of(a: &SerializationHeader, b: &SerializationHeader) -> bool {
         && a.static_columns == b.static_columns
         && a.clustering_types == b.clustering_types
         && a.key_type == b.key_type
-}
-
-impl OverlappingSstable {
-    fn of(
-        io: &Io,
-        input: &InputSstable,
-        keys: KeyRange,
-        mode: ReadMode,
-    ) -> Result<OverlappingSstable> {
-        let descriptor = &input.descriptor;
-        let stats = &input.statistics.stats;
-        if stats.has_compression_ratio(descriptor.version) && !input.matches_compression_ratio() {
-            // Its times determine what may be purged, and nothing else here would distinguish them from those
-            // of another SSTable.
-            let found = input.statistics.stats.compression_ratio.to_string();
-            let expected = "the ratio computed from CompressionInfo.db";
-            let error = FormatError::corrupt("stats.compression_ratio", 0, expected, found);
-            return Err(Error::format(descriptor, Component::Statistics)(error));
-        }
-        let filter = if input.has(Component::Filter) {
-            let bytes = input.read_component(io, mode, Component::Filter)?;
-            let filter = BloomFilter::parse(&bytes, descriptor.version);
-            Some(filter.map_err(Error::format(descriptor, Component::Filter))?)
-        } else {
-            None
-        };
-        Ok(OverlappingSstable {
-            descriptor: descriptor.clone(),
-            data_len: input.data_len(),
-            partitioner: input.partitioner,
-            keys,
-            min_timestamp: input.statistics.stats.min_timestamp,
-            max_local_deletion_time_s: input.max_local_deletion_time_s(),
-            may_have_ttl: input.may_have_ttl(),
-            filter,
-            header: Arc::new(input.statistics.header.clone()),
-            checked: OnceLock::new(),
-            checking: Mutex::new(()),
-        })
-    }
-
-    /// Runs `check` on its components unless that has been done; waits for another merge that is running it.
-    ///
-    /// # Errors
-    /// Those of `check`, which the next call repeats.
-    pub fn check_once<E>(&self, check: impl FnOnce() -> Result<SidecarFacts, E>) -> Result<(), E> {
-        let _checking = lock(&self.checking);
-        if self.checked().is_none() {
-            self.set_checked(check()?);
-        }
-        Ok(())
-    }
-
-    /// Notes that its components have been validated, and what they state about its data.
-    pub fn set_checked(&self, facts: SidecarFacts) {
-        // Every check of the same files finds the same.
-        let _ = self.checked.set(facts);
-    }
-
-    /// Facts that its components state about its data, if they have been validated. Does not wait for a merge that is doing
-    /// so.
-    pub fn checked(&self) -> Option<SidecarFacts> {
-        self.checked.get().copied()
-    }
-
-    fn may_hold(&self, key: &[u8], hash: KeyHash) -> bool {
-        self.keys.contains((hash.position(), key))
-            && self
-                .filter
-                .as_ref()
-                .is_none_or(|f| f.may_contain(hash.h1, hash.h2))
-    }
 }
 
 impl OutsideSstables {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use compactor_sstable::partitioner::KeyHash;
 
-use super::OverlappingSstable;
+use crate::job::overlapping_sstable::OverlappingSstable;
 
 /// SSTables that are not merged, in chains of ascending key ranges that do not overlap. A partition is looked up in each
 /// chain instead of in each SSTable: the thousands of a level are one chain. Where all overlap, few chains are searched:
@@ -73,7 +73,7 @@ impl DisjointChains {
     }
 
     /// Least of the minimum timestamps of those that may have the partition.
-    pub(super) fn min_timestamp_of(&self, key: &[u8], hash: KeyHash) -> Option<i64> {
+    pub(crate) fn min_timestamp_of(&self, key: &[u8], hash: KeyHash) -> Option<i64> {
         let place = (hash.position(), key);
         let mut least: Option<i64> = None;
         for chain in &self.chains {
