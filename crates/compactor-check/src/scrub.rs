@@ -25,6 +25,7 @@
 //!
 //! Source: `SortedTableScrubber`, `BigTableScrubber`.
 
+mod contradicted_statistics;
 mod current;
 mod index_walk;
 mod keep;
@@ -43,23 +44,22 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use compactor_engine::merge::Observer;
-use compactor_engine::read::RowCounts;
 use compactor_io::Io;
 use compactor_sstable::Component;
 use compactor_sstable::partitioner::Partitioner;
-use compactor_sstable::statistics::{MetadataCollector, StatsMetadata};
+use compactor_sstable::statistics::StatsMetadata;
 use serde::Serialize;
 
 use crate::cancellation::check_cancelled;
 use crate::sstable_report::SstableReport;
+use crate::verify::Finding;
 use crate::verify::chunks::CheckedData;
 use crate::verify::files::readable;
-use crate::verify::finding::{Findings, Location};
+use crate::verify::finding::Findings;
 use crate::verify::index::IndexScan;
-use crate::verify::statistics_consistency::{self, StatisticsConsistency};
-use crate::verify::{Finding, Severity};
 use crate::{Error, Result};
 use compactor_engine::job::MergeOptions;
+use contradicted_statistics::contradicts_statistics;
 use index_walk::{Beyond, IndexWalk};
 pub use loss::{Loss, LossKind};
 use loss::{Losses, Owner};
@@ -299,46 +299,6 @@ fn enter_missing(beyond: Beyond, kept: u64, stored: &Stored, losses: &mut Losses
         let reason = format!("Statistics.db counts {expected} partitions, {found} are there");
         losses.add(LossKind::Bytes, end..end, None, &reason);
     }
-}
-
-/// Reports what the data contradicts in the statistics, as a merge does. `seen` is the number of rows and what was collected
-/// of them, if all have been read.
-fn contradicts_statistics(
-    stored: &Stored,
-    seen: Option<(u64, &MetadataCollector)>,
-    findings: &Findings,
-) -> bool {
-    let (version, stats) = (
-        stored.input.descriptor.version,
-        &stored.input.statistics.stats,
-    );
-    let ratio = statistics_consistency::ratio_of(stored.chunks());
-    let stated_rows = u64::try_from(stats.total_rows).unwrap_or(0);
-    let rows = RowCounts {
-        rows: seen.map_or(stated_rows, |(rows, _)| rows),
-        empty_static_rows: 0,
-    };
-    let mismatches = StatisticsConsistency::of(version, stats, ratio).check(rows);
-    let mut is_contradicted = false;
-    let mut report = |field: &str, expected: String, found: String| {
-        is_contradicted = true;
-        let place = Location::of(Component::Statistics);
-        findings.damage(place, &format!("stats.{field}"), expected, found);
-    };
-    for m in mismatches {
-        if m.severity == Severity::Damage {
-            report(m.field, m.expected, m.found);
-        }
-    }
-    if let Some(timestamps) = seen.and_then(|(_, collector)| collector.timestamps()) {
-        let (least, greatest) = (*timestamps.start(), *timestamps.end());
-        if least < stats.min_timestamp || greatest > stats.max_timestamp {
-            let expected = format!("a range with {least} to {greatest}, as in the data");
-            let found = format!("{} to {}", stats.min_timestamp, stats.max_timestamp);
-            report("min_timestamp", expected, found);
-        }
-    }
-    is_contradicted
 }
 
 /// Each partition has one entry in the histogram of sizes.

@@ -37,8 +37,8 @@ use crate::text_table::{count, counted};
 /// low.
 ///
 /// Statistics.db and, for compressed data, CompressionInfo.db must be sound: nothing can be read
-/// without them, and all times are wrong with the Statistics.db of another SSTable: it is said if the
-/// data does not fit it. A file that the disk itself fails to read ends the scrub of its SSTable, with nothing
+/// without them. With the Statistics.db of another SSTable all times are wrong: a note says if the data
+/// does not fit it. A file that the disk itself fails to read ends the scrub of its SSTable, with nothing
 /// written: copy all of its files with `ddrescue`, which leaves zeros in such places, and scrub the
 /// copy. Inputs are only read. Exit code 0 if nothing is lost, whatever was wrong with other
 /// components; 3 if anything is or may be wrong, with the output written; 4 if counters would be.

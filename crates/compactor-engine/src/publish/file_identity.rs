@@ -1,4 +1,4 @@
-//! Identity of files, by which one is told from another of the same name.
+//! Identity of a file, to distinguish it from another of the same name.
 
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
