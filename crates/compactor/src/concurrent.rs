@@ -1,12 +1,13 @@
 //! Concurrent merges, each with its own inputs and output, like Cassandra's `concurrent_compactors`.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use compactor_check::input_check::InputCheck;
 use compactor_engine::job::MergeJob;
 use compactor_engine::merge::Observer;
+use compactor_engine::read::parallel_for;
 use compactor_io::Io;
 
 use crate::MergeRequest;
@@ -31,12 +32,17 @@ struct Shared<'a> {
     inner: &'a mut dyn Observer,
     /// Bytes read, rows and partitions written by each merge.
     done: Vec<[u64; 3]>,
+    /// Their sums.
+    sums: [u64; 3],
 }
 
 impl<'a> SharedObserver<'a> {
     pub(crate) fn new(inner: &'a mut dyn Observer) -> SharedObserver<'a> {
-        let done = Vec::new();
-        SharedObserver(Mutex::new(Shared { inner, done }))
+        SharedObserver(Mutex::new(Shared {
+            inner,
+            done: Vec::new(),
+            sums: [0; 3],
+        }))
     }
 
     /// Whether all merges should stop.
@@ -102,45 +108,22 @@ impl ConcurrentMerges<'_, '_> {
         merges: usize,
         request_of: &(dyn Fn(usize) -> MergeRequest + Sync),
     ) -> Vec<Option<Result<MergeReport>>> {
-        let results: Vec<_> = (0..merges).map(|_| Mutex::new(None)).collect();
-        let next = AtomicUsize::new(0);
+        let mut results = Vec::with_capacity(merges);
         let stopped = AtomicBool::new(false);
-        let work = || {
-            loop {
-                let number = next.fetch_add(1, Ordering::Relaxed);
-                let Some(slot) = results.get(number) else {
-                    break;
-                };
-                if stopped.load(Ordering::Relaxed) || self.observer.is_cancelled() {
-                    break;
-                }
-                let result = self.run_one(number, request_of(number));
-                if let Err(error) = &result
-                    && (self.ends_all)(error)
-                {
-                    stopped.store(true, Ordering::Relaxed);
-                }
-                if let Ok(mut slot) = slot.lock() {
-                    *slot = Some(result);
-                }
+        let work = |number| {
+            if stopped.load(Ordering::Relaxed) || self.observer.is_cancelled() {
+                return None;
             }
+            let result = self.run_one(number, request_of(number));
+            if let Err(error) = &result
+                && (self.ends_all)(error)
+            {
+                stopped.store(true, Ordering::Relaxed);
+            }
+            Some(result)
         };
-        std::thread::scope(|scope| {
-            for _ in 1..self.concurrent.clamp(1, merges.max(1)) {
-                // With fewer threads it takes longer, no more.
-                if std::thread::Builder::new()
-                    .spawn_scoped(scope, work)
-                    .is_err()
-                {
-                    break;
-                }
-            }
-            work();
-        });
+        parallel_for(merges, self.concurrent, work, |result| results.push(result));
         results
-            .into_iter()
-            .map(|slot| slot.into_inner().unwrap_or_default())
-            .collect()
     }
 
     fn run_one(&self, number: usize, request: MergeRequest) -> Result<MergeReport> {
@@ -169,13 +152,16 @@ impl Observer for OneMerge<'_, '_> {
     }
 
     fn progress(&mut self, read_bytes: u64, rows: u64, partitions: u64) {
-        let mut shared = self.observer.lock();
+        let shared = &mut *self.observer.lock();
         if shared.done.len() <= self.number {
             shared.done.resize(self.number + 1, [0; 3]);
         }
-        shared.done[self.number] = [read_bytes, rows, partitions];
-        let sum = |field: usize| shared.done.iter().map(|done| done[field]).sum();
-        let [read_bytes, rows, partitions] = [0, 1, 2].map(sum);
+        let now = [read_bytes, rows, partitions];
+        let before = std::mem::replace(&mut shared.done[self.number], now);
+        for (sum, (before, now)) in shared.sums.iter_mut().zip(before.iter().zip(now)) {
+            *sum = *sum - before + now;
+        }
+        let [read_bytes, rows, partitions] = shared.sums;
         shared.inner.progress(read_bytes, rows, partitions);
     }
 

@@ -32,7 +32,7 @@ pub use encoding::Encoding;
 pub use hex::hex;
 pub use input_trace::InputTrace;
 pub use key_position_checksum::KeyPositionChecksum;
-pub use parallel_map::parallel_map;
+pub use parallel_map::{parallel_for, parallel_map};
 pub use rate_limiter::RateLimiter;
 pub use reading::{DecodeOptions, Reading};
 pub use row_counts::RowCounts;

@@ -1,40 +1,57 @@
-//! Parallel map over small items whose processing mostly waits for the disk.
+//! Work on several items concurrently, with results in their order.
 
+use std::collections::BTreeMap;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::thread::Builder;
 
 use compactor_io::lock;
 
-/// Number of items for which another thread pays off.
+/// Number of small items for which another thread pays off.
 const PER_THREAD: usize = 16;
 
-/// Applies `work` to each item and returns the results in order. Few items are processed by the caller's
-/// thread alone; of many, up to `threads` are processed concurrently. Each is processed once, even if others
-/// fail.
+/// Applies `work` to each item and returns the results in order. The items are small, and processing them mostly waits
+/// for the disk: few are processed by the caller's thread alone; of many, up to `threads` are processed concurrently.
+/// Each is processed once, even if others fail.
 pub fn parallel_map<T: Sync, R: Send>(
     things: &[T],
     threads: usize,
     work: impl Fn(&T) -> R + Sync,
 ) -> Vec<R> {
+    let mut results = Vec::with_capacity(things.len());
     let threads = threads.min(things.len() / PER_THREAD);
-    if threads <= 1 {
-        return things.iter().map(work).collect();
-    }
+    let work = |number: usize| things.get(number).map(&work);
+    parallel_for(things.len(), threads, work, |result| results.extend(result));
+    results
+}
+
+/// Calls `work` with each number below `count`, on up to `threads` threads, the caller's among them. Each result is
+/// passed to `deliver` as soon as it and all before it are there, in order, by the thread that has the last of them.
+pub fn parallel_for<R: Send>(
+    count: usize,
+    threads: usize,
+    work: impl Fn(usize) -> R + Sync,
+    deliver: impl FnMut(R) + Send,
+) {
     let next = AtomicUsize::new(0);
-    let done = Mutex::new(Vec::with_capacity(things.len()));
+    let delivery = Mutex::new((0, BTreeMap::new(), deliver));
     let run = || {
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
-            let Some(thing) = things.get(number) else {
+            if number >= count {
                 break;
-            };
-            let result = work(thing);
-            lock(&done).push((number, result));
+            }
+            let result = work(number);
+            let (delivered, waiting, deliver) = &mut *lock(&delivery);
+            waiting.insert(number, result);
+            while let Some(result) = waiting.remove(delivered) {
+                *delivered += 1;
+                deliver(result);
+            }
         }
     };
     std::thread::scope(|scope| {
-        for _ in 1..threads {
+        for _ in 1..threads.min(count) {
             // Fewer threads only take longer.
             if Builder::new().spawn_scoped(scope, run).is_err() {
                 break;
@@ -42,9 +59,6 @@ pub fn parallel_map<T: Sync, R: Send>(
         }
         run();
     });
-    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-    done.sort_by_key(|(number, _)| *number);
-    done.into_iter().map(|(_, result)| result).collect()
 }
 
 #[cfg(test)]
@@ -71,5 +85,27 @@ mod tests {
             *n
         });
         assert_eq!(done, numbers);
+    }
+
+    /// The barriers deadlock unless the second number is processed beside the first, and the first result is delivered
+    /// while the third is processed.
+    #[test]
+    fn results_are_delivered_in_order_as_soon_as_possible() {
+        let (both, delivered) = (Barrier::new(2), Barrier::new(2));
+        let mut results = Vec::new();
+        let work = |number| {
+            match number {
+                0 | 1 => both.wait(),
+                _ => delivered.wait(),
+            };
+            number
+        };
+        parallel_for(3, 2, work, |number| {
+            results.push(number);
+            if number == 0 {
+                delivered.wait();
+            }
+        });
+        assert_eq!(results, [0, 1, 2]);
     }
 }
