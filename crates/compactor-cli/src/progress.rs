@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use compactor::Observer;
+use indicatif::ProgressBar;
 
 mod bar;
 
@@ -71,6 +72,14 @@ impl Progress {
         }
     }
 
+    /// Prints lines while progress is shown.
+    pub fn lines(&self) -> Lines {
+        Lines(match &self.style {
+            Style::Bar(bar) => Some(bar.shared()),
+            _ => None,
+        })
+    }
+
     fn is_due(&mut self, interval: Duration) -> bool {
         let is_due = self.shown.elapsed() >= interval;
         if is_due {
@@ -80,13 +89,27 @@ impl Progress {
     }
 }
 
+/// Prints lines; a bar is hidden meanwhile.
+#[derive(Debug)]
+pub struct Lines(Option<ProgressBar>);
+
+impl Lines {
+    /// Calls `print`, which writes whole lines to the terminal.
+    pub fn print<R>(&self, print: impl FnOnce() -> R) -> R {
+        match &self.0 {
+            Some(bar) => bar.suspend(print),
+            None => print(),
+        }
+    }
+}
+
 impl Observer for Progress {
     fn is_cancelled(&self) -> bool {
         self.interrupted.load(Ordering::Relaxed)
     }
 
     fn message(&mut self, text: &str) {
-        say(format_args!("{text}"));
+        self.lines().print(|| say(format_args!("{text}")));
     }
 
     fn progress(&mut self, read_bytes: u64, rows: u64, partitions: u64) {

@@ -31,10 +31,11 @@ pub mod swap;
 pub mod table;
 mod table_directories;
 mod time_uuid;
+pub mod verify;
 pub mod writer;
 
 pub use compactor_check::input_check::InputCheck;
-pub use compactor_check::{dump, metadata, scrub, verify};
+pub use compactor_check::{dump, metadata, scrub};
 pub use compactor_engine::job::MergeOptions as MergeRequest;
 pub use compactor_engine::job::{MergeJob, OutputCompression, OutputSplit, Scope, TombstoneOption};
 pub use compactor_engine::merge::{MergeCounts, NoObserver, Observer};

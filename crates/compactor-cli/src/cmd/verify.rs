@@ -1,22 +1,24 @@
 //! `compactor verify`: checks the integrity and consistency of SSTables.
 
 use std::fmt::Write;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use compactor::ErrorKind;
-use compactor::table::find_sstables;
-use compactor::verify::{VerifyOptions, VerifyReport, verify};
-use compactor_io::{BackendKind, Io, IoOptions, ReadMode};
+use compactor::table::{find_sstables, roughly_uncompressed_bytes};
+use compactor::verify::{VerifyOptions, VerifyReport, verify_all};
+use compactor::{ErrorKind, Resources};
+use compactor_io::{BackendKind, Io, IoOptions, ReadMode, raise_open_files_limit};
 use serde::Serialize;
 
 use super::dump::is_directory;
 use crate::exit_code;
 use crate::flags::{ByteSize, Format, refuse_uring_with_dontcache};
-use crate::interrupt::{self, Interrupted};
-use crate::numbers::within;
+use crate::interrupt;
+use crate::numbers::{THREADS, within};
 use crate::output::{print, say};
+use crate::progress::{Progress, ProgressMode};
 use crate::text_table::{count, counted};
 
 /// Check every byte of SSTables, and every component against the others.
@@ -66,6 +68,14 @@ pub struct Args {
     #[arg(long, value_name = "BACKEND", default_value = "auto")]
     backend: BackendKind,
 
+    /// SSTables verified at once, 1 to 1024. Default: one per processor.
+    #[arg(long, value_name = "N", value_parser = within(THREADS))]
+    threads: Option<usize>,
+
+    /// How progress is shown on stderr.
+    #[arg(long, value_enum, default_value = "auto")]
+    progress: ProgressMode,
+
     /// How findings are printed on stdout.
     #[arg(long, value_enum, default_value = "text")]
     pub format: Format,
@@ -88,7 +98,7 @@ struct Unreadable {
 
 /// Runs the command.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let mut observer = Interrupted(interrupt::flag().context("install signal handlers")?);
+    let interrupted = interrupt::flag().context("install signal handlers")?;
     let reads_dontcache = args.read_io == ReadMode::DontCache;
     refuse_uring_with_dontcache(args.backend, &[("--read-io", reads_dontcache)])?;
     let paths = paths(&args.inputs)?;
@@ -101,32 +111,51 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     options.read_mode = args.read_io;
     options.quick = args.quick;
     options.max_findings = args.max_findings;
+    let total = paths.iter().map(|path| roughly_uncompressed_bytes(path));
+    let mut progress = Progress::new(args.progress, total.sum(), interrupted);
+    let lines = progress.lines();
+    let threads = args.threads.unwrap_or(Resources::default().threads);
+    let _ = raise_open_files_limit();
     let mut reports = Vec::new();
     let mut unreadable = Vec::new();
     let mut damaged = 0;
     let mut code = 0;
-    for path in &paths {
-        let report = match verify(&io, path, &options, &mut observer) {
-            Ok(report) => report,
-            // The others may be read all the same.
-            Err(error) if paths.len() > 1 && error.kind() != ErrorKind::Cancelled => {
-                say(format_args!("compactor: {error}"));
-                code = code.max(exit_code::of(&error));
-                unreadable.push(Unreadable {
-                    data_path: path.display().to_string(),
-                    error: error.to_string(),
-                });
-                continue;
+    let verified = verify_all(
+        &io,
+        &paths,
+        &options,
+        threads,
+        &mut progress,
+        |path, result| {
+            match result {
+                Ok(report) => {
+                    damaged += usize::from(report.is_damaged());
+                    match args.format {
+                        Format::Text => {
+                            if let Err(error) = lines.print(|| print(&text(&report))) {
+                                return ControlFlow::Break(error);
+                            }
+                        }
+                        Format::Json => reports.push(report),
+                    }
+                }
+                // The others may be read all the same.
+                Err(error) if paths.len() > 1 && error.kind() != ErrorKind::Cancelled => {
+                    lines.print(|| say(format_args!("compactor: {error}")));
+                    code = code.max(exit_code::of(&error));
+                    unreadable.push(Unreadable {
+                        data_path: path.display().to_string(),
+                        error: error.to_string(),
+                    });
+                }
+                Err(error) => return ControlFlow::Break(error.into()),
             }
-            Err(error) => return Err(error.into()),
-        };
-        damaged += usize::from(report.is_damaged());
-        match args.format {
-            Format::Text => {
-                print(&text(&report))?;
-            }
-            Format::Json => reports.push(report),
-        }
+            ControlFlow::Continue(())
+        },
+    );
+    drop(progress);
+    if let ControlFlow::Break(error) = verified {
+        return Err(error);
     }
     if args.format == Format::Json {
         let document = Document {

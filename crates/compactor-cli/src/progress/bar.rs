@@ -42,6 +42,11 @@ impl Bar {
         bar
     }
 
+    /// The bar, which others hide while they print.
+    pub fn shared(&self) -> ProgressBar {
+        self.bar.clone()
+    }
+
     /// Moves the bar.
     pub fn set_position(&self, bytes: u64) {
         self.bar.set_position(bytes);

@@ -395,3 +395,32 @@ fn damage_found_before_a_run_has_its_offset() {
     assert!(damage["offset"].is_u64(), "{damage}");
     assert!(damage["position"].is_null(), "{damage}");
 }
+
+/// A damaged SSTable, and one that cannot be read, among others.
+#[test]
+fn results_are_the_same_for_any_number_of_threads() {
+    let temp = tempfile::tempdir().unwrap();
+    let table = generated(temp.path(), &words("--sstables 5 --size 20KiB"));
+    let data = data_files(&table);
+    flip_middle(&data[1]);
+    let statistics = data[3]
+        .to_str()
+        .unwrap()
+        .replace("-Data.db", "-Statistics.db");
+    fs::remove_file(&statistics).unwrap();
+    fs::create_dir(&statistics).unwrap();
+    let verified = |threads: &str| {
+        let output = verify(&[&"--threads", &threads, &"--format", &"json", &table]);
+        assert_eq!(output.status.code(), DAMAGED, "{output:?}");
+        let mut document: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
+        for sstable in document["sstables"].as_array_mut().unwrap() {
+            sstable["elapsed_s"] = 0.into();
+        }
+        (document, stderr(&output))
+    };
+    let expected = verified("1");
+    assert_eq!(expected.0["damaged"], 1, "{expected:?}");
+    for threads in ["2", "4", "1024"] {
+        assert_eq!(verified(threads), expected, "{threads} threads");
+    }
+}

@@ -289,7 +289,7 @@ impl OpenedMerge {
             let inputs = self.jobs.iter();
             let inputs = inputs.flat_map(|job| job.inputs().iter().chain(job.fully_expired()));
             let inputs: Vec<PathBuf> = inputs.map(|input| input.data_path()).collect();
-            verify_inputs(&io, &inputs, mode, observer)?;
+            verify_inputs(&io, &inputs, &self.resources, observer)?;
         }
         let check = OutputCheck::new(self.verifies, &io, mode);
         drop(io);

@@ -1,35 +1,52 @@
 //! Verification of inputs before a run, and of each output before it is published.
 
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use compactor_engine::merge::Observer;
 
 use compactor_io::{Io, ReadMode, release_free_memory};
 
+use super::Resources;
+use crate::verify::{Finding, MEMORY_OF_ONE, Severity, VerifyOptions, verify, verify_all};
 use crate::{Error, ErrorKind, Result};
-use compactor_check::verify::{Finding, Severity, VerifyOptions, verify};
 
-/// Reads every byte of the inputs. The observer is notified of all damage.
+/// Reads every byte of the inputs, of several at once as far as threads and memory suffice. The observer is notified of
+/// all damage.
 ///
 /// # Errors
 /// The first damage, a failed read, or cancellation.
 pub(super) fn verify_inputs(
     io: &Io,
     inputs: &[PathBuf],
-    mode: ReadMode,
+    resources: &Resources,
     observer: &mut dyn Observer,
 ) -> Result<()> {
-    let mut first = None;
-    for path in inputs {
-        let report = verify(io, path, &options(mode), &mut Silent(observer))?;
-        for finding in report.findings.iter().filter(|f| is_damage(f)) {
-            observer.message(&finding.to_string());
-            first.get_or_insert_with(|| finding.to_error());
-        }
+    let by_memory = resources.memory_bytes / MEMORY_OF_ONE;
+    let at_once = resources.threads().min(by_memory);
+    let mut damage = Vec::new();
+    let mut silent = Silent(&mut *observer);
+    let verified = verify_all(
+        io,
+        inputs,
+        &options(resources.read_mode),
+        at_once,
+        &mut silent,
+        |_, result| {
+            match result {
+                Ok(report) => damage.extend(report.findings.into_iter().filter(is_damage)),
+                Err(error) => return ControlFlow::Break(error),
+            }
+            ControlFlow::Continue(())
+        },
+    );
+    for finding in &damage {
+        observer.message(&finding.to_string());
     }
-    match first {
-        None => Ok(()),
-        Some(error) => Err(error.into()),
+    match (verified, damage.first()) {
+        (ControlFlow::Break(error), _) => Err(error),
+        (_, Some(finding)) => Err(finding.to_error().into()),
+        (_, None) => Ok(()),
     }
 }
 
