@@ -170,7 +170,7 @@ fn key_columns(cursor: &mut Cursor<'_>) -> Result<(Vec<Name>, Vec<Name>)> {
     Ok((partition_key, parts.flatten().collect()))
 }
 
-/// Reads `name type [STATIC] [PRIMARY KEY] [mask] [constraints]`; also returns whether it is the primary key.
+/// Reads `name type [STATIC] [mask] [constraints] [PRIMARY KEY]`; also returns whether it is the primary key.
 fn column(cursor: &mut Cursor<'_>) -> Result<(Name, RawColumn, bool)> {
     let name = cursor.name("a column")?;
     let mut column = RawColumn {
@@ -185,33 +185,34 @@ fn column(cursor: &mut Cursor<'_>) -> Result<(Name, RawColumn, bool)> {
             column.kind = ColumnKind::Static;
         } else if cursor.take_keywords(&["PRIMARY", "KEY"]) {
             is_primary_key = true;
-        } else if cursor.is_keyword("MASKED") {
-            skip_mask(cursor)?;
+        } else if ["MASKED", "CHECK", "NOT"]
+            .iter()
+            .any(|keyword| cursor.is_keyword(keyword))
+        {
+            skip_mask_and_constraints(cursor)?;
         } else {
-            break;
+            return Ok((name, column, is_primary_key));
         }
     }
-    if cursor.is_keyword("CHECK") || cursor.is_keyword("NOT") {
-        // Constraints do not affect the bytes on disk.
-        cursor.skip_item();
-    }
-    Ok((name, column, is_primary_key))
 }
 
-/// Skips `MASKED WITH function(arguments)` or `MASKED WITH DEFAULT`.
-fn skip_mask(cursor: &mut Cursor<'_>) -> Result<()> {
-    while !matches!(
-        cursor.peek(),
-        TokenKind::End | TokenKind::Symbol('(' | ',' | ')' | ';')
-    ) {
-        cursor.advance();
-    }
-    let skip_argument = |cursor: &mut Cursor<'_>| {
-        cursor.skip_item();
-        Ok(())
-    };
-    if *cursor.peek() == TokenKind::Symbol('(') {
-        cursor.list(skip_argument)?;
+/// Skips `MASKED WITH function(arguments)` and `CHECK condition AND condition`, which do not affect the bytes on disk.
+/// `PRIMARY KEY` comes after them.
+fn skip_mask_and_constraints(cursor: &mut Cursor<'_>) -> Result<()> {
+    while !cursor.is_keyword("PRIMARY")
+        && !matches!(
+            cursor.peek(),
+            TokenKind::End | TokenKind::Symbol(',' | ')' | ';')
+        )
+    {
+        if *cursor.peek() == TokenKind::Symbol('(') {
+            cursor.list(|cursor| {
+                cursor.skip_item();
+                Ok(())
+            })?;
+        } else {
+            cursor.advance();
+        }
     }
     Ok(())
 }
@@ -251,8 +252,8 @@ fn alter_table(cursor: &mut Cursor<'_>, schema: &mut Builder) -> Result<()> {
         for (name, column, _) in cursor.items(column)? {
             draft.add_column(cursor, name, column)?;
         }
-    } else if cursor.take_keywords(&["DROP", "COMPACT"]) {
-        cursor.skip_statement();
+    } else if cursor.take_keywords(&["DROP", "COMPACT", "STORAGE"]) {
+        // It changes no SSTable. Without `STORAGE` it drops a column of this name.
     } else if cursor.take_keyword("DROP") {
         let (names, at_micros) = dropped_columns(cursor)?;
         for name in names {

@@ -297,6 +297,30 @@ fn masks_and_constraints_are_passed_over() {
         columns(&table, ColumnKind::Regular),
         pairs(&[("a", "date"), ("b", "int"), ("c", "text")])
     );
+    for key in [
+        "k int CHECK k > 0 AND k < 10 PRIMARY KEY",
+        "k int MASKED WITH system.mask_default() CHECK k > 0 PRIMARY KEY",
+        "k int MASKED WITH DEFAULT PRIMARY KEY",
+    ] {
+        let table = only(&format!("CREATE TABLE ks.t ({key}, v int);"));
+        let columns = columns(&table, ColumnKind::PartitionKey);
+        assert_eq!(columns, pairs(&[("k", "int")]), "{key}");
+    }
+}
+
+/// Cassandra quotes only reserved words (`ReservedKeywords`).
+#[test]
+fn a_dropped_column_may_have_the_name_of_a_keyword() {
+    let table = only(
+        "CREATE TABLE ks.t (k int PRIMARY KEY, compact int, storage int);
+         ALTER TABLE ks.t DROP compact USING TIMESTAMP 5;",
+    );
+    let times = table.drop_times_micros();
+    assert_eq!(times.into_iter().collect::<Vec<_>>(), [("compact", 5)]);
+    assert_eq!(
+        columns(&table, ColumnKind::Regular),
+        pairs(&[("storage", "int")])
+    );
 }
 
 #[test]
