@@ -7,6 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use compactor_sstable::descriptor::Descriptor;
+use rustix::io::Errno;
 
 use crate::{Error, Result};
 
@@ -48,7 +49,8 @@ impl Users {
     /// Processes of other machines and containers are not found.
     ///
     /// # Errors
-    /// A directory that cannot be looked up, or a `/proc` that is not mounted or cannot be listed.
+    /// A directory that cannot be looked up, a `/proc` that is not mounted or cannot be listed, or a process whose
+    /// open files cannot be listed for another reason than a lack of permission.
     pub fn of(directory: &Path) -> Result<Users> {
         Users::among(Path::new("/proc"), directory)
     }
@@ -66,7 +68,7 @@ impl Users {
             ..Users::default()
         };
         for entry in compactor_io::read_dir(proc).map_err(Error::file("list", proc))? {
-            let Ok(entry) = entry else { continue };
+            let entry = entry.map_err(Error::file("list", proc))?;
             let pid = entry
                 .file_name()
                 .to_str()
@@ -75,13 +77,13 @@ impl Users {
                 continue;
             };
             if !is_this_program(&entry.path()) {
-                users.add(pid, &entry.path(), directory);
+                users.add(pid, &entry.path(), directory)?;
             }
         }
         Ok(users)
     }
 
-    fn add(&mut self, pid: u32, process: &Path, directory: (u64, u64)) {
+    fn add(&mut self, pid: u32, process: &Path, directory: (u64, u64)) -> Result<()> {
         let user = |file| User {
             pid,
             name: name_of(process).unwrap_or_else(|| "?".to_owned()),
@@ -106,10 +108,17 @@ impl Users {
                     self.hidden += 1;
                 }
             }
-            // It has ended meanwhile.
-            Err(_) => {}
+            Err(e) if has_ended(&e) => {}
+            // Such as too many open files: the process may be a node.
+            Err(e) => return Err(Error::file("inspect the open files of", process)(e)),
         }
+        Ok(())
     }
+}
+
+/// Whether an error means that the process, or a file that it had open, is gone.
+fn has_ended(error: &std::io::Error) -> bool {
+    error.kind() == ErrorKind::NotFound || error.raw_os_error() == Some(Errno::SRCH.raw_os_error())
 }
 
 /// The name of a process as the kernel has it.
@@ -150,8 +159,11 @@ fn sstable_open_in(process: &Path, directory: (u64, u64)) -> std::io::Result<Opt
         found
     };
     for entry in compactor_io::read_dir(process.join("fd"))? {
-        let Ok(target) = entry.and_then(|entry| fs::read_link(entry.path())) else {
-            continue;
+        let target = match fs::read_link(entry?.path()) {
+            Ok(target) => target,
+            // Where it is not permitted, it is not for the mapped files either.
+            Err(e) if has_ended(&e) || e.kind() == ErrorKind::PermissionDenied => continue,
+            Err(e) => return Err(e),
         };
         if let Some(file) = sstable_file(&target).filter(|file| is_in(file)) {
             return Ok(Some(file));
@@ -242,5 +254,18 @@ mod tests {
         assert!(Users::among(temp.path(), &live).unwrap().hides_others);
         assert!(!Users::of(&live).unwrap().hides_others);
         drop(ours);
+    }
+
+    /// A process that has ended, and one that may be a node.
+    #[test]
+    fn a_process_whose_open_files_cannot_be_listed_is_an_error() {
+        let temp = tempfile::tempdir().unwrap();
+        let proc = temp.path();
+        fs::create_dir(proc.join("self")).unwrap();
+        fs::create_dir(proc.join("42")).unwrap();
+        assert_eq!(Users::among(proc, proc).unwrap().processes, []);
+        fs::write(proc.join("42/fd"), "").unwrap();
+        let error = Users::among(proc, proc).unwrap_err().to_string();
+        assert!(error.contains("42: Not a directory"), "{error}");
     }
 }
