@@ -95,6 +95,12 @@ impl Mount {
         Mount::new(&["-t", "overlay", "-o", &options, "none"])
     }
 
+    /// This directory at a second path, or `None` without the right to mount.
+    #[track_caller]
+    pub fn bind(directory: &std::path::Path) -> Option<Mount> {
+        Mount::new(&["--bind", &directory.to_string_lossy()])
+    }
+
     #[track_caller]
     fn new(arguments: &[&str]) -> Option<Mount> {
         let directory = disk_directory();

@@ -39,8 +39,8 @@ use compactor_sstable::schema::Table as TableSchema;
 
 use crate::{Error, Result};
 
-pub(crate) use files::real_directory;
 use files::{FileKey, description_in, list, none_in};
+pub(crate) use files::{is_within, real_directory};
 use one_table::{doubt_one_table, refuse_two_tables};
 use schema_file::{
     FoundSchema, SCHEMA, choose_table, in_comment, read_schema_alongside, refuse_two_schemas,

@@ -7,6 +7,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use compactor_testkit::machine::Mount;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -81,6 +82,60 @@ fn an_output_next_to_symbolic_links_to_its_inputs_is_refused() {
     assert_refused(&out, "is where the inputs are");
     let out = merge(here, &["sy", "--output", "out"]);
     assert_done(&out);
+}
+
+/// As in a container that has the node's directory twice. The SSTables there would be replaced.
+#[test]
+fn an_output_in_a_second_mount_of_the_inputs_is_refused() {
+    let temp = TempDir::new().unwrap();
+    let here = temp.path();
+    let table_directory = "ks/t-1c6a0d30a2a011ef8f7a0b1c2d3e4f50";
+    let data = table(here, table_directory);
+    let snapshot = here.join(table_directory).join("snapshots/before");
+    link_all(&here.join(table_directory), &snapshot, copy);
+    let Some(mount) = Mount::bind(here) else {
+        return;
+    };
+    let output = mount.path().join(table_directory);
+    let output = output.to_str().unwrap();
+    for (input, why) in [
+        (&data[0], "is where the inputs are"),
+        (&snapshot, "is the table's own directory"),
+    ] {
+        let input = input.to_str().unwrap();
+        let arguments = [input, "--flat", "--replace-output", "--output", output];
+        assert_refused(&merge(here, &arguments), why);
+    }
+    table(here, "t");
+    let options = "t --gc-grace-seconds 0 --flat --replace-output --overlapping";
+    let arguments = words_and(options, &[table_directory, "--output", output]);
+    assert_refused(&merge(here, &arguments), "named as overlapping");
+    assert!(data.iter().all(|path| path.exists()));
+}
+
+/// The inputs would count as moved, and then be removed.
+#[test]
+fn inputs_are_not_moved_to_a_second_mount_of_their_table() {
+    let temp = TempDir::new().unwrap();
+    let here = temp.path();
+    let table_directory = "ks/t-1c6a0d30a2a011ef8f7a0b1c2d3e4f50";
+    let data = table(here, table_directory);
+    let Some(mount) = Mount::bind(here) else {
+        return;
+    };
+    let out = merge(here, &[table_directory, "--output", "out"]);
+    assert_done(&out);
+    for (directory, why) in [
+        (table_directory, "in the table's own directory"),
+        ("out/ks/t/inputs", "in the run's own output directory"),
+    ] {
+        let inputs_to = mount.path().join(directory);
+        let options = words_and("swap out --inputs-to", &[inputs_to.to_str().unwrap()]);
+        let arguments = words_and("--into", &[table_directory]);
+        let out = compactor(here, &[options, arguments].concat());
+        assert_ends(&out, 2, why);
+    }
+    assert!(data.iter().all(|path| path.exists()));
 }
 
 /// Creating the directories of such a path would end in the directory of the inputs.

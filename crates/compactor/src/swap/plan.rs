@@ -18,7 +18,7 @@ use super::unfinished::{Note, NotedFile, NotedOutput};
 use super::update_time::update_time_ms;
 use super::{SwapReport, SwapRequest, SwapState, SwappedOutput, refuse_node};
 use crate::run_record::{RecordedInput, RunRecord, descriptor_of};
-use crate::table::table_directory_above;
+use crate::table::{is_within, table_directory_above};
 use crate::{Error, Result};
 
 /// An SSTable that is replaced.
@@ -516,10 +516,11 @@ fn inputs_directory(
         return refuse("a path that goes back up from a directory that does not exist");
     }
     let output = request.output.canonicalize();
-    if directory.starts_with(output.map_err(Error::file("look up", &request.output))?) {
+    let output = output.map_err(Error::file("look up", &request.output))?;
+    if is_within(&directory, &output) {
         return refuse("this is in the run's own output directory");
     }
-    if directory.starts_with(table) {
+    if is_within(&directory, table) {
         return refuse("this is in the table's own directory, which the node reads");
     }
     let mut tables = others.iter().map(PathBuf::as_path).chain([table]);

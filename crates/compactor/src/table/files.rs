@@ -20,6 +20,22 @@ pub(crate) fn real_directory(path: impl AsRef<Path>) -> Option<PathBuf> {
     Some(path.as_ref().canonicalize().ok()?.parent()?.to_owned())
 }
 
+/// Whether two paths lead to the same directory, which may be mounted at both.
+pub(super) fn is_same_directory(one: &Path, other: &Path) -> bool {
+    let inode = |path: &Path| {
+        let found = fs::metadata(path).ok()?;
+        Some((found.dev(), found.ino()))
+    };
+    inode(one).is_some_and(|one| inode(other) == Some(one))
+}
+
+/// Whether a directory, which need not exist, is another one or below it, under any path.
+pub(crate) fn is_within(directory: &Path, other: &Path) -> bool {
+    directory
+        .ancestors()
+        .any(|above| is_same_directory(above, other))
+}
+
 /// A file under any of its names.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum FileKey {

@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 
 pub use compactor_engine::publish::{ExistingOutput, OutputClaim};
 
-use super::files::{FileKey, real_directory};
+use super::files::{FileKey, is_same_directory, real_directory};
 use super::{Table, data_files};
 use crate::{Error, Result};
 
@@ -21,7 +21,7 @@ pub(super) fn check(output: &Path, table: &Table) -> Result<()> {
         return refuse_a_way_back(output);
     };
     for directory in directories(table) {
-        if directory == output {
+        if is_same_directory(&directory, &output) {
             return Err(Error::refused(format!(
                 "--output {} is where the inputs are: a node would load both. Choose another directory, \
                  and put the output in the place of the inputs while the node is stopped (`compactor swap` \
@@ -29,7 +29,8 @@ pub(super) fn check(output: &Path, table: &Table) -> Result<()> {
                 output.display()
             )));
         }
-        if super::table_directory_above(&directory) == Some(output.as_path()) {
+        let table = super::table_directory_above(&directory);
+        if table.is_some_and(|table| is_same_directory(table, &output)) {
             return Err(Error::refused(format!(
                 "--output {} is the table's own directory, and the inputs are a snapshot or backup \
                  of it: a node would load the output together with its inputs. Choose another \

@@ -15,7 +15,7 @@ use compactor_sstable::descriptor::{DirectoryKind, TableDirectory};
 use compactor_sstable::schema::Table as TableSchema;
 use serde::Serialize;
 
-use super::files::real_directory;
+use super::files::{is_same_directory, real_directory};
 use super::node_command::quoted;
 use super::output_directory::{self, ExistingOutput, OutputClaim};
 use super::{Table, data_files};
@@ -196,10 +196,8 @@ impl OutputLayout {
     /// As [`OutputClaim::take`]; or what is to be replaced are SSTables that the request needs.
     pub fn claim(&self, request: &mut MergeRequest, dry_run: bool) -> Result<()> {
         let (directory, existing) = (&request.output_directory, request.existing_output);
-        let own = directory.canonicalize();
         let lies_there = |path: &&PathBuf| {
-            let (own, path) = (own.as_deref().ok(), path.canonicalize());
-            own.is_some() && path.is_ok_and(|path| path.parent() == own)
+            real_directory(path).is_some_and(|own| is_same_directory(&own, directory))
         };
         let mut needed = request.inputs.iter().chain(request.scope.named());
         if existing == ExistingOutput::Replace
