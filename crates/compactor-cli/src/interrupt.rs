@@ -1,6 +1,9 @@
 //! Signals. The first Ctrl-C asks the job to stop and clean up, the second ends the process at once. A closed
 //! terminal sends SIGHUP, often twice: it only asks the job to stop.
 //!
+//! Until a command asks for the flag by which it stops a job, there is nothing to clean up, and a signal ends the
+//! process at once.
+//!
 //! If a job does not stop in time, because it waits for something that never happens, this module ends the
 //! process. The next run removes or completes what is unfinished.
 
@@ -31,6 +34,30 @@ const HIDDEN: &str = "what was being written, or is being replaced, may be in a 
      (.compactor-*), which the next run removes";
 /// The same of a swap.
 const SWAP: &str = "the swap may be unfinished: run the same command again, or start the node";
+
+/// Makes SIGINT and SIGTERM, and SIGHUP unless `nohup` made the process ignore it, end the process at once, until a
+/// [`flag`] is asked for. Their default action has another exit code, and none in process 1 of a container.
+///
+/// # Errors
+/// If the system refuses the handler.
+pub fn end_at_once() -> std::io::Result<()> {
+    for signal in signals() {
+        flag::register_conditional_shutdown(signal, INTERRUPTED.into(), Arc::clone(at_once()))?;
+    }
+    Ok(())
+}
+
+/// Whether a signal ends the process at once.
+fn at_once() -> &'static Arc<AtomicBool> {
+    static AT_ONCE: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+    AT_ONCE.get_or_init(|| Arc::new(AtomicBool::new(true)))
+}
+
+/// The signals that interrupt.
+fn signals() -> impl Iterator<Item = c_int> {
+    let hangup = (!is_ignored(SIGHUP)).then_some(SIGHUP);
+    hangup.into_iter().chain([SIGINT, SIGTERM])
+}
 
 /// Returns a flag that is set by SIGINT and SIGTERM, and by SIGHUP unless `nohup` made the process ignore it.
 /// If the process has not ended about a second later, it is ended.
@@ -63,14 +90,15 @@ fn flag_with(looks: u32, left: &'static str) -> std::io::Result<Arc<AtomicBool>>
         return Ok(Arc::clone(interrupted));
     }
     let interrupted = Arc::new(AtomicBool::new(false));
-    if !is_ignored(SIGHUP) {
-        flag::register(SIGHUP, Arc::clone(&interrupted))?;
-    }
-    for signal in [SIGINT, SIGTERM] {
-        // In this order: the shutdown sees the flag that an earlier signal has set.
-        flag::register_conditional_shutdown(signal, INTERRUPTED.into(), Arc::clone(&interrupted))?;
+    for signal in signals() {
+        if signal != SIGHUP {
+            // Before the next: the shutdown sees the flag that an earlier signal has set.
+            let seen = Arc::clone(&interrupted);
+            flag::register_conditional_shutdown(signal, INTERRUPTED.into(), seen)?;
+        }
         flag::register(signal, Arc::clone(&interrupted))?;
     }
+    at_once().store(false, Ordering::Relaxed);
     let seen = Arc::clone(&interrupted);
     // Where there is no thread left, a second signal ends what hangs.
     let _ = Builder::new()

@@ -64,7 +64,8 @@ fn main() -> ExitCode {
         Err(error) => return error_report::of_usage(&error),
     };
     let (writes, as_json) = (cli.command.writes(), cli.command.prints_json());
-    let result = interrupt::survive_file_size_limit().map_err(anyhow::Error::from);
+    let handlers = interrupt::survive_file_size_limit().and_then(|()| interrupt::end_at_once());
+    let result = handlers.map_err(anyhow::Error::from);
     match result.and_then(|()| cli.command.run()) {
         Ok(code) => code,
         Err(error) => error_report::report(&error, writes, as_json),

@@ -232,3 +232,28 @@ fn bad_options_are_refused_by_name() {
         assert!(out.stdout.is_empty(), "{arguments:?}");
     }
 }
+
+/// Not the code of the signal's default action, which process 1 of a container ignores.
+#[test]
+fn an_interrupted_simulation_exits_with_130() {
+    for name in ["INT", "TERM", "HUP"] {
+        // Signals are sent once SIGTERM is caught.
+        let script = format!(
+            "env --default-signal=HUP {} simulate leveled --duration 1000d --ingest 100MiB/s \
+                --compaction-throughput none --format json & \
+             for look in $(seq 500); do \
+                grep -q 'SigCgt:.*[4-7c-f]...$' /proc/$!/status && break; sleep 0.01; \
+             done; \
+             kill -s {name} $!; wait $!",
+            env!("CARGO_BIN_EXE_compactor")
+        );
+        let out = Command::new("sh").args(["-c", &script]).output().unwrap();
+        assert_eq!(
+            out.status.code(),
+            Some(130),
+            "{name}: {}",
+            text(&out.stderr)
+        );
+        assert_eq!(text(&out.stdout), "", "{name}");
+    }
+}
