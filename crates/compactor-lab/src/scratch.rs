@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use compactor::Error;
 
+use crate::watcher::{Watcher, note};
+
 /// A directory that is removed when this is dropped.
 #[derive(Debug)]
 pub struct Scratch {
@@ -52,6 +54,13 @@ impl Scratch {
     /// If it cannot be removed.
     pub fn remove(self) -> Result<(), Error> {
         self.directory.remove()
+    }
+
+    /// Removes the directory. If it cannot be removed, a note has the reason: what was measured is worth more.
+    pub(crate) fn remove_or_note(self, watcher: &dyn Watcher) {
+        if let Err(error) = self.remove() {
+            note(watcher, &error.to_string());
+        }
     }
 }
 

@@ -82,7 +82,7 @@ impl<'a> Session<'a> {
     /// Ends it. If its runs were stopped after some were measured, these are the outcome.
     ///
     /// # Errors
-    /// Any other error of the runs, or files that cannot be removed.
+    /// Any other error of the runs.
     pub(crate) fn finish(
         self,
         runs: Result<()>,
@@ -90,7 +90,7 @@ impl<'a> Session<'a> {
     ) -> Result<(OutcomeHeader, Environment)> {
         let end = end_of(runs, has_runs)?;
         let elapsed_s = self.started.elapsed().as_secs_f64();
-        self.scratch.remove()?;
+        self.scratch.remove_or_note(self.watcher);
         let header = OutcomeHeader {
             format_version: FORMAT_VERSION,
             started_at_ms: self.started_at_ms,

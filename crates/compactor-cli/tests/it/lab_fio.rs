@@ -4,11 +4,11 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use compactor_testkit::machine::has_fio;
+use compactor_testkit::machine::{has_fio, has_strace};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::support::{assert_ends, printed, words};
+use crate::support::{assert_ends, printed, text, words};
 
 const EXAMPLE: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
@@ -50,6 +50,28 @@ fn invalid_options_are_refused() {
 }
 
 const SMALL: &str = "--hot-size 4MiB --rate 4MiB --reads-per-thread 50";
+
+/// What was measured is printed nevertheless.
+#[test]
+fn a_directory_that_cannot_be_removed_is_noted() {
+    if !has_fio() || !has_strace() {
+        return;
+    }
+    let temp = TempDir::new().unwrap();
+    let output = Command::new("strace")
+        .args(words("-f --seccomp-bpf -qq -o /dev/null -e trace=unlinkat"))
+        .arg("--inject=unlinkat:error=EBUSY")
+        .arg(env!("CARGO_BIN_EXE_compactor"))
+        .args(words("lab fio foreground --directory . --runtime 1"))
+        .args(words(SMALL))
+        .current_dir(temp.path())
+        .output()
+        .unwrap();
+    assert!(printed(&output).contains("foreground"));
+    let messages = text(&output.stderr);
+    assert!(messages.contains("compactor-fio-"), "{messages}");
+    assert!(messages.contains("busy"), "{messages}");
+}
 
 #[test]
 fn profiles_are_compared_with_an_experiment() {

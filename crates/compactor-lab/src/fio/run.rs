@@ -93,7 +93,7 @@ pub fn run(options: &FioOptions, directory: &Path, watcher: &dyn Watcher) -> Res
     let runs =
         Schedule::new(names, 1, (0, options.repeats)).run(&mut random, |_| runtime, None, one);
     outcome.end = end_of(runs, !outcome.runs.is_empty())?;
-    scratch.remove()?;
+    scratch.remove_or_note(watcher);
     Ok(outcome)
 }
 
