@@ -127,7 +127,8 @@ fn command(options: &FioOptions, profile: Profile, scratch: &Path, argument: &st
         .args(["--output-format=json", argument])
         .arg(format!("{profile}.fio"))
         .current_dir(scratch)
-        .env("DIR", scratch)
+        // Not its path, in which a colon would separate two directories.
+        .env("DIR", ".")
         .env("HOT_SIZE", options.hot_bytes.to_string())
         .env("INPUT_SIZE", options.input_bytes.to_string())
         .env("RATE", options.rate_bytes_per_s.to_string())
@@ -256,6 +257,23 @@ mod tests {
         }
         // Without direct I/O or io_uring, its run has the reason.
         assert!(write.failure.is_some() || job(write, "sequential-write").bytes_per_s > 0.0);
+    }
+
+    /// fio has several directories separated by colons, and writes a path without escapes into its JSON.
+    #[test]
+    fn the_directory_may_have_any_name() {
+        if !has_fio() {
+            return;
+        }
+        let temp = tempfile::TempDir::new().unwrap();
+        let odd = temp.path().join("a:b\n$c");
+        fs::create_dir(&odd).unwrap();
+        let options = FioOptions {
+            profiles: vec![Profile::Foreground],
+            ..small()
+        };
+        let outcome = run(&options, &odd, &AtomicBool::new(false)).unwrap();
+        assert_eq!(outcome.runs[0].failure, None);
     }
 
     #[test]
