@@ -59,7 +59,12 @@ impl Builder {
         (keyspace.cloned(), name.name.text.clone())
     }
 
-    pub(super) fn create_type(&mut self, name: &QualifiedName, fields: Vec<(String, RawType)>) {
+    pub(super) fn create_type(
+        &mut self,
+        cursor: &Cursor<'_>,
+        name: &QualifiedName,
+        fields: Vec<(Name, RawType)>,
+    ) -> Result<()> {
         let full_name = self.full_name(name);
         let (keyspace, type_name) = full_name.clone();
         let mut draft = TypeDraft {
@@ -71,8 +76,11 @@ impl Builder {
             },
             fields_by_name: HashMap::new(),
         };
-        fields.into_iter().for_each(|field| draft.add(field));
+        for field in fields {
+            draft.add(cursor, field)?;
+        }
         self.types.insert(full_name, draft);
+        Ok(())
     }
 
     pub(super) fn type_mut(&mut self, name: &QualifiedName) -> Option<&mut TypeDraft> {
@@ -170,10 +178,18 @@ impl Builder {
 }
 
 impl TypeDraft {
-    pub(super) fn add(&mut self, field: (String, RawType)) {
+    pub(super) fn has(&self, field: &Name) -> bool {
+        self.fields_by_name.contains_key(&field.text)
+    }
+
+    pub(super) fn add(&mut self, cursor: &Cursor<'_>, (name, raw): (Name, RawType)) -> Result<()> {
+        if self.has(&name) {
+            return Err(cursor.error_at(name.offset, "a field that does not exist yet"));
+        }
         let place = self.raw.fields.len();
-        self.fields_by_name.insert(field.0.clone(), place);
-        self.raw.fields.push(field);
+        self.fields_by_name.insert(name.text.clone(), place);
+        self.raw.fields.push((name.text, raw));
+        Ok(())
     }
 
     pub(super) fn rename(&mut self, from: &str, to: String) {
@@ -219,20 +235,24 @@ impl Draft {
             && (a.id == b.id || a.id.is_none() || b.id.is_none())
     }
 
+    pub(super) fn has(&self, column: &Name) -> bool {
+        self.columns.contains_key(&column.text)
+    }
+
     pub(super) fn add_column(
         &mut self,
         cursor: &Cursor<'_>,
         name: Name,
         column: RawColumn,
     ) -> Result<()> {
-        if self.columns.contains_key(&name.text) {
+        if self.has(&name) {
             return Err(cursor.error_at(name.offset, NEW_COLUMN));
         }
         self.columns.insert(name.text, column);
         Ok(())
     }
 
-    /// Makes a column one of the key. It keeps its first place, even if it occurs twice in the key.
+    /// Makes a column one of the key.
     pub(super) fn set_key(
         &mut self,
         cursor: &Cursor<'_>,
@@ -244,9 +264,11 @@ impl Draft {
         let Some(column) = self.columns.get_mut(&name.text) else {
             return Err(cursor.error_at(name.offset, "a column of the table"));
         };
-        if !column.is_key() {
-            (column.kind, column.place, column.descends) = (kind, place, descends);
+        if column.kind != ColumnKind::Regular {
+            let expected = "a column that is not static, and not in the key yet";
+            return Err(cursor.error_at(name.offset, expected));
         }
+        (column.kind, column.place, column.descends) = (kind, place, descends);
         Ok(())
     }
 

@@ -71,12 +71,11 @@ fn create_type(cursor: &mut Cursor<'_>, schema: &mut Builder) -> Result<()> {
     cursor.take_keywords(&["IF", "NOT", "EXISTS"]);
     let name = cursor.qualified_name("the name of a type")?;
     let fields = cursor.list(field)?;
-    schema.create_type(&name, fields);
-    Ok(())
+    schema.create_type(cursor, &name, fields)
 }
 
-fn field(cursor: &mut Cursor<'_>) -> Result<(String, RawType)> {
-    Ok((cursor.name("a field")?.text, RawType::parse(cursor)?))
+fn field(cursor: &mut Cursor<'_>) -> Result<(Name, RawType)> {
+    Ok((cursor.name("a field")?, RawType::parse(cursor)?))
 }
 
 fn alter_type(cursor: &mut Cursor<'_>, schema: &mut Builder) -> Result<()> {
@@ -84,10 +83,12 @@ fn alter_type(cursor: &mut Cursor<'_>, schema: &mut Builder) -> Result<()> {
     let name = cursor.qualified_name("the name of a type")?;
     let mut altered = schema.type_mut(&name);
     if cursor.take_keyword("ADD") {
-        cursor.take_keywords(&["IF", "NOT", "EXISTS"]);
+        let if_not_exists = cursor.take_keywords(&["IF", "NOT", "EXISTS"]);
         let field = field(cursor)?;
-        if let Some(altered) = altered {
-            altered.add(field);
+        if let Some(altered) = altered
+            && !(if_not_exists && altered.has(&field.0))
+        {
+            altered.add(cursor, field)?;
         }
     } else if cursor.take_keyword("RENAME") {
         cursor.take_keywords(&["IF", "EXISTS"]);
@@ -119,21 +120,22 @@ fn create_table(cursor: &mut Cursor<'_>, schema: &mut Builder) -> Result<()> {
     cursor.take_keywords(&["IF", "NOT", "EXISTS"]);
     let name = cursor.qualified_name("the name of a table")?;
     let mut draft = Draft::new(schema.full_name(&name), &name.name);
-    let (mut partition_key, mut clustering) = (Vec::new(), Vec::new());
+    let mut keys = Vec::new();
     cursor.list(|cursor| {
         if cursor.take_keywords(&["PRIMARY", "KEY"]) {
-            (partition_key, clustering) = key_columns(cursor)?;
+            keys.push(key_columns(cursor)?);
             return Ok(());
         }
         let (name, column, is_primary_key) = column(cursor)?;
         if is_primary_key {
-            partition_key = vec![name.clone()];
+            keys.push((vec![name.clone()], Vec::new()));
         }
         draft.add_column(cursor, name, column)
     })?;
-    if partition_key.is_empty() {
-        return Err(cursor.error("a PRIMARY KEY before the end of the columns"));
-    }
+    let (partition_key, clustering) = match &keys[..] {
+        [(partition_key, clustering)] if !partition_key.is_empty() => (partition_key, clustering),
+        _ => return Err(cursor.error("one PRIMARY KEY before the end of the columns")),
+    };
     let descends = with_properties(cursor, &mut draft.table)?;
     for (place, name) in partition_key.iter().enumerate() {
         draft.set_key(cursor, name, ColumnKind::PartitionKey, place, false)?;
@@ -248,9 +250,11 @@ fn alter_table(cursor: &mut Cursor<'_>, schema: &mut Builder) -> Result<()> {
     let name = cursor.qualified_name("the name of a table")?;
     let draft = schema.table_mut(cursor, &name)?;
     if cursor.take_keyword("ADD") {
-        cursor.take_keywords(&["IF", "NOT", "EXISTS"]);
+        let if_not_exists = cursor.take_keywords(&["IF", "NOT", "EXISTS"]);
         for (name, column, _) in cursor.items(column)? {
-            draft.add_column(cursor, name, column)?;
+            if !(if_not_exists && draft.has(&name)) {
+                draft.add_column(cursor, name, column)?;
+            }
         }
     } else if cursor.take_keywords(&["DROP", "COMPACT", "STORAGE"]) {
         // It changes no SSTable. Without `STORAGE` it drops a column of this name.

@@ -100,7 +100,7 @@ pub(super) fn push_time(nanos: i64, out: &mut String) -> Option<()> {
 
 /// `1y2mo3d4h5m6s7ms8us9ns`; nothing for a duration of zero.
 ///
-/// Source: `Duration.toString`.
+/// Source: `Duration.toString`, which leaves out months, days or nanoseconds of the least number of their types.
 pub(super) fn push_duration(months: i32, days: i32, nanos: i64, out: &mut String) {
     if months < 0 || days < 0 || nanos < 0 {
         out.push('-');
