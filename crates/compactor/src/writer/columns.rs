@@ -200,17 +200,7 @@ fn refused_part(cql_type: &CqlType) -> Option<&'static str> {
 
 /// `AbstractType.referencesDuration`.
 fn references_duration(cql_type: &CqlType) -> bool {
-    match cql_type {
-        CqlType::Duration => true,
-        CqlType::List { element, .. } => references_duration(element),
-        CqlType::Map { value, .. } => references_duration(value),
-        CqlType::Tuple(parts) => parts.iter().any(references_duration),
-        CqlType::Udt(udt) => udt
-            .fields
-            .iter()
-            .any(|(_, field)| references_duration(field)),
-        _ => false,
-    }
+    *cql_type == CqlType::Duration || cql_type.parts().into_iter().any(references_duration)
 }
 
 impl Column {

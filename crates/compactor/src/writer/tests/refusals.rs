@@ -179,6 +179,10 @@ fn tables_that_cassandra_would_not_create_are_refused() {
             "column k: a duration cannot be in the primary key",
         ),
         (
+            "CREATE TABLE ks.t (k vector<duration, 2> PRIMARY KEY, v int);",
+            "column k: a duration cannot be in the primary key",
+        ),
+        (
             "CREATE TABLE ks.t (k int, c set<int>, v int, PRIMARY KEY (k, c));",
             "column c: a collection or user-defined type in the primary key must be frozen",
         ),
