@@ -1,0 +1,58 @@
+//! Declarations of columns and fields, and statements that add or drop them.
+
+use super::*;
+
+/// Cassandra refuses each of them (`CreateTableStatement`, `CreateTypeStatement`).
+#[test]
+fn keys_and_fields_are_declared_once() {
+    for (text, expected) in [
+        (
+            "CREATE TABLE t (k int, c int, PRIMARY KEY (k, c, c));",
+            "not in the key yet",
+        ),
+        (
+            "CREATE TABLE t (k int, PRIMARY KEY ((k, k)));",
+            "not in the key yet",
+        ),
+        ("CREATE TABLE t (k int static PRIMARY KEY);", "not static"),
+        (
+            "CREATE TABLE t (k int PRIMARY KEY, v int, PRIMARY KEY (v));",
+            "one PRIMARY KEY",
+        ),
+        (
+            "CREATE TYPE u (a int, b int, a text);",
+            "a field that does not exist yet, found 'a text",
+        ),
+    ] {
+        let message = message(text);
+        assert!(message.contains(expected), "{message}");
+    }
+}
+
+#[test]
+fn what_exists_is_not_added_if_it_must_not_exist() {
+    let table = only(
+        "CREATE TYPE ks.u (a int); ALTER TYPE ks.u ADD IF NOT EXISTS a text;
+         CREATE TABLE ks.t (k int PRIMARY KEY, v u);
+         ALTER TABLE ks.t ADD IF NOT EXISTS v int, w int;",
+    );
+    let regular = table.columns_of(ColumnKind::Regular);
+    assert_eq!(regular[0].cql_type, cql_type("Int32Type"));
+    let udt = cql_type("UserType(ks,75,61:Int32Type)");
+    assert_eq!(regular[1].cql_type, udt);
+}
+
+/// Cassandra quotes only reserved words (`ReservedKeywords`).
+#[test]
+fn a_dropped_column_may_have_the_name_of_a_keyword() {
+    let table = only(
+        "CREATE TABLE ks.t (k int PRIMARY KEY, compact int, storage int);
+         ALTER TABLE ks.t DROP compact USING TIMESTAMP 5;",
+    );
+    let times = table.drop_times_micros();
+    assert_eq!(times.into_iter().collect::<Vec<_>>(), [("compact", 5)]);
+    assert_eq!(
+        columns(&table, ColumnKind::Regular),
+        pairs(&[("storage", "int")])
+    );
+}
