@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use crate::component::Component;
 use crate::error::Error;
 use crate::sstable_id::{InvalidSstableId, SstableId};
+use crate::transaction_log;
 use crate::version::{Format, UnknownVersion, Version};
 
 /// Suffix of a component's name while it is being written (`Descriptor.TMP_EXT`).
@@ -75,6 +76,8 @@ impl Descriptor {
         let [version, id, format, suffix] = tokens[..] else {
             // `<keyspace>-<table>-<version>-<generation>-<component>` before 2.2.
             return Err(match tokens.len() {
+                // The time-UUID in its name has dashes too.
+                _ if transaction_log::is_file_name(name) => not_one(),
                 5 | 6 => unreadable(format!(
                     "named as before Cassandra 3.0 (version {:?}); upgrade it with sstableupgrade of \
                      Cassandra 3.x first",
@@ -315,6 +318,10 @@ mod tests {
             ("manifest.json", "not the name of an SSTable"),
             ("NB-1-big-Data.db", "not the name of an SSTable"),
             ("nb-1-big-Data.db.tmp", "not the name of an SSTable"),
+            (
+                "nb_txn_flush_afcd3020-ec43-11f1-8a63-8da729eadec7.log",
+                "not the name of an SSTable",
+            ),
             (
                 "ks-cf-jb-1-Data.db",
                 "before Cassandra 3.0 (version \"jb\")",
