@@ -67,8 +67,9 @@ pub(crate) fn table_directory_of(data_path: &Path) -> Option<PathBuf> {
 
 /// The same directory of a table, or snapshot in it, in other data directories of its node, as far as one name of their
 /// paths differs: only the node's configuration names them all. Each has a keyspace `system`, whose table `local` has
-/// SSTables in exactly one (`SystemKeyspace.TABLES_SPLIT_ACROSS_MULTIPLE_DISKS`): this tells them from copies and from
-/// data directories of other nodes.
+/// SSTables in at most one (`SystemKeyspace.TABLES_SPLIT_ACROSS_MULTIPLE_DISKS`): this tells them from copies and from
+/// data directories of other nodes. Where none has some, `local_system_data_file_directory` may have them: all are
+/// taken for one node's, since a purge that misses some would bring back deleted rows.
 pub(crate) fn in_other_data_directories(directory: &Path) -> BTreeSet<PathBuf> {
     look_alikes(directory).unwrap_or_default()
 }
@@ -99,7 +100,10 @@ fn look_alikes(directory: &Path) -> Option<BTreeSet<PathBuf>> {
         others.into_iter().partition(|other| has_local_table(other));
     if !has_local_table(data) {
         let mut first = first.into_iter();
-        kept.insert(first.next().filter(|_| first.next().is_none())?);
+        kept.extend(first.next());
+        if first.next().is_some() {
+            return None;
+        }
     }
     Some(kept.into_iter().map(|other| other.join(below)).collect())
 }
@@ -132,22 +136,22 @@ mod tests {
         let root = temp.path().canonicalize().unwrap();
         let table = "ks/t-0123456789abcdef0123456789abcdef/snapshots/s";
         let of = |disk: &str| root.join(disk).join("cassandra/data").join(table);
-        // A node makes the directories of its tables in all data directories.
-        let local = |disk: &str| {
-            let local = "cassandra/data/system/local-7ad54392bcdd35a684174e047860b377";
-            root.join(disk).join(local)
+        let system = |disk: &str| root.join(disk).join("cassandra/data/system");
+        let local_table = |disk: &str| {
+            let local = system(disk).join("local-7ad54392bcdd35a684174e047860b377");
+            fs::create_dir(&local).unwrap();
+            fs::write(local.join("nb-1-big-Data.db"), "x").unwrap();
         };
-        let local_table =
-            |disk: &str| fs::write(local(disk).join("nb-1-big-Data.db"), "x").unwrap();
         for disk in ["disk1", "disk2", "disk3", "copy"] {
             fs::create_dir_all(of(disk)).unwrap();
         }
         for disk in ["disk1", "disk2", "disk3", "disk4"] {
-            fs::create_dir_all(local(disk)).unwrap();
+            fs::create_dir_all(system(disk)).unwrap();
         }
         std::os::unix::fs::symlink(root.join("disk3"), root.join("disk5")).unwrap();
         let found = |disk: &str| in_other_data_directories(&of(disk));
-        assert_eq!(found("disk1"), BTreeSet::new(), "no node is known");
+        let others = BTreeSet::from([of("disk1"), of("disk3")]);
+        assert_eq!(found("disk2"), others, "the local table is elsewhere");
         local_table("disk2");
         assert_eq!(found("disk1"), BTreeSet::from([of("disk2"), of("disk3")]));
         assert_eq!(found("disk2"), BTreeSet::from([of("disk1"), of("disk3")]));
