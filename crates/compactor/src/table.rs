@@ -260,21 +260,22 @@ impl Table {
         sstables.map(|path| roughly_uncompressed_bytes(path)).sum()
     }
 
-    /// Returns a note if these SSTables are a snapshot or backup and the table's directory has others:
-    /// only the snapshot is complete.
-    fn outside_snapshot(&self) -> Option<String> {
-        let own: Vec<PathBuf> = self
-            .sstables
-            .iter()
-            .filter_map(|path| path.canonicalize().ok())
-            .collect();
+    /// Returns a note if these SSTables are a snapshot or backup and the table's directory has others, which are not
+    /// among `overlapping` either: a purge does not look at them.
+    fn outside_snapshot(&self, overlapping: &[PathBuf]) -> Option<String> {
+        let real = |paths: &[PathBuf]| -> Vec<PathBuf> {
+            let real = paths.iter().filter_map(|path| path.canonicalize().ok());
+            real.collect()
+        };
+        let own = real(&self.sstables);
+        let known = [own.clone(), real(overlapping)].concat();
         let tables: BTreeSet<&Path> = own
             .iter()
             .filter_map(|path| table_directory_above(path.parent()?))
             .collect();
         // Snapshots are hard links, unless somebody has copied them.
-        let names: BTreeSet<_> = own.iter().filter_map(|path| path.file_name()).collect();
-        let files: BTreeSet<_> = own.iter().filter_map(|path| FileKey::of(path)).collect();
+        let names: BTreeSet<_> = known.iter().filter_map(|path| path.file_name()).collect();
+        let files: BTreeSet<_> = known.iter().filter_map(|path| FileKey::of(path)).collect();
         let is_outside = |path: &PathBuf| {
             !path.file_name().is_some_and(|name| names.contains(name))
                 && !FileKey::of(path).is_some_and(|file| files.contains(&file))
@@ -289,8 +290,8 @@ impl Table {
             })
             .find(|(_, count)| *count > 0)?;
         Some(format!(
-            "--complete covers the snapshot only, but the table's directory {} has {} not in it: if the output \
-             is to join them, name them with --overlapping instead",
+            "the table's directory {} has {} neither in the snapshot nor named by --overlapping: if the output is to \
+             join them, name them all by --overlapping",
             table.display(),
             match count {
                 1 => "1 SSTable that is".to_owned(),

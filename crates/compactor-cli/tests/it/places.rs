@@ -255,14 +255,12 @@ fn a_complete_snapshot_is_not_the_complete_table() {
         );
         let out = merge(here, &arguments);
         assert_done(&out);
-        assert!(!text(&out.stdout).contains("not in it"), "{place}");
+        assert!(
+            !text(&out.stdout).contains("neither in the snapshot"),
+            "{place}"
+        );
     }
-    // Flushed after the snapshot was taken.
-    for entry in fs::read_dir(Path::new(INPUTS).join("1")).unwrap() {
-        let entry = entry.unwrap().path();
-        let name = entry.file_name().unwrap().to_str().unwrap();
-        fs::copy(&entry, table.join(name.replacen("-1-", "-9-", 1))).unwrap();
-    }
+    flush(&table, "-9-");
     for place in ["snapshots/before", "backups"] {
         let snapshot = table.join(place);
         let arguments = words_and(
@@ -277,9 +275,31 @@ fn a_complete_snapshot_is_not_the_complete_table() {
         assert_done(&out);
         let printed = text(&out.stdout);
         assert!(
-            printed.contains("has 1 SSTable that is not in it"),
+            printed.contains("has 1 SSTable that is neither in the snapshot"),
             "{place}: {printed}"
         );
+    }
+    flush(&table, "-10-");
+    for (others, is_noted) in [("oa-9-big-Data.db", true), ("", false)] {
+        let (snapshot, others) = (table.join("snapshots/before"), table.join(others));
+        let arguments = words_and(
+            "--output later --replace-output --gc-grace-seconds=864000 --overlapping",
+            &[others.to_str().unwrap(), snapshot.to_str().unwrap()],
+        );
+        let out = merge(here, &arguments);
+        assert_done(&out);
+        let printed = text(&out.stdout);
+        let note = "has 1 SSTable that is neither in the snapshot nor named";
+        assert_eq!(printed.contains(note), is_noted, "{printed}");
+    }
+}
+
+/// An SSTable that the table got after its snapshot was taken.
+fn flush(table: &Path, id: &str) {
+    for entry in fs::read_dir(Path::new(INPUTS).join("1")).unwrap() {
+        let entry = entry.unwrap().path();
+        let name = entry.file_name().unwrap().to_str().unwrap();
+        fs::copy(&entry, table.join(name.replacen("-1-", id, 1))).unwrap();
     }
 }
 

@@ -119,7 +119,7 @@ impl Purging {
                         first.display(),
                     )));
                 }
-                notes.extend(table.outside_snapshot());
+                notes.extend(table.outside_snapshot(&[]));
                 Ok(Scope::Complete)
             }
             Scope::Overlapping(paths) => {
@@ -144,6 +144,7 @@ impl Purging {
                         missing.display()
                     )));
                 }
+                notes.extend(table.outside_snapshot(&others));
                 Ok(Scope::Overlapping(others))
             }
         }
@@ -254,7 +255,7 @@ fn refuse_backups_alone(table: &Table) -> Result<()> {
         return Ok(());
     };
     let has_sstables = |table: &PathBuf| !data_files(table).is_empty();
-    if tables.iter().all(has_sstables) && table.outside_snapshot().is_none() {
+    if tables.iter().all(has_sstables) && table.outside_snapshot(&[]).is_none() {
         return Ok(());
     }
     Err(Error::refused(format!(
