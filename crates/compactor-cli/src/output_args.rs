@@ -63,7 +63,7 @@ pub fn json(report: &impl Serialize, next_steps: &NextSteps) -> anyhow::Result<S
 pub fn show_next_steps(next_steps: &NextSteps, text: &mut String) -> std::fmt::Result {
     for command in &next_steps.commands {
         let what = match command.purpose {
-            "swap" => "to put it in the place of its inputs, with the node stopped",
+            "swap" => "to replace the inputs, with the node stopped",
             "import" => "to load it into the running node, which moves the files",
             _ => "to verify it there, with the node stopped",
         };

@@ -316,3 +316,22 @@ fn overlapping_sstables_keep_expired_ones_apart() {
     let report = json(&compactor(temp.path(), &words_and(&line, &arguments)));
     assert_eq!(report["compactions"], 0, "{report}");
 }
+
+/// There is nothing to import, but the table has them until they are moved away.
+#[test]
+fn sstables_of_which_nothing_is_left_are_swapped_out() {
+    for command in ["compact --strategy time-window", "merge"] {
+        let temp = TempDir::new().unwrap();
+        let expired = "--shape timeseries --size 50KiB --ttl 1h --expired 1 --now 1780000000";
+        let table = generated(temp.path(), &words(expired));
+        let line = format!("{command} --complete --output out --format json");
+        let arguments = words_and(&line, &[NOW[0], table.to_str().unwrap()]);
+        let report = json(&compactor(temp.path(), &arguments));
+        assert_eq!(report["outputs"], serde_json::json!([]), "{command}");
+        let swap = report["commands"][0]["argv"].as_array();
+        let swap = swap.unwrap_or_else(|| panic!("{command}: no command in {report}"));
+        let swap: Vec<&str> = swap.iter().skip(1).filter_map(Value::as_str).collect();
+        assert_done(&compactor(temp.path(), &swap));
+        assert!(data_files(&table).is_empty(), "{command}");
+    }
+}

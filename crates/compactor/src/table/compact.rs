@@ -299,7 +299,10 @@ impl OpenedCompaction {
             0 => Levels::Zero,
             _ => Levels::Kept,
         });
-        let next_steps = NextSteps::new(&self.layout, levels.max());
+        let next_steps = match levels.max() {
+            None if report.gone.is_empty() => NextSteps::default(),
+            levels => NextSteps::new(&self.layout, levels),
+        };
         Ok((compacted, next_steps))
     }
 }

@@ -18,7 +18,7 @@ pub struct NodeCommand {
 #[derive(Clone, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct NextSteps {
-    /// The commands; empty without outputs or if the table is not known.
+    /// The commands; empty if nothing was replaced or the table is not known.
     pub commands: Vec<NodeCommand>,
     /// Reason why outputs cannot be imported from their directory.
     #[serde(skip)]
@@ -35,10 +35,13 @@ pub enum Levels {
 }
 
 impl NextSteps {
-    /// `None` without outputs.
+    /// `None` if nothing is left of the inputs: a node can do without them.
     pub(crate) fn new(layout: &OutputLayout, levels: Option<Levels>) -> NextSteps {
         let Some(levels) = levels else {
-            return NextSteps::default();
+            return NextSteps {
+                commands: Vec::from_iter(NodeCommand::swap(layout)),
+                hint: None,
+            };
         };
         let hint = layout.table().is_none().then(|| {
             format!(
