@@ -76,8 +76,9 @@ pub struct Args {
 
 /// Runs the command.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let observer = Interrupted(interrupt::flag().context("install signal handlers")?);
     let sstables = sstables_of(&args.inputs)?;
+    // Until now, a signal ends the process at once: there may be very many inputs.
+    let observer = Interrupted(interrupt::flag().context("install signal handlers")?);
     let options = DumpOptions {
         keys: args.keys,
         exclude: args.exclude,

@@ -98,7 +98,6 @@ struct Unreadable {
 
 /// Runs the command.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let interrupted = interrupt::flag().context("install signal handlers")?;
     let reads_dontcache = args.read_io == ReadMode::DontCache;
     refuse_uring_with_dontcache(args.backend, &[("--read-io", reads_dontcache)])?;
     let paths = paths(&args.inputs)?;
@@ -112,7 +111,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     options.quick = args.quick;
     options.max_findings = args.max_findings;
     let total = paths.iter().map(|path| roughly_uncompressed_bytes(path));
-    let mut progress = Progress::new(args.progress, total.sum(), interrupted);
+    let total = total.sum();
+    // Until now, a signal ends the process at once: there may be very many inputs.
+    let interrupted = interrupt::flag().context("install signal handlers")?;
+    let mut progress = Progress::new(args.progress, total, interrupted);
     let lines = progress.lines();
     let threads = args.threads.unwrap_or(Resources::default().threads);
     let _ = raise_open_files_limit();

@@ -111,7 +111,7 @@ fn an_interrupted_dump_exits_with_130() {
         // The pipe is not read before the signal, so that the dump blocks; without output, many inputs keep it busy.
         let script = format!(
             "mkfifo pipe; \
-             COMPACTOR dump {options} $(yes data/generated/wide-* | head -n {times}) > pipe & \
+             COMPACTOR dump {options} $(yes data/generated/wide-*/*-Data.db | head -n {times}) > pipe & \
              exec 3< pipe; sleep 0.3; kill -s TERM $!; cat <&3 > /dev/null & wait $!; wait %1; \
              code=$?; rm pipe; exit $code"
         );
