@@ -13,7 +13,7 @@
 //! ```
 //!
 //! [`Table`] finds the SSTables of a table and merges, compacts, upgrades, splits and scrubs them.
-//! [`Table::rows`] reads merged rows; [`verify`], [`dump`] and [`metadata`] inspect one SSTable each;
+//! [`Table::rows`] reads merged rows; [`verify`] checks SSTables, [`dump`] and [`metadata`] inspect one each;
 //! [`generate`] writes tables of synthetic data.
 #![forbid(unsafe_code)]
 

@@ -99,11 +99,10 @@ fn look_alikes(directory: &Path) -> Option<BTreeSet<PathBuf>> {
     let (first, mut kept): (BTreeSet<PathBuf>, BTreeSet<PathBuf>) =
         others.into_iter().partition(|other| has_local_table(other));
     if !has_local_table(data) {
-        let mut first = first.into_iter();
-        kept.extend(first.next());
-        if first.next().is_some() {
+        if first.len() > 1 {
             return None;
         }
+        kept.extend(first);
     }
     Some(kept.into_iter().map(|other| other.join(below)).collect())
 }

@@ -68,7 +68,8 @@ pub struct Args {
     #[arg(long, value_name = "BACKEND", default_value = "auto")]
     backend: BackendKind,
 
-    /// SSTables verified at once, 1 to 1024. Default: one per processor.
+    /// SSTables verified at once, 1 to 1024. Each takes some 12MiB, and the size of its filter, summary and tries.
+    /// Default: one per processor.
     #[arg(long, value_name = "N", value_parser = within(THREADS))]
     threads: Option<usize>,
 

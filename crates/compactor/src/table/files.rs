@@ -137,8 +137,8 @@ fn refuse_transaction_log(path: &Path) -> Result<()> {
     Err(Error::refused(format!(
         "{}: transaction log of a Cassandra node, or of a run of this program, that is in progress or was \
          interrupted: some SSTables in this directory may be half written or already replaced. Merge a \
-         snapshot instead, or start and stop the node so that it cleans up. What a killed run of this \
-         program left is removed by the next run that writes here",
+         snapshot instead, or start and stop the node so that it cleans up. If a run of this program was \
+         killed, run the same command again",
         path.display()
     )))
 }
