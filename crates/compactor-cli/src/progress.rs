@@ -32,7 +32,7 @@ pub enum ProgressMode {
     None,
 }
 
-/// Shows the progress of a merge, and stops it when the person asks to. A bar is taken away when it is dropped.
+/// Shows the progress of a job, and stops it when the person asks to. A bar is taken away when it is dropped.
 #[derive(Debug)]
 pub struct Progress {
     total_bytes: u64,

@@ -56,7 +56,7 @@ impl Scratch {
         self.directory.remove()
     }
 
-    /// Removes the directory. If it cannot be removed, a note has the reason: what was measured is worth more.
+    /// Removes the directory. If it cannot be removed, a note has the reason: the results are worth more.
     pub(crate) fn remove_or_note(self, watcher: &dyn Watcher) {
         if let Err(error) = self.remove() {
             note(watcher, &error.to_string());

@@ -25,7 +25,8 @@ const OTHER_FILES: u64 = 24;
 /// Minimum descriptors for the inputs of each of several concurrent merges.
 const LEAST_FILES_OF_INPUTS: u64 = 16;
 
-/// The observer of several merges, at once or one after the other: it sees them as one, with the sum of their progress.
+/// The observer of several merges, scrubs or verifications, at once or one after the other: it sees them as one, with
+/// the sum of their progress.
 pub(crate) struct SharedObserver<'a>(Mutex<Shared<'a>>);
 
 struct Shared<'a> {

@@ -21,10 +21,11 @@ use crate::concurrent::{OneMerge, SharedObserver};
 const OPEN_FILES: u64 = 8;
 /// Bytes that the verification of one SSTable takes, without filter, summary and the tries of the BTI format. Measured.
 pub(crate) const MEMORY_OF_ONE: usize = 12 << 20;
-/// Of so many calls of the observer, one is passed on: there are some per partition, and all threads share a lock.
+/// One in this many calls of the observer is passed on: there are some per partition, and all threads share a lock.
 const CALLS: u32 = 32;
 
-/// Verifies SSTables, up to `threads` at once, fewer if the limit of open files does not suffice. `each` gets the
+/// Verifies SSTables, up to `threads` at once, fewer if the limit of open files does not suffice. Each takes some 12 MiB,
+/// and the size of its filter, summary and tries. `each` gets the
 /// results in the order of the paths, each as soon as it and all before it are there; after `Break`, no other
 /// verification is begun. The observer gets the sum of their progress, in uncompressed bytes.
 pub fn verify_all<B: Send>(
@@ -104,7 +105,7 @@ mod tests {
     use compactor_io::IoOptions;
 
     use super::*;
-    use crate::{Error, ErrorKind, NoObserver};
+    use crate::{ErrorKind, NoObserver};
 
     /// Four SSTables, the second of which does not exist.
     fn paths() -> Vec<PathBuf> {
@@ -144,23 +145,27 @@ mod tests {
         results
     }
 
-    #[test]
-    fn results_are_in_the_order_of_the_paths_and_progress_is_their_sum() {
-        #[derive(Default)]
-        struct Sum([u64; 3]);
+    #[derive(Default)]
+    struct Recorder {
+        is_cancelled: bool,
+        /// Bytes, rows and partitions.
+        progress: [u64; 3],
+    }
 
-        impl Observer for Sum {
-            fn is_cancelled(&self) -> bool {
-                false
-            }
-
-            fn progress(&mut self, read_bytes: u64, rows: u64, partitions: u64) {
-                self.0 = [read_bytes, rows, partitions];
-            }
+    impl Observer for Recorder {
+        fn is_cancelled(&self) -> bool {
+            self.is_cancelled
         }
 
-        let mut sum = Sum::default();
-        let results = verified(&mut sum, |_| false);
+        fn progress(&mut self, read_bytes: u64, rows: u64, partitions: u64) {
+            self.progress = [read_bytes, rows, partitions];
+        }
+    }
+
+    #[test]
+    fn results_are_in_the_order_of_the_paths_and_progress_is_their_sum() {
+        let mut recorder = Recorder::default();
+        let results = verified(&mut recorder, |_| false);
         let order: Vec<_> = results.iter().map(|(path, _)| path.clone()).collect();
         assert_eq!(order, paths());
         assert!(results[1].1.is_err());
@@ -173,7 +178,7 @@ mod tests {
             let of_one = [report.uncompressed_bytes, report.rows, report.partitions];
             expected = [0, 1, 2].map(|n| expected[n] + of_one[n]);
         }
-        assert_eq!(sum.0, expected);
+        assert_eq!(recorder.progress, expected);
     }
 
     #[test]
@@ -183,29 +188,15 @@ mod tests {
 
     #[test]
     fn cancellation_reaches_all() {
-        struct Cancelled;
-
-        impl Observer for Cancelled {
-            fn is_cancelled(&self) -> bool {
-                true
-            }
-
-            fn progress(&mut self, _read_bytes: u64, _rows: u64, _partitions: u64) {}
-        }
-
-        let results = verified(&mut Cancelled, |_| false);
-        let is_cancelled = |result: &Result<_>| {
-            matches!(
-                result.as_ref().map_err(Error::kind),
-                Err(ErrorKind::Cancelled)
-            )
+        let mut recorder = Recorder {
+            is_cancelled: true,
+            ..Recorder::default()
         };
-        assert_eq!(
-            results
-                .iter()
-                .filter(|(_, result)| is_cancelled(result))
-                .count(),
-            3
-        );
+        let results = verified(&mut recorder, |_| false);
+        let errors = results
+            .iter()
+            .filter_map(|(_, result)| result.as_ref().err());
+        let cancelled = errors.filter(|error| error.kind() == ErrorKind::Cancelled);
+        assert_eq!(cancelled.count(), 3);
     }
 }

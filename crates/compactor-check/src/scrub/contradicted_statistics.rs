@@ -1,4 +1,4 @@
-//! What the data of a scrubbed SSTable contradicts in its `Statistics.db`.
+//! Contradictions between the data of a scrubbed SSTable and its `Statistics.db`.
 
 use compactor_engine::read::RowCounts;
 use compactor_sstable::Component;
@@ -9,8 +9,8 @@ use crate::verify::Severity;
 use crate::verify::finding::{Findings, Location};
 use crate::verify::statistics_consistency::{self, StatisticsConsistency};
 
-/// Reports what the data contradicts in the statistics, as a merge does. `seen` is the number of rows and what was collected
-/// of them, if all have been read.
+/// Reports statistics that the data contradicts, as a merge does. `seen` is the number of rows and their statistics, if
+/// all have been read.
 pub(super) fn contradicts_statistics(
     stored: &Stored,
     seen: Option<(u64, &MetadataCollector)>,

@@ -51,7 +51,7 @@ fn invalid_options_are_refused() {
 
 const SMALL: &str = "--hot-size 4MiB --rate 4MiB --reads-per-thread 50";
 
-/// What was measured is printed nevertheless.
+/// The results are printed nevertheless.
 #[test]
 fn a_directory_that_cannot_be_removed_is_noted() {
     if !has_fio() || !has_strace() {

@@ -1,4 +1,4 @@
-//! What is in an SSTable and what a scrub salvages of it, row by row.
+//! A scrub, and the comparison of its output with its input, row by row.
 
 use crate::support::damage::Copy;
 use compactor::NoObserver;
