@@ -6,13 +6,14 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use compactor::report::TtlRemovedReport;
-use compactor::table::{Failure, RewriteOutcome, RewritePlan};
+use compactor::table::{Failure, NextSteps, RewriteOutcome, RewritePlan};
 use serde::Serialize;
 
 use crate::error_report::{self, Writes};
 use crate::exit_code;
 use crate::flags::ByteSize;
 use crate::output::{print_of, say};
+use crate::output_args::show_next_steps;
 use crate::text_table::counted;
 use crate::ttl_removed;
 
@@ -29,6 +30,8 @@ pub struct Totals<'a> {
     ttl_removed: Option<TtlRemovedReport>,
     elapsed_s: f64,
     warnings: BTreeSet<&'a str>,
+    #[serde(flatten)]
+    next_steps: &'a NextSteps,
 }
 
 impl<'a> Totals<'a> {
@@ -37,7 +40,8 @@ impl<'a> Totals<'a> {
         let reports = &outcome.reports;
         let notes = reports
             .iter()
-            .flat_map(|r| r.io.fallbacks.iter().chain(&r.warnings));
+            .flat_map(|r| r.io.fallbacks.iter().chain(&r.warnings))
+            .chain(&outcome.notes);
         let mut ttl_removed: Option<TtlRemovedReport> = None;
         for removed in reports.iter().filter_map(|report| report.ttl_removed) {
             *ttl_removed.get_or_insert_default() += removed;
@@ -53,6 +57,7 @@ impl<'a> Totals<'a> {
             elapsed_s: outcome.elapsed_s,
             // Each once.
             warnings: notes.map(String::as_str).collect(),
+            next_steps: &outcome.next_steps,
         }
     }
 
@@ -81,7 +86,7 @@ impl<'a> Totals<'a> {
         for note in &self.warnings {
             writeln!(text, "note: {note}")?;
         }
-        Ok(())
+        show_next_steps(self.next_steps, text)
     }
 }
 

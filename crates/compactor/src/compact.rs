@@ -419,7 +419,7 @@ impl Compaction {
             Some(recorder) if !replaced.is_empty() => Some(recorder.write(
                 claim,
                 &staged,
-                &self.at_open,
+                self.at_open.inputs(),
                 &|input| replaced.contains(input),
                 &self.table.untouched(),
             )?),

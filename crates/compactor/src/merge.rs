@@ -109,7 +109,7 @@ fn run(
     let record = match (recorder, inputs, &claimed) {
         (Some(recorder), Some(inputs), Some(claim)) => {
             let staged: Vec<PathBuf> = staged.iter().flat_map(StagedMerge::data_paths).collect();
-            Some(recorder.write(claim, &staged, &inputs, &|_| true, &[])?)
+            Some(recorder.write(claim, &staged, inputs.inputs(), &|_| true, &[])?)
         }
         _ => None,
     };

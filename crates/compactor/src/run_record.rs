@@ -1,8 +1,9 @@
 //! Record of the inputs and outputs of a run, stored as `compactor-run.json` alongside the outputs.
 //!
 //! [`swap`](crate::swap) reads it to put exactly these outputs into the place of exactly these inputs. It is written
-//! before the outputs are published, so that there are no outputs without it. A record whose run did not finish lists
-//! outputs that do not exist or are other files of the same name, and is ignored.
+//! before the outputs of a merge or compaction are published, so that there are none without it. A record whose run did
+//! not finish lists outputs that do not exist or are other files of the same name, and is ignored. Runs that publish the
+//! outputs of each SSTable on their own write it at their end.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -37,7 +38,7 @@ pub struct RunRecord {
     pub format: u32,
     /// Version of the program.
     pub compactor: String,
-    /// `merge` or `compact`.
+    /// `merge`, `compact`, `upgrade`, `split` or `scrub`.
     pub command: String,
     /// True if tombstones or expired data may have been purged because the inputs and `overlapping` were declared to
     /// be all SSTables of the table.
@@ -138,8 +139,8 @@ impl From<&InputAtOpen> for RecordedInput {
 }
 
 impl RecordedOutput {
-    fn of(staged: &Path) -> Result<RecordedOutput> {
-        let descriptor = descriptor_of(staged)?;
+    fn of(data_path: &Path) -> Result<RecordedOutput> {
+        let descriptor = descriptor_of(data_path)?;
         let present = ComponentList::known(&descriptor)?.present;
         let digest = if present.iter().any(|(c, _)| *c == Component::Digest) {
             let path = descriptor.path(Component::Digest);
@@ -201,24 +202,37 @@ impl Recorder {
         })
     }
 
+    /// Creates the recorder of a run that rewrites each SSTable on its own, whatever else the table has, and purges
+    /// nothing.
+    pub(crate) fn of_rewrites(command: &'static str, ttl_removed: bool) -> Recorder {
+        Recorder {
+            command,
+            may_have_purged: false,
+            overlapping_removed_data: false,
+            ttl_removed,
+            overlapping: Vec::new(),
+        }
+    }
+
     /// Writes the record where outputs are published. It is durable when this returns.
     ///
-    /// `staged` are the `Data.db` of the outputs where they are now; `replaced` specifies which inputs they
+    /// `outputs` are the `Data.db` of the outputs where they are now; `replaced` specifies which inputs they
     /// replace, and `untouched` which stay.
     pub(crate) fn write(
         &self,
         claim: &OutputClaim,
-        staged: &[PathBuf],
-        inputs: &InputsAtOpen,
+        outputs: &[PathBuf],
+        inputs: &[InputAtOpen],
         replaced: &dyn Fn(&Path) -> bool,
         untouched: &[PathBuf],
     ) -> Result<WrittenRecord> {
         let directory = claim.directory();
-        let outputs = staged.iter().map(|data_path| RecordedOutput::of(data_path));
+        let outputs = outputs
+            .iter()
+            .map(|data_path| RecordedOutput::of(data_path));
         let untouched: BTreeSet<&PathBuf> = untouched.iter().collect();
         let those = |wanted: &dyn Fn(&PathBuf) -> bool| {
-            let inputs = inputs.inputs().iter();
-            let wanted = inputs.filter(|input| wanted(&input.data_path));
+            let wanted = inputs.iter().filter(|input| wanted(&input.data_path));
             wanted.map(RecordedInput::from).collect()
         };
         let record = RunRecord {
@@ -322,6 +336,12 @@ pub(crate) fn read_small(path: &Path, max: u64) -> Result<Option<Vec<u8>>> {
 }
 
 impl RunRecord {
+    /// Removes the record of a directory, if it has one, since another run writes there.
+    pub(crate) fn remove(directory: &Path) -> Result<()> {
+        remove_if_exists(&directory.join(FILE_NAME))?;
+        Ok(sync_directory(directory)?)
+    }
+
     /// Reads the record of a directory; `None` if there is none.
     ///
     /// # Errors

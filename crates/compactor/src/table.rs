@@ -18,6 +18,7 @@ pub mod plan;
 mod purging;
 mod resources;
 mod rewrite;
+mod rewrite_record;
 mod rows;
 mod schema_file;
 mod scrub;

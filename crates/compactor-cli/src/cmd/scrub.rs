@@ -16,6 +16,7 @@ use crate::interrupt;
 use crate::io_args::IoArgs;
 use crate::numbers::within;
 use crate::output::{print_of, say_notes};
+use crate::output_args::{json, show_next_steps};
 use crate::output_form::OutputFormArgs;
 use crate::progress::{Progress, ProgressMode};
 use crate::rewrite_summary;
@@ -141,18 +142,23 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let outputs = reports.iter().filter_map(|report| report.output.as_ref());
     let outputs: Vec<&Path> = outputs.map(|o| o.data_path.as_path()).collect();
     let results = match args.format {
-        Format::Text => reports
-            .iter()
-            .map(|report| text(report, args.dry_run))
-            .collect(),
-        Format::Json => serde_json::to_string_pretty(&Document {
-            dry_run: args.dry_run,
-            inputs,
-            interrupted: outcome.is_interrupted,
-            lossy,
-            sstables: reports,
-            failed: &outcome.failures,
-        })?,
+        Format::Text => {
+            let reports = reports.iter().map(|report| text(report, args.dry_run));
+            let mut text: String = reports.collect();
+            show_next_steps(&outcome.next_steps, &mut text)?;
+            text
+        }
+        Format::Json => {
+            let document = Document {
+                dry_run: args.dry_run,
+                inputs,
+                interrupted: outcome.is_interrupted,
+                lossy,
+                sstables: reports,
+                failed: &outcome.failures,
+            };
+            json(&document, &outcome.next_steps)?
+        }
     };
     if !results.is_empty() {
         print_of(&results, &outputs)?;

@@ -14,12 +14,13 @@ use crate::flags::Format;
 use crate::interrupt;
 use crate::output::print;
 
-/// Put the outputs of a merge or compact into the place of its inputs, with the node stopped.
+/// Put the outputs of a run into the place of its inputs, with the node stopped.
 ///
-/// Moves exactly the SSTables that the run read out of the table's directory, to a directory that you name, and puts
-/// the run's outputs there, under ids that are free and with owner, group and mode of the inputs. Atomic: a
-/// transaction log as Cassandra's compactions write it is in the table's directory meanwhile. After a crash or kill
-/// -9 run the same command again, or start the node, which undoes or finishes it by the log.
+/// The run is one of merge, compact, upgrade, split or scrub. Moves exactly the SSTables that it rewrote out of the
+/// table's directory, to a directory that you name, and puts its outputs there, under ids that are free and with
+/// owner, group and mode of the inputs. What upgrade, split or scrub left out stays. Atomic: a transaction log as
+/// Cassandra's compactions write it is in the table's directory meanwhile. After a crash or kill -9 run the same
+/// command again, or start the node, which undoes or finishes it by the log.
 ///
 /// Refused (exit code 4), with nothing changed: if a process has SSTables of the table open; if inputs are
 /// gone or have changed; if the run may have purged tombstones and the table has SSTables that it did not
@@ -38,6 +39,10 @@ use crate::output::print;
     cqlsh -e \"DESCRIBE TABLE ks.t WITH INTERNALS\" > t.cql
     nodetool drain    # and stop the node
     compactor merge /data/ks/t-1c6a... --schema t.cql --output /scratch/t --complete --verify
+    compactor swap /scratch/t --into /data/ks/t-1c6a... --inputs-to /scratch/inputs
+
+  Upgrade what a stopped node has in place:
+    compactor upgrade /data/ks/t-1c6a... --output /scratch/t --sstable-version oa --verify
     compactor swap /scratch/t --into /data/ks/t-1c6a... --inputs-to /scratch/inputs
 
   What would be moved:

@@ -1,5 +1,7 @@
 //! `compactor swap` from the command line. A child process that holds a file open simulates the node.
 
+mod rewrites;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -523,7 +525,7 @@ fn outputs_that_differ_from_the_record_are_refused() {
     let record = table.output("compactor-run.json");
     let text = fs::read(&record).unwrap();
     fs::remove_file(&record).unwrap();
-    table.refused(2, "A compact that had nothing to do leaves nothing to swap");
+    table.refused(2, "leaves nothing to swap");
     fs::write(&record, text).unwrap();
     stdout(&table.swap(&[]));
 }

@@ -22,7 +22,7 @@ use compactor_engine::merge::NoObserver;
 pub(super) fn directory_of_record(named: &Path, table: &Path) -> Result<PathBuf> {
     if named.metadata().is_ok_and(|found| !found.is_dir()) {
         return Err(Error::invalid(format!(
-            "{}: not a directory; name the directory that a merge or compact was given as --output",
+            "{}: not a directory; name the directory that the run was given as --output",
             named.display()
         )));
     }
@@ -50,8 +50,8 @@ pub(super) fn directory_of_record(named: &Path, table: &Path) -> Result<PathBuf>
     found.sort();
     match &found[..] {
         [] => Err(Error::invalid(format!(
-            "{}: no {FILE_NAME} here, nor in KEYSPACE/TABLE below it; name the directory that a merge or \
-             compact was given as --output. A compact that had nothing to do leaves nothing to swap",
+            "{}: no {FILE_NAME} here, nor in KEYSPACE/TABLE below it; name the directory that the run was given as \
+             --output. A run that had nothing to do, or that was killed, leaves nothing to swap",
             named.display()
         ))),
         [one] => Ok(one.clone()),

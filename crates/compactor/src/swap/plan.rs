@@ -106,7 +106,7 @@ impl Plan {
     pub(super) fn make(request: &SwapRequest, table: &Path) -> Result<Plan> {
         let record = RunRecord::read(&request.output)?.ok_or_else(|| {
             Error::invalid(format!(
-                "{}: no {} here; name the directory that a merge or compact was given as --output",
+                "{}: no {} here; name the directory that the run was given as --output",
                 request.output.display(),
                 crate::run_record::FILE_NAME
             ))
@@ -350,19 +350,22 @@ impl<'a> TableFiles<'a> {
                 Found::Changed(why) => changed = changed.or(Some(why)),
             }
         }
+        let command = &record.command;
         if let [first, ..] = missing[..] {
             return Err(Error::refused(format!(
                 "{} of the run's {} input SSTables are not in {}, such as {first}: the node has compacted \
-                 them since, or the run read SSTables of another directory. With the node stopped, merge \
-                 what is there now, and swap that; where a table has several data directories, merge those of \
-                 one, and name the others' as --overlapping",
+                 them since, or the run read SSTables of another directory. With the node stopped, {command} \
+                 what is there now, and swap that; where a table has several data directories, {command} those of \
+                 one (with merge and compact, name the others' as --overlapping)",
                 missing.len(),
                 record.inputs.len(),
                 self.table.display()
             )));
         }
         match changed {
-            Some(why) => Err(Error::refused(why)),
+            Some(why) => Err(Error::refused(format!(
+                "{why}. With the node stopped, {command} what is there now, and swap that"
+            ))),
             None => Ok(inputs),
         }
     }
@@ -377,8 +380,7 @@ impl<'a> TableFiles<'a> {
         let look = |path: &Path| FileIdentity::of(path).map_err(Error::file("look up", path));
         if !input.data.is(&look(&data)?) {
             return Ok(Found::Changed(format!(
-                "{} is not the file that the run read: it has another length or time. With the node \
-                 stopped, merge what is there now, and swap that",
+                "{} is not the file that the run read: it has another length or time",
                 data.display()
             )));
         }
@@ -388,7 +390,7 @@ impl<'a> TableFiles<'a> {
         {
             return Ok(Found::Changed(format!(
                 "{} has been rewritten since the run read it: the repair state or the level of the SSTable \
-                 has changed. With the node stopped, merge what is there now, and swap that",
+                 has changed",
                 statistics.display()
             )));
         }
@@ -398,7 +400,7 @@ impl<'a> TableFiles<'a> {
             let path = self.table.join(name);
             let metadata = fs::symlink_metadata(&path).map_err(Error::file("look up", &path))?;
             if !metadata.is_file() {
-                return Ok(Found::Changed(format!(
+                return Err(Error::refused(format!(
                     "{} is not a regular file",
                     path.display()
                 )));

@@ -38,10 +38,7 @@ impl NextSteps {
     /// `None` if nothing is left of the inputs: a node can do without them.
     pub(crate) fn new(layout: &OutputLayout, levels: Option<Levels>) -> NextSteps {
         let Some(levels) = levels else {
-            return NextSteps {
-                commands: Vec::from_iter(NodeCommand::swap(layout)),
-                hint: None,
-            };
+            return NextSteps::swap(layout);
         };
         let hint = layout.table().is_none().then(|| {
             format!(
@@ -53,6 +50,14 @@ impl NextSteps {
         NextSteps {
             commands: NodeCommand::for_outputs(layout, levels),
             hint,
+        }
+    }
+
+    /// The swap alone: an import would leave the inputs in the table.
+    pub(crate) fn swap(layout: &OutputLayout) -> NextSteps {
+        NextSteps {
+            commands: Vec::from_iter(NodeCommand::swap(layout)),
+            hint: None,
         }
     }
 }

@@ -24,8 +24,7 @@ pub(super) fn check(output: &Path, table: &Table) -> Result<()> {
         if is_same_directory(&directory, &output) {
             return Err(Error::refused(format!(
                 "--output {} is where the inputs are: a node would load both. Choose another directory, \
-                 and put the output in the place of the inputs while the node is stopped (`compactor swap` \
-                 does it for merge and compact)",
+                 and put the output in the place of the inputs with `compactor swap` while the node is stopped",
                 output.display()
             )));
         }

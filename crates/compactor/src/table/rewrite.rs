@@ -14,14 +14,16 @@ use compactor_sstable::sstable_id::SstableId;
 use serde::{Serialize, Serializer};
 
 use super::output_directory::{self, ExistingOutput, OutputClaim};
+use super::rewrite_record::RewriteRecord;
 use super::verified::OutputCheck;
-use super::{OutputForm, Resources, Table, roughly_uncompressed_bytes, strip_ttl};
+use super::{NextSteps, OutputForm, Resources, Table, roughly_uncompressed_bytes, strip_ttl};
 use compactor_engine::merge::Observer;
 
 use crate::MergeRequest;
 use crate::concurrent::{ConcurrentMerges, SharedObserver, files_of_each, merges_at_once};
 use crate::merge::open_merge;
 use crate::report::{MergeReport, PageCache, lossy};
+use crate::run_record::Recorder;
 use crate::{Error, ErrorKind, Result};
 use compactor_check::input_check::InputCheck;
 
@@ -101,13 +103,14 @@ impl<'t> Upgrade<'t> {
         observer: &mut dyn Observer,
     ) -> Result<RewriteOutcome> {
         let (requests, concurrent) = self.requests(output.as_ref())?;
-        let mut outcome = run(
-            requests,
-            &self.resources,
+        let rewrites = Rewrites {
+            table: self.table,
+            recorder: Recorder::of_rewrites("upgrade", self.strips_ttl),
+            resources: &self.resources,
             concurrent,
-            self.verifies,
-            observer,
-        )?;
+            verifies: self.verifies,
+        };
+        let mut outcome = rewrites.run(requests, observer)?;
         if let Some(first) = outcome.reports.first_mut() {
             first.warnings.extend(self.table.kept_for_transactions());
             if self.strips_ttl {
@@ -305,8 +308,15 @@ impl<'t> Split<'t> {
         observer: &mut dyn Observer,
     ) -> Result<RewriteOutcome> {
         let requests = self.requests(output.as_ref())?;
-        // One after the other, so that the ids of an SSTable's outputs are consecutive.
-        let mut outcome = run(requests, &self.resources, 1, self.verifies, observer)?;
+        let rewrites = Rewrites {
+            table: self.table,
+            recorder: Recorder::of_rewrites("split", false),
+            resources: &self.resources,
+            // One after the other, so that the ids of an SSTable's outputs are consecutive.
+            concurrent: 1,
+            verifies: self.verifies,
+        };
+        let mut outcome = rewrites.run(requests, observer)?;
         if let Some(first) = outcome.reports.first_mut() {
             first.warnings.extend(self.table.kept_for_transactions());
         }
@@ -360,8 +370,11 @@ pub struct RewriteOutcome<R = MergeReport> {
     pub is_interrupted: bool,
     /// Seconds from the first read to the last sync.
     pub elapsed_s: f64,
-    /// Sentences on I/O modes that were not available.
+    /// Sentences on I/O modes that were not available, and on a record that could not be written.
     pub notes: Vec<String>,
+    /// The command that puts the outputs into the place of the SSTables that were rewritten, if these are in the
+    /// directory of a node.
+    pub next_steps: NextSteps,
 }
 
 impl<R> RewriteOutcome<R> {
@@ -372,6 +385,23 @@ impl<R> RewriteOutcome<R> {
             is_interrupted: false,
             elapsed_s: 0.0,
             notes: Vec::new(),
+            next_steps: NextSteps::default(),
+        }
+    }
+
+    /// Writes the record of the SSTables that were `rewritten`, each with its outputs.
+    pub(super) fn record(
+        &mut self,
+        record: &RewriteRecord,
+        table: &Table,
+        rewritten: Vec<(&Path, Vec<PathBuf>)>,
+    ) {
+        match record.end(table, rewritten.into_iter()) {
+            Ok(next_steps) => self.next_steps = next_steps,
+            // The outputs are in place: that is no failure of the run.
+            Err(error) => self.notes.push(format!(
+                "no record of this run could be written, so that `compactor swap` cannot be used: {error}"
+            )),
         }
     }
 
@@ -442,58 +472,76 @@ pub(super) fn is_of_all_sstables(error: &Error) -> bool {
     }
 }
 
-/// Runs requests of one SSTable each, which share an output directory.
-fn run(
-    mut requests: Vec<MergeRequest>,
-    resources: &Resources,
+/// Rewrites of SSTables one by one into one output directory.
+struct Rewrites<'a> {
+    table: &'a Table,
+    recorder: Recorder,
+    resources: &'a Resources,
+    /// How many run at once.
     concurrent: usize,
     verifies: bool,
-    observer: &mut dyn Observer,
-) -> Result<RewriteOutcome> {
-    let inputs: Vec<PathBuf> = (requests.iter())
-        .flat_map(|request| request.inputs.iter().cloned())
-        .collect();
-    // Claimed until the last output is there.
-    if let Some(first) = requests.first() {
+}
+
+impl Rewrites<'_> {
+    /// Runs requests of one SSTable each.
+    fn run(
+        self,
+        mut requests: Vec<MergeRequest>,
+        observer: &mut dyn Observer,
+    ) -> Result<RewriteOutcome> {
+        let mut outcome = RewriteOutcome::new();
+        let Some(first) = requests.first() else {
+            return Ok(outcome);
+        };
+        let inputs: Vec<PathBuf> = (requests.iter())
+            .flat_map(|request| request.inputs.iter().cloned())
+            .collect();
+        // Claimed until the last output and the record are there.
         let replaceable = Replaceable::of_inputs(&inputs);
         let claim = OutputClaim::take(&first.output_directory, first.existing_output, replaceable)?;
         for request in &mut requests {
             request.claim = Some(Arc::clone(&claim));
         }
-    }
-    let requests = requests;
-    let io = resources.io()?;
-    let check = OutputCheck::new(verifies, &io, resources.read_mode);
-    let observer = &SharedObserver::new(observer);
-    let started = Instant::now();
-    let merges = ConcurrentMerges {
-        io: &io,
-        concurrent,
-        input_check: InputCheck::AllComponents,
-        output_check: &check,
-        page_cache: PageCache::Counted,
-        observer,
-        previous_merges: 0,
-        ends_all: is_of_all_sstables,
-    };
-    let results = merges.run(requests.len(), &|number| requests[number].clone());
-    let mut outcome = RewriteOutcome::new();
-    let all = inputs.len();
-    for (data_path, result) in inputs.into_iter().zip(results) {
-        match result {
-            Some(Ok(report)) => outcome.reports.push(report),
-            Some(Err(error)) if error.kind() != ErrorKind::Cancelled => {
-                outcome.failures.push(Failure { data_path, error });
+        let requests = requests;
+        let record = RewriteRecord::begin(self.recorder, &claim, &inputs)?;
+        let io = self.resources.io()?;
+        let check = OutputCheck::new(self.verifies, &io, self.resources.read_mode);
+        let observer = &SharedObserver::new(observer);
+        let started = Instant::now();
+        let merges = ConcurrentMerges {
+            io: &io,
+            concurrent: self.concurrent,
+            input_check: InputCheck::AllComponents,
+            output_check: &check,
+            page_cache: PageCache::Counted,
+            observer,
+            previous_merges: 0,
+            ends_all: is_of_all_sstables,
+        };
+        let results = merges.run(requests.len(), &|number| requests[number].clone());
+        let mut rewritten = Vec::with_capacity(inputs.len());
+        for (data_path, result) in inputs.iter().zip(results) {
+            match result {
+                Some(Ok(report)) => {
+                    let outputs = report.outputs.iter().map(|output| output.data_path.clone());
+                    rewritten.push((data_path.as_path(), outputs.collect()));
+                    outcome.reports.push(report);
+                }
+                Some(Err(error)) if error.kind() != ErrorKind::Cancelled => {
+                    let data_path = data_path.clone();
+                    outcome.failures.push(Failure { data_path, error });
+                }
+                // Given up, or not begun.
+                Some(Err(_)) | None => {}
             }
-            // Given up, or not begun.
-            Some(Err(_)) | None => {}
         }
+        let ended = outcome.reports.len() + outcome.failures.len();
+        outcome.is_interrupted = ended < inputs.len() && observer.is_cancelled();
+        outcome.elapsed_s = started.elapsed().as_secs_f64();
+        outcome.notes = io.notes();
+        outcome.record(&record, self.table, rewritten);
+        Ok(outcome)
     }
-    let ended = outcome.reports.len() + outcome.failures.len();
-    outcome.is_interrupted = ended < all && observer.is_cancelled();
-    outcome.elapsed_s = started.elapsed().as_secs_f64();
-    outcome.notes = io.notes();
-    Ok(outcome)
 }
 
 impl Split<'_> {

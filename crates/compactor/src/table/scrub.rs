@@ -1,6 +1,7 @@
 //! Salvaging each SSTable of a table.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 
 use compactor_engine::merge::Observer;
@@ -9,9 +10,11 @@ use compactor_engine::publish::Replaceable;
 
 use super::output_directory::{self, ExistingOutput, OutputClaim};
 use super::rewrite::{Failure, RewriteOutcome, has_id_in_sequence, is_of_all_sstables};
+use super::rewrite_record::RewriteRecord;
 use super::verified::{OutputCheck, Verified};
 use super::{OutputForm, Resources, Table};
 use crate::concurrent::{OneMerge, SharedObserver};
+use crate::run_record::Recorder;
 use crate::{Error, Result};
 use compactor_check::scrub::{ScrubOptions, ScrubReport, scrub};
 
@@ -99,8 +102,10 @@ impl<'t> Scrub<'t> {
         let mut options = self.options(output)?;
         let replaceable = Replaceable::of_inputs(&self.table.sstables);
         let claim = OutputClaim::take(output, ExistingOutput::Refuse, replaceable)?;
-        options.output.claim = Some(claim);
-        self.run(&options, observer)
+        options.output.claim = Some(Arc::clone(&claim));
+        let recorder = Recorder::of_rewrites("scrub", false);
+        let record = RewriteRecord::begin(recorder, &claim, &self.table.sstables)?;
+        self.run(&options, Some(&record), observer)
     }
 
     /// Determines what would be lost, and writes nothing. With `output`, a directory that a run would
@@ -119,7 +124,7 @@ impl<'t> Scrub<'t> {
         }
         let mut options = self.options(output.unwrap_or(Path::new("")))?;
         options.dry_run = true;
-        self.run(&options, observer)
+        self.run(&options, None, observer)
     }
 
     fn options(&self, output: &Path) -> Result<ScrubOptions> {
@@ -133,6 +138,7 @@ impl<'t> Scrub<'t> {
     fn run(
         &self,
         options: &ScrubOptions,
+        record: Option<&RewriteRecord>,
         observer: &mut dyn Observer,
     ) -> Result<RewriteOutcome<ScrubReport>> {
         let io = self.resources.io()?;
@@ -144,6 +150,7 @@ impl<'t> Scrub<'t> {
             .ids_in_sequence(&options.output.output_directory)?;
         let mut options = options.clone();
         let mut outcome = RewriteOutcome::new();
+        let mut scrubbed = Vec::new();
         for (number, path) in self.table.sstables.iter().enumerate() {
             let mut one = OneMerge {
                 observer: &observer,
@@ -155,7 +162,11 @@ impl<'t> Scrub<'t> {
             };
             options.output.ids = has_id_in_sequence(path).then(|| ids.clone());
             match scrub(&io, path, &options, &mut verified) {
-                Ok(report) => outcome.reports.push(report),
+                Ok(report) => {
+                    let outputs = report.output.iter().map(|output| output.data_path.clone());
+                    scrubbed.push((path.as_path(), outputs.collect()));
+                    outcome.reports.push(report);
+                }
                 Err(Error::Cancelled) => {
                     outcome.is_interrupted = true;
                     break;
@@ -174,6 +185,9 @@ impl<'t> Scrub<'t> {
         }
         outcome.elapsed_s = started.elapsed().as_secs_f64();
         outcome.notes = io.notes();
+        if let Some(record) = record {
+            outcome.record(record, self.table, scrubbed);
+        }
         Ok(outcome)
     }
 }

@@ -220,6 +220,11 @@ impl Run<'_> {
                 .stored()
                 .try_for_each(|stored| workflows.swap(node, stored, By::Merge))
         });
+        self.each("swap of an upgrade's outputs", |node, table| {
+            table
+                .stored()
+                .try_for_each(|stored| workflows.swap(node, stored, By::Upgrade))
+        });
         self.verify_offline();
         self.node.start_again()?;
         self.check_view("after a swap in place")?;

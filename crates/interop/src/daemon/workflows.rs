@@ -63,6 +63,8 @@ pub(crate) struct Workflows<'a> {
 pub(crate) enum By {
     Merge,
     Strategy,
+    /// Each SSTable on its own, in another compression.
+    Upgrade,
 }
 
 /// Outputs of one of our commands, from its JSON report.
@@ -148,6 +150,11 @@ impl Workflows<'_> {
         let (stage, command, options) = match by {
             By::Merge => ("swap-merge", "merge", vec!["--complete", "--verify"]),
             By::Strategy => ("swap-strategy", "compact", by_strategy(stored.name)),
+            By::Upgrade => (
+                "swap-upgrade",
+                "upgrade",
+                vec!["--compression", "lz4", "--chunk-length", "4KiB", "--verify"],
+            ),
         };
         let output = self.output(stage, stored.name);
         let schema = self
