@@ -1,6 +1,7 @@
 //! Outputs of a run in its output directory, with a check that they are unchanged.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use compactor_engine::publish::FileIdentity;
@@ -14,8 +15,8 @@ use crate::{Error, Result};
 use compactor_check::verify::{VerifyOptions, verify};
 use compactor_engine::merge::NoObserver;
 
-/// The directory of a run's record: the one that is named, or below it `KEYSPACE/TABLE` of the table's
-/// directory, where `merge` and `compact` write.
+/// The directory of a run's record: the one that is named, where `upgrade`, `split` and `scrub` write, or below it
+/// `KEYSPACE/TABLE` of the table's directory, where `merge` and `compact` write. If both have one, that of the later run.
 ///
 /// # Errors
 /// No directory has a record, or several do and the table is unknown from the directory's name.
@@ -26,23 +27,28 @@ pub(super) fn directory_of_record(named: &Path, table: &Path) -> Result<PathBuf>
             named.display()
         )));
     }
-    let has_record = |directory: &Path| {
+    let written_at = |directory: &Path| {
         let record = directory.join(FILE_NAME);
-        record.try_exists().map_err(Error::file("look up", &record))
-    };
-    if has_record(named)? {
-        return Ok(named.to_owned());
-    }
-    if let Some(of) = TableDirectory::parse(table).filter(|of| of.table_id.is_some()) {
-        let below = named.join(of.keyspace).join(of.table);
-        if has_record(&below)? {
-            return Ok(below);
+        match FileIdentity::of(&record) {
+            Ok(found) => Ok(Some(found.modified_ns)),
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+            Err(e) => Err(Error::file("look up", record)(e)),
         }
+    };
+    let of = TableDirectory::parse(table).filter(|of| of.table_id.is_some());
+    let below = of.map(|of| named.join(of.keyspace).join(of.table));
+    let mut latest = None;
+    for directory in [Some(named.to_owned()), below].into_iter().flatten() {
+        let found = written_at(&directory)?.map(|time| (time, directory));
+        latest = latest.max(found);
+    }
+    if let Some((_, directory)) = latest {
+        return Ok(directory);
     }
     let mut found = Vec::new();
     for keyspace in entries(named)?.iter().filter(|path| path.is_dir()) {
         for directory in entries(keyspace)?.into_iter().filter(|path| path.is_dir()) {
-            if has_record(&directory)? {
+            if written_at(&directory)?.is_some() {
                 found.push(directory);
             }
         }
@@ -89,7 +95,7 @@ impl Source {
             let path = source.descriptor.path(component);
             let metadata = match fs::symlink_metadata(&path) {
                 Ok(metadata) => metadata,
-                Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+                Err(e) if e.kind() == ErrorKind::NotFound => {
                     return Err(other(&path, "is not there"));
                 }
                 Err(e) => return Err(Error::file("look up", path)(e)),

@@ -134,3 +134,20 @@ fn a_run_without_outputs_leaves_no_record() {
         "leaves nothing to swap",
     );
 }
+
+/// The record of the upgrade, which is swapped already, is above that of the merge.
+#[test]
+fn the_later_of_two_runs_into_one_directory_is_swapped() {
+    let table = Table::new();
+    let directory = table.directory();
+    let input = directory.to_str().unwrap();
+    let line = "--output out --chunk-length 4KiB";
+    printed(&table.run("upgrade", &words_and(line, &[input])));
+    printed(&table.swap(&[]));
+    assert_eq!(table.data_names(), ["oa-3-big-Data.db", "oa-4-big-Data.db"]);
+    fs::remove_dir_all(table.temp.path().join("inputs")).unwrap();
+    table.merge(&directory, &["--complete"]);
+    let swapped = printed(&table.swap(&[]));
+    assert!(swapped.starts_with("swapped 2 SSTables for 1"), "{swapped}");
+    assert_eq!(table.data_names(), ["oa-5-big-Data.db"]);
+}
