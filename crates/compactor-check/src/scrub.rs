@@ -58,6 +58,7 @@ use crate::verify::files::readable;
 use crate::verify::finding::Findings;
 use crate::verify::index::IndexScan;
 use crate::{Error, Result};
+use compactor_engine::input::RepairGroup;
 use compactor_engine::job::MergeOptions;
 use contradicted_statistics::contradicts_statistics;
 use index_walk::{Beyond, IndexWalk};
@@ -136,7 +137,8 @@ pub struct ScrubReport {
     /// The data contradicts `Statistics.db`, as a finding says, which has the base of all times: if it belongs to another
     /// SSTable, all of them are wrong.
     pub contradicts_statistics: bool,
-    /// The SSTable was repaired and the new one is not, since something was lost.
+    /// The SSTable was repaired, or in a repair that has not ended, and the new one is unrepaired, since something
+    /// was lost.
     pub is_repair_state_reset: bool,
     /// Findings on the files.
     pub findings: Vec<Finding>,
@@ -213,7 +215,7 @@ pub fn scrub(
     let seen = (losses.count == 0).then_some((counts.rows, &collector));
     let contradicts_statistics = contradicts_statistics(&stored, seen, &findings);
 
-    let repaired_at = stored.input.statistics.stats.repaired_at;
+    let is_unrepaired = RepairGroup::of(&stored.input.statistics.stats) == RepairGroup::default();
     let mut report = ScrubReport {
         data_path: data_path.to_owned(),
         version: descriptor.version.to_string(),
@@ -240,7 +242,7 @@ pub fn scrub(
         }
         let pieces = runs.into_pieces();
         let output = write::write(io, &stored, pieces, &report, options, observer)?;
-        report.is_repair_state_reset = output.is_some() && report.is_lossy() && repaired_at != 0;
+        report.is_repair_state_reset = output.is_some() && report.is_lossy() && !is_unrepaired;
         report.output = output;
         observer.progress(data_len, 0, 0);
     }

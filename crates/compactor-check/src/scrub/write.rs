@@ -69,8 +69,10 @@ pub(super) fn write(
     Ok(written?.as_ref().map(SstableReport::of_output))
 }
 
-/// Settings of a merge of this one SSTable. If data was lost, the output is unrepaired
-/// (`SortedTableScrubber.scrub`).
+/// Settings of a merge of this one SSTable. If data was lost, the output is unrepaired (`SortedTableScrubber.scrub`).
+/// It is in no repair session either, since the end of the session would mark it as repaired, and it has no commit log
+/// intervals (`CompactionManager.createWriter`), since a node that still has the lost writes in its commit log replays
+/// only those that no SSTable has.
 fn settings(
     stored: &Stored,
     report: &ScrubReport,
@@ -80,7 +82,11 @@ fn settings(
     let mut inherited = CollectorSettings::merge(&[stats])?;
     inherited.level = stats.level;
     if report.is_lossy() {
-        inherited.repaired_at = 0;
+        inherited = CollectorSettings {
+            level: inherited.level,
+            originating_host_id: inherited.originating_host_id,
+            ..CollectorSettings::default()
+        };
     }
     decide_settings(
         &options.output,

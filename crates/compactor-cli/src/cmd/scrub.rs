@@ -32,8 +32,9 @@ use crate::text_table::{count, counted};
 /// order. Each loss is listed, with its position in the uncompressed data, the chunk's offset in the file, bytes, key
 /// and token.
 ///
-/// A range tombstone that damage cuts ends with the last row before it. If anything is lost of an
-/// SSTable that was repaired, the new one is not, so that a repair brings it back from other replicas.
+/// A range tombstone that damage cuts ends with the last row before it. If anything is lost of an SSTable that was
+/// repaired, or in a repair that has not ended, the new one is unrepaired, so that a repair brings it back from other
+/// replicas.
 /// Counter tables are refused if anything would be lost, unless --skip-corrupted is given: the counters would be too
 /// low.
 ///
@@ -209,7 +210,8 @@ fn text(report: &ScrubReport, dry_run: bool) -> String {
     if report.is_repair_state_reset {
         let _ = writeln!(
             out,
-            "note: {name}: it was repaired; the new one is not, since something is lost"
+            "note: {name}: it was repaired, or in a repair that has not ended; the new one is unrepaired, since something \
+             is lost"
         );
     }
     let verdict = match (report.is_lossy(), &report.output) {
