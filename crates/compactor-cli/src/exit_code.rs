@@ -20,7 +20,12 @@ pub const INTERRUPTED: u8 = 130;
 
 /// The exit code for an error.
 pub fn of(error: &compactor::Error) -> u8 {
-    match error.kind() {
+    of_kind(error.kind())
+}
+
+/// The exit code for errors of a kind.
+pub fn of_kind(kind: ErrorKind) -> u8 {
+    match kind {
         ErrorKind::Corrupt => CORRUPT,
         ErrorKind::InvalidInput | ErrorKind::Unsupported => USAGE,
         ErrorKind::Refused => 4,

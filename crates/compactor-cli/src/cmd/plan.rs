@@ -28,7 +28,8 @@ use crate::text_table::counted;
 /// that the node owns the whole ring and has been running for long, and that no SSTable is hot, since files do not record
 /// reads.
 ///
-/// A damaged SSTable is named and left out, as a node leaves out one that it has marked suspect; the exit code is 3.
+/// A damaged SSTable is named and left out, as a node leaves out one that it has marked suspect; the exit code is 3. It
+/// is 2 if those left out are only not supported.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   What the node would do next with this table:
@@ -79,11 +80,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Format::Text => text(&plan)?,
         Format::Json => serde_json::to_string_pretty(&plan)?,
     })?;
-    Ok(if plan.unreadable.is_empty() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::from(exit_code::CORRUPT)
-    })
+    let left_out = plan.unreadable.iter();
+    let codes = left_out.map(|sstable| exit_code::of_kind(sstable.kind));
+    Ok(ExitCode::from(codes.max().unwrap_or(0)))
 }
 
 fn text(plan: &TablePlan) -> Result<String, std::fmt::Error> {

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args as _, CommandFactory, FromArgMatches};
+use compactor::table::plan::UnreadableSstable;
 use compactor::{Error, Table};
 use compactor_io::raise_open_files_limit;
 use compactor_lab::report::simulation::{Run, document};
@@ -127,10 +128,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             ..plan.setup
         };
         let mut outcome = simulate(&setup).map_err(|error| refused(&plan.name, error))?;
-        if left_out > 0 {
+        if !left_out.is_empty() {
             let caveat = format!(
                 "left out of --from, since unreadable: {}",
-                counted(left_out, "SSTable")
+                counted(left_out.len() as u64, "SSTable")
             );
             outcome.caveats.push(caveat);
         }
@@ -150,11 +151,10 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         runs => serde_json::to_string_pretty(&Runs { runs }),
     };
     let printed = print(&args.format.text(&document, json)?)?;
-    Ok(match left_out {
-        0 => printed,
-        // As `plan`.
-        _ => ExitCode::from(exit_code::CORRUPT),
-    })
+    // As `plan`.
+    let codes = left_out.iter();
+    let code = codes.map(|sstable| exit_code::of_kind(sstable.kind)).max();
+    Ok(code.map_or(printed, ExitCode::from))
 }
 
 /// A simulation to run.
@@ -233,10 +233,10 @@ fn swept(sweep: &Sweep) -> Result<Vec<Plan>, Error> {
     values.iter().map(plan).collect()
 }
 
-/// SSTables of --from, and the number of those that cannot be read.
-fn initial(args: &Args) -> anyhow::Result<(Vec<Sstable>, u64)> {
+/// SSTables of --from, and those that cannot be read.
+fn initial(args: &Args) -> anyhow::Result<(Vec<Sstable>, Vec<UnreadableSstable>)> {
     if args.from.is_empty() {
-        return Ok((Vec::new(), 0));
+        return Ok(Default::default());
     }
     let _ = raise_open_files_limit();
     let table = Table::open_all(&args.from, None)?;
@@ -244,5 +244,5 @@ fn initial(args: &Args) -> anyhow::Result<(Vec<Sstable>, u64)> {
     for sstable in &unreadable {
         say(format_args!("warning: left out: {}", sstable.error));
     }
-    Ok((sstables, unreadable.len() as u64))
+    Ok((sstables, unreadable))
 }

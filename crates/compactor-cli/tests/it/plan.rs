@@ -195,3 +195,45 @@ fn a_damaged_sstable_is_skipped_and_named() {
     assert_eq!(plan["sstables"], 4);
     assert_eq!(plan["tasks"][0]["inputs"].as_array().unwrap().len(), 4);
 }
+
+#[test]
+fn what_is_not_supported_is_not_called_damaged() {
+    let temp = TempDir::new().unwrap();
+    let table = generated(temp.path(), &words_and(ALIKE, &["2"]));
+    let data = data_files(&table);
+    let edit = |data: &Path, edit: fn(&mut Statistics)| {
+        let descriptor = Descriptor::parse(data).unwrap().descriptor;
+        let path = descriptor.path(Component::Statistics);
+        let mut statistics =
+            Statistics::parse(&fs::read(&path).unwrap(), descriptor.version).unwrap();
+        edit(&mut statistics);
+        let mut bytes = Vec::new();
+        statistics.write(&mut bytes, descriptor.version).unwrap();
+        fs::write(&path, bytes).unwrap();
+        path
+    };
+    edit(&data[0], |statistics| {
+        let name = "org.apache.cassandra.dht.LocalPartitioner";
+        statistics.validation.partitioner = name.to_owned();
+    });
+    let table = table.to_str().unwrap();
+    let commands = [
+        &["plan", table][..],
+        &[
+            "simulate",
+            "size-tiered",
+            "--duration",
+            "1h",
+            "--from",
+            table,
+        ],
+    ];
+    for command in commands {
+        assert_ends(&compactor(temp.path(), command), 2, "LocalPartitioner");
+    }
+    let damaged = edit(&data[1], |_| ());
+    fs::write(damaged, "x").unwrap();
+    for command in commands {
+        assert_ends(&compactor(temp.path(), command), 3, "LocalPartitioner");
+    }
+}

@@ -200,8 +200,7 @@ pub(super) fn list(directory: &Path, notes: &mut Vec<String>) -> Result<Vec<Path
         refuse_transaction_log(&path)?;
         if let Some(index) = secondary_index(&path) {
             notes.push(format!(
-                "left alone: secondary index {index:?} in {}; Cassandra rebuilds it when it loads the \
-                 output",
+                "left alone: secondary index {index:?} in {}, which the node maintains itself",
                 path.display()
             ));
             continue;

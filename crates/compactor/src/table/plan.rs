@@ -156,6 +156,7 @@ impl<'t> Planning<'t> {
                     unreadable.push(UnreadableSstable {
                         data_path: path.clone(),
                         error: error.to_string(),
+                        kind: error.kind(),
                     });
                 }
                 Err(error) => return Err(error),
@@ -347,4 +348,7 @@ pub struct UnreadableSstable {
     pub data_path: PathBuf,
     /// Why.
     pub error: String,
+    /// Kind of the error: damage, or something that is not supported.
+    #[serde(skip)]
+    pub kind: ErrorKind,
 }
