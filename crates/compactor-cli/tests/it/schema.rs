@@ -306,7 +306,8 @@ fn a_compact_storage_table_that_is_described_in_a_comment_only() {
     let table = Table::generate();
     let comment = format!(
         "/*\nWarning: Table generated.kv omitted because it has constructs not compatible with CQL (was created via \
-         legacy API).\nApproximate structure, for reference:\n(this should not be used to reproduce this schema)\n\n{}\n*/\n",
+         legacy API).\nApproximate structure, for reference:\n(this should not be used to reproduce this schema)\n\n{}\n*/\n\
+         CREATE INDEX IF NOT EXISTS kv_value_idx ON generated.kv (value) USING 'legacy_local_table';",
         table.schema.replacen("*/", "", 1)
     );
     fs::write(table.directory.join("schema.cql"), &comment).unwrap();

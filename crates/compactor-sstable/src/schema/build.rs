@@ -127,20 +127,18 @@ impl Builder {
         self.tables.remove(&self.full_name(name));
     }
 
-    pub(super) fn add_index(
-        &mut self,
-        cursor: &Cursor<'_>,
-        name: Option<String>,
-        table: &QualifiedName,
-    ) -> Result<()> {
+    /// Counts an index. That of a table which the text does not create is skipped: Cassandra describes a table with
+    /// compact storage in a comment, and its indexes after that (`SchemaCQLHelper.reCreateStatementsForSchemaCql`).
+    pub(super) fn add_index(&mut self, name: Option<String>, table: &QualifiedName) {
         let full_name = self.full_name(table);
-        let draft = self.table_mut(cursor, table)?;
+        let Some(draft) = self.tables.get_mut(&full_name) else {
+            return;
+        };
         draft.table.indexes += 1;
         let offset = draft.offset;
         if let Some(name) = name {
             self.indexes.insert(name, (full_name, offset));
         }
-        Ok(())
     }
 
     pub(super) fn drop_index(&mut self, name: &str) {

@@ -309,7 +309,7 @@ fn create_index(cursor: &mut Cursor<'_>, schema: &mut Builder) -> Result<()> {
     };
     cursor.expect_keyword("ON")?;
     let table = cursor.qualified_name("the name of a table")?;
-    schema.add_index(cursor, name, &table)?;
+    schema.add_index(name, &table);
     cursor.skip_statement();
     Ok(())
 }

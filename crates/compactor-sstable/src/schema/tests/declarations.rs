@@ -56,3 +56,15 @@ fn a_dropped_column_may_have_the_name_of_a_keyword() {
         pairs(&[("storage", "int")])
     );
 }
+
+/// Cassandra describes a table with compact storage in a comment, but not its indexes (`SchemaCQLHelper`).
+#[test]
+fn indexes_of_other_tables_are_skipped() {
+    let table = only(
+        "/* CREATE TABLE ks.compact (k int PRIMARY KEY, v int) WITH COMPACT STORAGE; */
+         CREATE INDEX IF NOT EXISTS compact_v_idx ON ks.compact (v) USING 'legacy_local_table';
+         CREATE TABLE ks.t (k int PRIMARY KEY, v int); CREATE INDEX t_v_idx ON ks.t (v);
+         DROP INDEX ks.compact_v_idx;",
+    );
+    assert_eq!((table.name.as_str(), table.indexes), ("t", 1));
+}

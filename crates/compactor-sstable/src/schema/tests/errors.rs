@@ -44,7 +44,6 @@ fn errors_name_line_and_column() {
         ("CREATE TABLE t (k int PRIMARY KEY) WITH x", "'='"),
         ("CREATE TABLE t (k int PRIMARY KEY) AND", "';'"),
         ("ALTER TABLE t DROP a", "a table that the text creates"),
-        ("CREATE INDEX ON t (a)", "a table that the text creates"),
         (
             "CREATE TABLE t (k int PRIMARY KEY); ALTER TABLE t ADD k int",
             "not exist yet",
