@@ -54,7 +54,7 @@ pub struct Table {
     pub strict_liveness: Option<bool>,
     /// Columns: partition key and clustering in key order, then the others as declared.
     pub columns: Vec<Column>,
-    /// Dropped columns, including those added again later.
+    /// Dropped columns, including those added again later; each with its last drop.
     pub dropped_columns: Vec<DroppedColumn>,
     /// Options after `WITH`.
     pub options: TableOptions,
@@ -248,14 +248,10 @@ impl Table {
 
     /// Time of the last drop of each dropped column, by name.
     pub fn drop_times_micros(&self) -> BTreeMap<&str, i64> {
-        let mut times = BTreeMap::new();
-        for column in &self.dropped_columns {
-            if let Some(micros) = column.dropped_at_micros {
-                let latest = times.entry(column.name.as_str()).or_insert(micros);
-                *latest = micros.max(*latest);
-            }
-        }
-        times
+        let dropped = self.dropped_columns.iter();
+        dropped
+            .filter_map(|column| Some((column.name.as_str(), column.dropped_at_micros?)))
+            .collect()
     }
 }
 

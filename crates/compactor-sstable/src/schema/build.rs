@@ -40,6 +40,8 @@ pub(super) struct Draft {
     /// Without its columns, and without the types of dropped ones.
     pub(super) table: Table,
     columns: HashMap<String, RawColumn>,
+    /// Index of each dropped column in those of the table.
+    dropped: HashMap<String, usize>,
     /// Types of its dropped columns; `None` if the text does not declare one.
     dropped_types: Vec<Option<RawType>>,
 }
@@ -219,6 +221,7 @@ impl Draft {
                 indexes: 0,
             },
             columns: HashMap::new(),
+            dropped: HashMap::new(),
             dropped_types: Vec::new(),
         }
     }
@@ -282,7 +285,8 @@ impl Draft {
         }
     }
 
-    /// A column that is dropped twice was declared again in between.
+    /// Records a drop, in place of an earlier one of the same column, even if that has a later time
+    /// (`TableMetadata.Builder.recordColumnDrop`). A column that the text does not declare any more is not dropped again.
     pub(super) fn drop_column(
         &mut self,
         cursor: &Cursor<'_>,
@@ -294,14 +298,26 @@ impl Draft {
             return Err(cursor.error_at(name.offset, "a column that is not of the primary key"));
         }
         let kind = column.as_ref().map(|column| column.kind);
-        self.table.dropped_columns.push(DroppedColumn {
+        let dropped = DroppedColumn {
             name: name.text,
             cql_type: None,
             is_static: kind == Some(ColumnKind::Static),
             dropped_at_micros,
-        });
-        self.dropped_types
-            .push(column.map(|column| column.raw_type));
+        };
+        let raw_type = column.map(|column| column.raw_type);
+        match self.dropped.get(&dropped.name) {
+            None => {
+                let place = self.table.dropped_columns.len();
+                self.dropped.insert(dropped.name.clone(), place);
+                self.table.dropped_columns.push(dropped);
+                self.dropped_types.push(raw_type);
+            }
+            Some(&place) if raw_type.is_some() => {
+                self.table.dropped_columns[place] = dropped;
+                self.dropped_types[place] = raw_type;
+            }
+            Some(_) => {}
+        }
         Ok(())
     }
 

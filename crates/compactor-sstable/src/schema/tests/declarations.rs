@@ -68,3 +68,28 @@ fn indexes_of_other_tables_are_skipped() {
     );
     assert_eq!((table.name.as_str(), table.indexes), ("t", 1));
 }
+
+/// Also if its time is earlier: that is the record that Cassandra keeps (`TableMetadata.Builder.recordColumnDrop`).
+#[test]
+fn the_last_drop_of_a_column_counts() {
+    let times = |drops: &str| {
+        let text = format!("CREATE TABLE t (k int PRIMARY KEY, a text, b text); {drops}");
+        let table = only(&text);
+        let dropped = table.dropped_columns.iter();
+        let dropped = dropped.map(|column| (column.name.clone(), column.dropped_at_micros));
+        dropped.collect::<Vec<_>>()
+    };
+    let again = |first: &str, last: &str| {
+        times(&format!(
+            "ALTER TABLE t DROP b{first}; ALTER TABLE t ADD b text; ALTER TABLE t DROP b{last};"
+        ))
+    };
+    let of_b = |time: Option<i64>| vec![("b".to_owned(), time)];
+    let (early, late) = (" USING TIMESTAMP 10", " USING TIMESTAMP 30");
+    assert_eq!(again(late, early), of_b(Some(10)));
+    assert_eq!(again("", early), of_b(Some(10)));
+    assert_eq!(again(late, ""), of_b(None));
+    // Nothing is dropped by the second statement.
+    let twice = times("ALTER TABLE t DROP b USING TIMESTAMP 30; ALTER TABLE t DROP IF EXISTS b;");
+    assert_eq!(twice, of_b(Some(30)));
+}
