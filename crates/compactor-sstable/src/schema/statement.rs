@@ -42,7 +42,9 @@ fn statement(cursor: &mut Cursor<'_>, schema: &mut Builder) -> Result<()> {
         create_table(cursor, schema)?;
     } else if cursor.take_keywords(&["CREATE", "MATERIALIZED", "VIEW"]) {
         create_view(cursor, schema)?;
-    } else if takes_table(cursor, "ALTER") {
+    } else if takes_table(cursor, "ALTER")
+        || cursor.take_keywords(&["ALTER", "MATERIALIZED", "VIEW"])
+    {
         alter_table(cursor, schema)?;
     } else if takes_table(cursor, "DROP") || cursor.take_keywords(&["DROP", "MATERIALIZED", "VIEW"])
     {

@@ -93,3 +93,12 @@ fn the_last_drop_of_a_column_counts() {
     let twice = times("ALTER TABLE t DROP b USING TIMESTAMP 30; ALTER TABLE t DROP IF EXISTS b;");
     assert_eq!(twice, of_b(Some(30)));
 }
+
+#[test]
+fn options_of_a_view_are_altered() {
+    let view = only(
+        "CREATE MATERIALIZED VIEW v AS SELECT * FROM t WHERE k IS NOT NULL PRIMARY KEY (k) WITH gc_grace_seconds = 7;
+         ALTER MATERIALIZED VIEW IF EXISTS v WITH gc_grace_seconds = 864000;",
+    );
+    assert_eq!(view.options.gc_grace_seconds, Some(864_000));
+}
