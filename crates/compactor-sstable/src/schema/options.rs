@@ -2,13 +2,13 @@
 //!
 //! Source: `TableParams`, `CompressionParams`.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::str::FromStr;
 
 use crate::error::{Error, Result};
 use crate::schema::Table;
-use crate::schema::cursor::Cursor;
+use crate::schema::cursor::{Cursor, Name};
 use crate::schema::lexer::TokenKind;
 
 /// Value of an option, as written.
@@ -67,7 +67,7 @@ pub struct CompressionOptions {
 pub(super) fn parse_properties(
     cursor: &mut Cursor<'_>,
     table: &mut Table,
-) -> Result<HashMap<String, bool>> {
+) -> Result<Vec<(Name, bool)>> {
     let mut clustering_order = Vec::new();
     loop {
         if cursor.take_keywords(&["COMPACT", "STORAGE"]) {
@@ -79,7 +79,7 @@ pub(super) fn parse_properties(
                 if !descending {
                     cursor.take_keyword("ASC");
                 }
-                Ok((name.text, descending))
+                Ok((name, descending))
             })?;
         } else if cursor.is_keyword("ID") && *cursor.peek_at(1) == TokenKind::Symbol('=') {
             cursor.advance();
@@ -89,7 +89,7 @@ pub(super) fn parse_properties(
             parse_option(cursor, &mut table.options)?;
         }
         if !cursor.take_keyword("AND") {
-            return Ok(clustering_order.into_iter().collect());
+            return Ok(clustering_order);
         }
     }
 }

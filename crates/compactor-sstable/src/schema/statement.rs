@@ -2,8 +2,6 @@
 //!
 //! Source: `Parser.g`.
 
-use std::collections::HashMap;
-
 use crate::error::Result;
 use crate::schema::build::{Builder, Draft, RawColumn};
 use crate::schema::cursor::{Cursor, Name};
@@ -118,6 +116,7 @@ fn renamings(cursor: &mut Cursor<'_>) -> Result<Vec<(Name, Name)>> {
     }
 }
 
+/// Source: `CreateTableStatement`.
 fn create_table(cursor: &mut Cursor<'_>, schema: &mut Builder) -> Result<()> {
     cursor.take_keywords(&["IF", "NOT", "EXISTS"]);
     let name = cursor.qualified_name("the name of a table")?;
@@ -138,12 +137,23 @@ fn create_table(cursor: &mut Cursor<'_>, schema: &mut Builder) -> Result<()> {
         [(partition_key, clustering)] if !partition_key.is_empty() => (partition_key, clustering),
         _ => return Err(cursor.error("one PRIMARY KEY before the end of the columns")),
     };
-    let descends = with_properties(cursor, &mut draft.table)?;
+    let order = with_properties(cursor, &mut draft.table)?;
+    // The last columns may be missing.
+    let mut expected = clustering.iter();
+    for (named, _) in &order {
+        if expected
+            .next()
+            .is_none_or(|column| column.text != named.text)
+        {
+            let expected = "the clustering columns in the order of the key";
+            return Err(cursor.error_at(named.offset, expected));
+        }
+    }
     for (place, name) in partition_key.iter().enumerate() {
         draft.set_key(cursor, name, ColumnKind::PartitionKey, place, false)?;
     }
     for (place, name) in clustering.iter().enumerate() {
-        let descends = descends.get(&name.text).is_some_and(|descends| *descends);
+        let descends = order.get(place).is_some_and(|(_, descends)| *descends);
         draft.set_key(cursor, name, ColumnKind::Clustering, place, descends)?;
     }
     schema.add_table(cursor, &name, draft)
@@ -151,11 +161,11 @@ fn create_table(cursor: &mut Cursor<'_>, schema: &mut Builder) -> Result<()> {
 
 /// Reads `[WITH property AND property ...]` into a table. Returns the clustering columns whose order is given, and
 /// whether each is descending.
-fn with_properties(cursor: &mut Cursor<'_>, table: &mut Table) -> Result<HashMap<String, bool>> {
+fn with_properties(cursor: &mut Cursor<'_>, table: &mut Table) -> Result<Vec<(Name, bool)>> {
     if cursor.take_keyword("WITH") {
         parse_properties(cursor, table)
     } else {
-        Ok(HashMap::new())
+        Ok(Vec::new())
     }
 }
 

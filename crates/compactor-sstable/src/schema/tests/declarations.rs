@@ -102,3 +102,13 @@ fn options_of_a_view_are_altered() {
     );
     assert_eq!(view.options.gc_grace_seconds, Some(864_000));
 }
+
+#[test]
+fn the_order_of_the_last_clustering_columns_may_be_missing() {
+    let table = only(
+        "CREATE TABLE t (k int, c int, d int, PRIMARY KEY (k, c, d)) WITH CLUSTERING ORDER BY (c DESC)",
+    );
+    let clustering = table.columns_of(ColumnKind::Clustering);
+    assert_eq!(clustering[0].cql_type, cql_type("ReversedType(Int32Type)"));
+    assert_eq!(clustering[1].cql_type, cql_type("Int32Type"));
+}

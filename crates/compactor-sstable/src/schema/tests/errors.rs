@@ -41,6 +41,14 @@ fn errors_name_line_and_column() {
             "CREATE TABLE t (k int PRIMARY KEY) WITH compression = {'class':'L','chunk_length_in_kb':'3'}",
             "power of two",
         ),
+        (
+            "CREATE TABLE t (k int, c int, d int, PRIMARY KEY (k, c, d)) WITH CLUSTERING ORDER BY (d DESC)",
+            "the clustering columns in the order of the key",
+        ),
+        (
+            "CREATE TABLE t (k int PRIMARY KEY) WITH CLUSTERING ORDER BY (k DESC)",
+            "the clustering columns in the order of the key",
+        ),
         ("CREATE TABLE t (k int PRIMARY KEY) WITH x", "'='"),
         ("CREATE TABLE t (k int PRIMARY KEY) AND", "';'"),
         ("ALTER TABLE t DROP a", "a table that the text creates"),
@@ -124,7 +132,7 @@ fn long_texts_are_parsed() {
             each(|n| format!("ALTER TABLE t ADD d{n} list<int>;")),
         ),
         format!(
-            "CREATE TABLE t (k0 int{}, PRIMARY KEY (k0{})) WITH CLUSTERING ORDER BY (k0 DESC{});",
+            "CREATE TABLE t (k int, c int{}, PRIMARY KEY (k, c{})) WITH CLUSTERING ORDER BY (c DESC{});",
             each(|n| format!(", c{n} int")),
             each(|n| format!(", c{n}")),
             each(|n| format!(", c{n} DESC")),
