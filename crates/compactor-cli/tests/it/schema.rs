@@ -317,13 +317,17 @@ fn a_compact_storage_table_that_is_described_in_a_comment_only() {
     assert_ends(&refused, 4, "give --gc-grace-seconds");
     json(&table.merge(&["--gc-grace-seconds", "7"]));
     json(&table.merge(&["--no-purge"]));
-    let named = table.with_schema(&comment);
-    assert_ends(
-        &named,
-        2,
-        "other.cql describes a COMPACT STORAGE table in a comment only",
-    );
-    assert_ends(&named, 2, "leave out --schema");
+    let beside_another = table.schema.replacen("generated.kv", "generated.other", 1);
+    // The rules of another table of the keyspace are not those of this one.
+    for text in [comment.clone(), comment + &beside_another] {
+        let named = table.with_schema(&text);
+        assert_ends(
+            &named,
+            2,
+            "other.cql describes a COMPACT STORAGE table in a comment only",
+        );
+        assert_ends(&named, 2, "leave out --schema");
+    }
 
     let directory = table.directory.to_str().unwrap();
     for line in ["compact --output out --dry-run", "plan"] {

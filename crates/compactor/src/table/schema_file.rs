@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use compactor_sstable::descriptor::TableDirectory;
 use compactor_sstable::schema::{Schema, Table as TableSchema};
+use compactor_sstable::types::identifier::maybe_quote;
 
 use crate::{Error, Result};
 
@@ -32,23 +33,33 @@ pub(super) fn read_schema_alongside(path: &Path) -> Result<FoundSchema> {
         return Ok(FoundSchema::None);
     }
     let schema = read_schema(path)?;
-    if schema.tables.is_empty() && is_in_comment(path)? {
-        return Ok(FoundSchema::InComment);
-    }
     let directory = path
         .parent()
         .and_then(|directory| directory.canonicalize().ok());
     let directory = directory.as_deref().and_then(named_after);
+    if is_in_comment(path, &schema, directory.as_ref())? {
+        return Ok(FoundSchema::InComment);
+    }
     let table = table_of(path, &schema, directory.as_ref())?;
     Ok(FoundSchema::Table(Box::new(table)))
 }
 
-/// Cassandra describes a table that CQL cannot create, one of the time of Thrift, in a comment, and notes that
-/// (`CompactTableMetadata.appendCqlTo`): columns there are approximate.
-fn is_in_comment(path: &Path) -> Result<bool> {
+/// Whether the schema has the table in a comment only, that of the directory if it is known. Cassandra describes one with
+/// COMPACT STORAGE in a comment, and notes that (`CompactTableMetadata.appendCqlTo`): columns there are approximate.
+fn is_in_comment(path: &Path, schema: &Schema, directory: Option<&TableDirectory>) -> Result<bool> {
+    let mut note = "omitted because it has constructs not compatible with CQL".to_owned();
+    if !schema.tables.is_empty() {
+        let is_missing = |of: &&TableDirectory| schema.table(&of.keyspace, &of.table).is_none();
+        let Some(missing) = directory.filter(is_missing) else {
+            return Ok(false);
+        };
+        let (keyspace, table) = (maybe_quote(&missing.keyspace), maybe_quote(&missing.table));
+        note = format!("Table {keyspace}.{table} {note}");
+    }
     let text = fs::read(path).map_err(Error::file("read", path))?;
-    let says = b"omitted because it has constructs not compatible with CQL";
-    Ok(text.windows(says.len()).any(|window| window == says))
+    Ok(text
+        .windows(note.len())
+        .any(|window| window == note.as_bytes()))
 }
 
 /// Sentence on a file of [`FoundSchema::InComment`].
@@ -120,18 +131,18 @@ fn has_same_rules(a: &TableSchema, b: &TableSchema) -> bool {
 /// The table of a schema that the SSTables are of, by the name of their directory where the schema has several tables.
 pub(super) fn choose_table(path: &Path, sstables: &[PathBuf]) -> Result<TableSchema> {
     let schema = read_schema(path)?;
-    if schema.tables.is_empty() && is_in_comment(path)? {
+    // A link is of the table that its target is of.
+    let mut files = sstables
+        .iter()
+        .filter_map(|sstable| sstable.canonicalize().ok());
+    let directory = files.find_map(|file| named_after(file.parent()?));
+    if is_in_comment(path, &schema, directory.as_ref())? {
         return Err(Error::invalid(format!(
             "{}: leave out --schema, and give what the run needs: --gc-grace-seconds to purge, --strategy and its \
              options to compact or plan",
             in_comment(path)
         )));
     }
-    // A link is of the table that its target is of.
-    let mut files = sstables
-        .iter()
-        .filter_map(|sstable| sstable.canonicalize().ok());
-    let directory = files.find_map(|file| named_after(file.parent()?));
     table_of(path, &schema, directory.as_ref())
 }
 
