@@ -217,13 +217,32 @@ fn component_notes<'a>(inputs: impl Iterator<Item = &'a InputSstable>) -> Vec<St
         }
     }
     let line = |((_, expected, found), (path, count)): ((_, &String, &String), (String, usize))| {
-        let inputs = match count {
-            1 => path,
-            _ => format!("{path} and {} more inputs", count - 1),
-        };
+        let inputs = first_and_others(path, count);
         format!("{inputs}: expected {expected}, found {found}")
     };
     kinds.into_iter().map(line).collect()
+}
+
+/// The first of `count` inputs, and the number of the others.
+fn first_and_others(first: String, count: usize) -> String {
+    match count {
+        1 => first,
+        _ => format!("{first} and {} more inputs", count - 1),
+    }
+}
+
+/// The note that the output has no components of indexes, if inputs have any.
+fn index_note(inputs: &[InputSstable]) -> Option<String> {
+    let is_of_index = |name: &&String| name.starts_with("SAI") || name.starts_with("SI_");
+    let mut found = inputs
+        .iter()
+        .filter_map(|input| Some((input, input.files.foreign.iter().find(is_of_index)?)));
+    let (first, component) = found.next()?;
+    let inputs = first_and_others(first.data_path().display().to_string(), 1 + found.count());
+    Some(format!(
+        "{inputs}: the output has no components of secondary indexes, such as {component}: Cassandra rebuilds them when \
+         it loads it"
+    ))
 }
 
 impl MergeReport {
@@ -235,22 +254,7 @@ impl MergeReport {
             job.inputs().iter().map(|input| &input.descriptor),
         );
         let mut warnings = component_notes(job.inputs().iter().chain(job.fully_expired()));
-        for input in job.inputs() {
-            let indexes: Vec<&String> = input
-                .files
-                .foreign
-                .iter()
-                .filter(|s| s.starts_with("SAI") || s.starts_with("SI_"))
-                .collect();
-            if let [first, ..] = indexes[..] {
-                warnings.push(format!(
-                    "{} has components of a secondary index ({} in all, such as {first}); the output \
-                     has none: Cassandra rebuilds them when it loads it",
-                    input.data_path().display(),
-                    indexes.len()
-                ));
-            }
-        }
+        warnings.extend(index_note(job.inputs()));
         let has_tombstones = |input: &InputSstable| {
             input.statistics.stats.min_local_deletion_time != NO_DELETION_TIME
         };

@@ -28,6 +28,7 @@ mod ranges;
 mod repair;
 mod schema;
 mod scrub;
+mod secondary_indexes;
 mod simulate;
 mod snapshots;
 mod split;

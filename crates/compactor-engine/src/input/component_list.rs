@@ -190,7 +190,7 @@ impl ComponentList {
         }
         for listed in toc.unknown() {
             if len_of_other(descriptor, listed).is_none() {
-                let expected = format!("a file {}", descriptor.file_name_of(listed));
+                let expected = format!("a file {listed}, which TOC.txt lists");
                 let found =
                     "no such file; Cassandra rebuilds the files of an index that are missing";
                 findings.push(ListFinding::note(Component::Toc, "toc", expected, found));
