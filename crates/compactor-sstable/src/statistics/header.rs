@@ -50,8 +50,8 @@ impl EncodingStats {
     /// Creates bases from minima, with the epochs in place of "none".
     ///
     /// The base of deletion times is in 2038 at most: Cassandra adds the stored number to its epoch in 32 bits
-    /// (`EncodingStats.Serializer.deserialize`), and cannot read what it writes itself where everything is
-    /// deleted or expires later.
+    /// (`EncodingStats.Serializer.deserialize`). Where everything that it writes is deleted or expires later, it reads
+    /// expirations, whose sign it ignores (`Cell.decodeLocalDeletionTime`), but takes deletions for invalid.
     pub fn new(min_timestamp: i64, min_local_deletion_time: i64, min_ttl: i32) -> EncodingStats {
         EncodingStats {
             min_timestamp: if min_timestamp == NO_TIMESTAMP {
