@@ -151,8 +151,8 @@ impl Observer for Progress {
                         serde_json::json!({
                             "read_uncompressed_bytes": read_bytes,
                             "total_uncompressed_bytes": self.total_bytes,
-                            "rows_written": rows,
-                            "partitions_written": partitions,
+                            "rows": rows,
+                            "partitions": partitions,
                             "elapsed_s": self.started.elapsed().as_secs_f64(),
                         })
                     ));

@@ -6,7 +6,9 @@ use std::path::Path;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::support::{compactor, copy_files, data_files, flip_middle, generated, words};
+use crate::support::{
+    compactor, copy_files, data_files, flip_middle, generated, stderr, words, words_and,
+};
 
 const CHAPTER: &str = include_str!("../../docs/json.md");
 /// Title of the section of parts that several documents have.
@@ -145,4 +147,29 @@ fn the_guide_names_every_field() {
     );
     assert!(problems.is_empty(), "{}", problems.join("\n"));
     assert_eq!(printed.len() + 2, sections.len(), "a section is not tested");
+}
+
+#[test]
+fn the_guide_names_every_field_of_progress() {
+    let temp = TempDir::new().unwrap();
+    let table = generated(temp.path(), &words("--sstables 1 --size 3MiB"));
+    // Slow enough for a line.
+    let options = "merge --progress json --throughput 1MiB --output out";
+    let out = compactor(temp.path(), &words_and(options, &[table.to_str().unwrap()]));
+    let stderr = stderr(&out);
+    let lines = stderr.lines().filter(|line| line.starts_with('{'));
+    let mut keys = BTreeSet::new();
+    for line in lines {
+        collect_keys(&serde_json::from_str(line).unwrap(), &mut keys);
+    }
+    let expected = [
+        "elapsed_s",
+        "partitions",
+        "read_uncompressed_bytes",
+        "rows",
+        "total_uncompressed_bytes",
+    ];
+    assert!(keys.iter().eq(&expected), "{stderr}");
+    let known = quoted(sections()[""]);
+    assert!(expected.iter().all(|key| known.contains(key)));
 }
