@@ -182,8 +182,8 @@ fn remedy(error: &compactor::Error, writes: Writes) -> Option<&'static str> {
         ErrorKind::Corrupt => match Repair::of(error) {
             Repair::Salvage => {
                 "`compactor verify` lists all damage. `compactor scrub` writes what can be read into a new \
-                 SSTable and lists what is lost: a repair brings that back from another replica. Or take \
-                 this SSTable from an older snapshot or a backup, or leave it out."
+                 SSTable and lists what is lost: `nodetool repair -full` brings that back from another replica. \
+                 Or take this SSTable from an older snapshot or a backup, or leave it out."
             }
             Repair::Rebuild => {
                 "`compactor verify` lists all damage. If Data.db is sound, `compactor scrub` makes the \
@@ -191,13 +191,13 @@ fn remedy(error: &compactor::Error, writes: Writes) -> Option<&'static str> {
             }
             Repair::RestoreSidecars => {
                 "Statistics.db of this SSTable is missing as well, and nothing can be read without it: take all files \
-                 of the SSTable from where Data.db was copied. Without them, leave it out: a repair brings its rows \
-                 back from another replica."
+                 of the SSTable from where Data.db was copied. Without them, leave it out: `nodetool repair -full` \
+                 brings its rows back from another replica."
             }
             Repair::Restore => {
                 "`compactor verify` lists all damage. No file can be read without this one: take it from a \
-                 snapshot or a backup of this SSTable. Without one, leave the SSTable out: a repair \
-                 brings its rows back from another replica."
+                 snapshot or a backup of this SSTable. Without one, leave the SSTable out: `nodetool repair \
+                 -full` brings its rows back from another replica."
             }
         },
         ErrorKind::NoSpace if writes == Writes::Nothing => return None,

@@ -32,9 +32,9 @@ use crate::text_table::{count, counted};
 /// order. Each loss is listed, with its position in the uncompressed data, the chunk's offset in the file, bytes, key
 /// and token.
 ///
-/// A range tombstone that damage cuts ends with the last row before it. If anything is lost of an SSTable that was
-/// repaired, or in a repair that has not ended, the new one is unrepaired, so that a repair brings it back from other
-/// replicas.
+/// A range tombstone that damage cuts ends with the last row before it. What is lost comes back from other replicas by
+/// `nodetool repair -full`, not by an incremental repair where they have it as repaired. If anything is lost of an
+/// SSTable that was repaired, or in a repair that has not ended, the new one is unrepaired.
 /// Counter tables are refused if anything would be lost, unless --skip-corrupted is given: the counters would be too
 /// low.
 ///
@@ -211,7 +211,7 @@ fn text(report: &ScrubReport, dry_run: bool) -> String {
         let _ = writeln!(
             out,
             "note: {name}: it was repaired, or in a repair that has not ended; the new one is unrepaired, since something \
-             is lost"
+             is lost, which `nodetool repair -full` brings back"
         );
     }
     let verdict = match (report.is_lossy(), &report.output) {

@@ -26,7 +26,7 @@ fn stats_of(data: &Path) -> StatsMetadata {
     Statistics::parse(&bytes, descriptor.version).unwrap().stats
 }
 
-/// Otherwise no repair brings back what is lost, at the latest when the session has ended, and a node does not replay it.
+/// Otherwise it would be marked as repaired when the session ends, and a node would not replay what is lost.
 #[test]
 fn an_output_that_lacks_rows_is_neither_repaired_nor_in_the_commit_log() {
     type Edit = fn(&mut StatsMetadata);
