@@ -540,6 +540,7 @@ commitlog_directory: {home}/commitlog
 data_file_directories: [{home}/data]
 saved_caches_directory: {home}/saved_caches
 materialized_views_enabled: true
+drop_compact_storage_enabled: true
 hints_directory: {home}/hints
 cdc_raw_directory: {home}/cdc_raw
 endpoint_snitch: SimpleSnitch

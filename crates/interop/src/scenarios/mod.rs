@@ -6,6 +6,7 @@
 
 mod collections;
 mod columns;
+mod compact_storage;
 mod deletions;
 mod dropped;
 mod expiry;
@@ -261,6 +262,7 @@ pub fn all() -> Vec<Scenario> {
         types::scenarios(),
         collections::scenarios(),
         columns::scenarios(),
+        compact_storage::scenarios(),
         deletions::scenarios(),
         dropped::scenarios(),
         expiry::scenarios(),

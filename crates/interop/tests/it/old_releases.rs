@@ -12,13 +12,13 @@ use interop::parity::Exception;
 use interop::scenarios::{self, Scenario};
 use interop::{Cassandra, Mode, compare};
 
-use crate::old_scenarios::{self, COMPACT};
+use crate::old_scenarios;
 use crate::support::{
     self, Expected, Failures, Output, are_scenarios_named, scenarios_named, server,
 };
 
 /// Scenarios run unless `COMPACTOR_INTEROP_SCENARIO` names others.
-const NAMES: [&str; 10] = [
+const NAMES: [&str; 14] = [
     "four_inputs",
     "sets_and_maps",
     "statics",
@@ -28,6 +28,10 @@ const NAMES: [&str; 10] = [
     "range_nested",
     "wide_ranges",
     "random_mixed_2",
+    "storage_counters",
+    "storage_dense",
+    "storage_fixed",
+    "storage_no_value",
     "ttl_purged",
 ];
 
@@ -49,9 +53,6 @@ fn written_by_old_releases() {
         };
         let (mut compared, mut left_out) = (0, Vec::new());
         for mut scenario in selected() {
-            if scenario.name.starts_with(COMPACT) && !version.starts_with('m') {
-                continue;
-            }
             // The judge holds the tables of all releases, which need different names.
             scenario.name = format!("{}_{version}", scenario.name);
             let place = tempfile::tempdir().expect("a temporary directory");
@@ -90,30 +91,7 @@ fn selected() -> Vec<Scenario> {
         scenarios_named(&NAMES)
     };
     selected.push(old_scenarios::types());
-    selected.extend(old_scenarios::compact());
     selected
-}
-
-/// The judge's table for the scenario, and inputs that the judge writes itself.
-fn judged(
-    judge: &mut Cassandra,
-    scenario: &Scenario,
-    inputs: &[PathBuf],
-    place: &Path,
-) -> Result<Case> {
-    if !scenario.name.starts_with(COMPACT) {
-        return Case::prepare(judge, scenario, &place.join("new"));
-    }
-    let table = scenario.table();
-    judge.adopt(&table, inputs)?;
-    Ok(Case {
-        table,
-        inputs: Vec::new(),
-        others: Vec::new(),
-        schema: None,
-        now_s: LATER_S,
-        gc_before_s: None,
-    })
 }
 
 fn run(
@@ -123,7 +101,7 @@ fn run(
     version: &str,
     place: &Path,
 ) -> Result<Vec<String>> {
-    let newer = judged(judge, scenario, &inputs, place)?;
+    let newer = Case::prepare(judge, scenario, &place.join("new"))?;
     let mut failures = Vec::new();
     // Cassandra's tool has no schema to tell it that user types of 3.0 are frozen (CASSANDRA-15035).
     let has_user_types = scenario.name.starts_with(old_scenarios::TYPES_NAME);
@@ -168,10 +146,6 @@ fn run(
         ("purged", of(inputs, Some(LATER_S)), Mode::Pa),
         ("mixed", of(mixed, None), Mode::Oa),
     ] {
-        // There are no newer inputs of tables that the judge cannot create.
-        if case.inputs.is_empty() {
-            continue;
-        }
         let found = merge(judge, &case, output, &place.join(what))?;
         failures.extend(found.into_iter().map(|text| format!("{what}: {text}")));
     }

@@ -2,9 +2,6 @@
 
 use interop::scenarios::Scenario;
 
-/// Name prefix of scenarios with COMPACT STORAGE, which 4.0 can no longer create.
-pub(crate) const COMPACT: &str = "compact_";
-
 /// Name of the scenario with every type.
 pub(crate) const TYPES_NAME: &str = "old_types";
 
@@ -68,61 +65,4 @@ pub(crate) fn types() -> Scenario {
             input.cql(format!("UPDATE $t USING TIMESTAMP 21 SET v18 = [9], v19 = v19 - {{'::2'}} {row} = 2"));
             input.cql(format!("DELETE v20, v0 FROM $t USING TIMESTAMP 22 {row} = 0"));
         })
-}
-
-/// Scenarios with `COMPACT STORAGE`: a value column, no value column, fixed columns, and counters.
-pub(crate) fn compact() -> Vec<Scenario> {
-    let table = |name: &str, columns: &str, first: &[&str], second: &[&str]| {
-        Scenario::new(format!("{COMPACT}{name}"), "COMPACT STORAGE")
-            .schema(format!("CREATE TABLE $t ({columns}) WITH COMPACT STORAGE"))
-            .input(|input| {
-                input.all(first.iter().copied());
-            })
-            .input(|input| {
-                input.all(second.iter().copied());
-            })
-    };
-    vec![
-        table(
-            "dense",
-            "k int, c1 text, c2 int, v text, PRIMARY KEY (k, c1, c2)",
-            &[
-                "INSERT INTO $t (k, c1, c2, v) VALUES (1, 'a', 1, 'x') USING TIMESTAMP 5",
-                // Trailing clustering values may be absent in such tables.
-                "INSERT INTO $t (k, c1, v) VALUES (1, 'b', 'y') USING TIMESTAMP 5",
-                "DELETE FROM $t USING TIMESTAMP 6 WHERE k = 2 AND c1 = 'a'",
-            ],
-            &[
-                "INSERT INTO $t (k, c1, c2, v) VALUES (1, 'a', 1, 'z') USING TIMESTAMP 7",
-                "DELETE FROM $t USING TIMESTAMP 8 WHERE k = 1 AND c1 = 'b'",
-            ],
-        ),
-        table(
-            "no_value",
-            "k int, c int, PRIMARY KEY (k, c)",
-            &["INSERT INTO $t (k, c) VALUES (1, 1) USING TIMESTAMP 5"],
-            &[
-                "INSERT INTO $t (k, c) VALUES (1, 2) USING TIMESTAMP 6",
-                "DELETE FROM $t USING TIMESTAMP 7 WHERE k = 1 AND c = 1",
-            ],
-        ),
-        table(
-            "fixed",
-            "k int PRIMARY KEY, a int, b text",
-            &["INSERT INTO $t (k, a, b) VALUES (1, 2, 'x') USING TIMESTAMP 5"],
-            &[
-                "INSERT INTO $t (k, a) VALUES (1, 3) USING TIMESTAMP 6",
-                "DELETE b FROM $t USING TIMESTAMP 7 WHERE k = 1",
-            ],
-        ),
-        table(
-            "counters",
-            "k int, c int, v counter, PRIMARY KEY (k, c)",
-            &["UPDATE $t SET v = v + 3 WHERE k = 1 AND c = 1"],
-            &[
-                "UPDATE $t SET v = v + 4 WHERE k = 1 AND c = 1",
-                "UPDATE $t SET v = v - 4 WHERE k = 1 AND c = 2",
-            ],
-        ),
-    ]
 }
