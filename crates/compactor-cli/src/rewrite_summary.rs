@@ -40,8 +40,7 @@ impl<'a> Totals<'a> {
         let reports = &outcome.reports;
         let notes = reports
             .iter()
-            .flat_map(|r| r.io.fallbacks.iter().chain(&r.warnings))
-            .chain(&outcome.notes);
+            .flat_map(|r| r.io.fallbacks.iter().chain(&r.warnings));
         let mut ttl_removed: Option<TtlRemovedReport> = None;
         for removed in reports.iter().filter_map(|report| report.ttl_removed) {
             *ttl_removed.get_or_insert_default() += removed;

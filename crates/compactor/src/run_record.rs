@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use compactor_engine::input::ComponentList;
 use compactor_engine::publish::{
@@ -16,7 +17,7 @@ use compactor_engine::publish::{
 };
 use compactor_io::{remove_if_exists, rename, sync_directory};
 use compactor_sstable::Component;
-use compactor_sstable::descriptor::Descriptor;
+use compactor_sstable::descriptor::{Descriptor, TableDirectory};
 use serde::{Deserialize, Serialize};
 
 use crate::MergeRequest;
@@ -27,8 +28,8 @@ use crate::{Scope, TombstoneOption};
 pub const FILE_NAME: &str = RUN_RECORD;
 /// Version of the format.
 const FORMAT: u32 = 2;
-/// Maximum length of a record: room for two hundred thousand SSTables.
-const MAX_BYTES: u64 = 128 << 20;
+/// Maximum length of a record: room for two hundred thousand SSTables that were rewritten one by one.
+const MAX_BYTES: u64 = 512 << 20;
 
 /// Inputs and outputs of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,6 +41,9 @@ pub struct RunRecord {
     pub compactor: String,
     /// `merge`, `compact`, `upgrade`, `split` or `scrub`.
     pub command: String,
+    /// When it was written, milliseconds since 1970; 0 if that is not known.
+    #[serde(default)]
+    pub written_at_ms: i64,
     /// True if tombstones or expired data may have been purged because the inputs and `overlapping` were declared to
     /// be all SSTables of the table.
     pub may_have_purged: bool,
@@ -235,10 +239,13 @@ impl Recorder {
             let wanted = inputs.iter().filter(|input| wanted(&input.data_path));
             wanted.map(RecordedInput::from).collect()
         };
+        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
+        let since_1970 = since_1970.unwrap_or_default();
         let record = RunRecord {
             format: FORMAT,
             compactor: env!("CARGO_PKG_VERSION").to_owned(),
             command: self.command.to_owned(),
+            written_at_ms: i64::try_from(since_1970.as_millis()).unwrap_or(i64::MAX),
             may_have_purged: self.may_have_purged,
             overlapping_removed_data: self.overlapping_removed_data,
             ttl_removed: self.ttl_removed,
@@ -340,6 +347,16 @@ impl RunRecord {
     pub(crate) fn remove(directory: &Path) -> Result<()> {
         remove_if_exists(&directory.join(FILE_NAME))?;
         Ok(sync_directory(directory)?)
+    }
+
+    /// Whether its inputs may be of the table that has this directory: both directories do not name different tables.
+    pub(crate) fn may_be_of(&self, table: &Path) -> bool {
+        let id_of = |directory: &Path| TableDirectory::parse(directory)?.table_id;
+        let of_inputs = self.inputs.first().and_then(|input| {
+            let directory = Path::new(&input.data_path).parent()?;
+            id_of(directory)
+        });
+        of_inputs.is_none_or(|id| id_of(table).is_none_or(|own| own == id))
     }
 
     /// Reads the record of a directory; `None` if there is none.

@@ -180,7 +180,9 @@ pub fn swap(
             let advice = key_cache_advice(outputs);
             report.notes.extend(advice);
             report.notes.extend(processes);
-            report.notes.extend(unfinished.note.remove_sources());
+            report
+                .notes
+                .extend(unfinished.note.remove_sources(&request.output, &table));
             return Ok(report);
         }
         left = left_behind(&unfinished, request);
@@ -189,14 +191,18 @@ pub fn swap(
     if let Some(note) = done_before(request, &table)? {
         let mut report = note.report(&table, SwapState::AlreadyDone);
         note_other_directory(&mut report, request);
-        report.notes.extend(note.remove_sources());
+        report
+            .notes
+            .extend(note.remove_sources(&request.output, &table));
         return Ok(report);
     }
     let plan = Plan::make(request, &table)?;
     let note = run(&plan, reached)?;
     let mut report = plan.report(SwapState::Done);
     report.notes.extend(left);
-    report.notes.extend(note.remove_sources());
+    report
+        .notes
+        .extend(note.remove_sources(&request.output, &table));
     Ok(report)
 }
 

@@ -41,7 +41,7 @@ use compactor_sstable::schema::Table as TableSchema;
 use crate::{Error, Result};
 
 use files::{FileKey, description_in, list, none_in};
-pub(crate) use files::{is_within, real_directory};
+pub(crate) use files::{is_same_directory, is_within, real_directory};
 use one_table::{doubt_one_table, refuse_two_tables};
 use schema_file::{
     FoundSchema, SCHEMA, choose_table, in_comment, read_schema_alongside, refuse_two_schemas,

@@ -92,6 +92,22 @@ pub(super) fn entries(directory: &Path) -> Result<Vec<PathBuf>> {
         .collect()
 }
 
+/// Returns the file names in a directory, ascending, without those that are not UTF-8; none if it does not exist.
+pub(super) fn sorted_names(directory: &Path) -> Result<Vec<String>> {
+    let paths = entries(directory)?;
+    let names = paths.iter().filter_map(|path| path.file_name()?.to_str());
+    let mut names: Vec<String> = names.map(str::to_owned).collect();
+    names.sort();
+    Ok(names)
+}
+
+/// Those of ascending names that begin with `prefix`: a table has tens of thousands of files.
+pub(super) fn with_prefix<'a>(names: &'a [String], prefix: &str) -> &'a [String] {
+    let from = names.partition_point(|name| name.as_str() < prefix);
+    let found = &names[from..];
+    &found[..found.partition_point(|name| name.starts_with(prefix))]
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -132,6 +148,20 @@ mod tests {
         fs::create_dir(other.path().join("backups")).unwrap();
         fs::write(other.path().join("backups/oa-9-big-Data.db"), "x").unwrap();
         assert_eq!(names(&[output("4")]), ["nb-10-big"]);
+    }
+
+    #[test]
+    fn names_are_found_by_their_prefix() {
+        let names = ["nb-1-a", "nb-10-a", "nb-2-a", "nb-2-b", "oa-2-a"].map(str::to_owned);
+        for (prefix, expected) in [
+            ("nb-2-", &names[2..4]),
+            ("nb-1-", &names[..1]),
+            ("nb-3-", &[]),
+            ("pa-", &[]),
+            ("", &names[..]),
+        ] {
+            assert_eq!(with_prefix(&names, prefix), expected, "{prefix}");
+        }
     }
 
     #[test]

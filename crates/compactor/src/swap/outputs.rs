@@ -9,14 +9,15 @@ use compactor_io::{Io, IoOptions};
 use compactor_sstable::Component;
 use compactor_sstable::descriptor::{Descriptor, TMP_SUFFIX, TableDirectory};
 
-use super::new_names::entries;
-use crate::run_record::{FILE_NAME, RecordedOutput, descriptor_of};
+use super::new_names::{entries, with_prefix};
+use crate::run_record::{FILE_NAME, RecordedOutput, RunRecord, descriptor_of};
 use crate::{Error, Result};
 use compactor_check::verify::{VerifyOptions, verify};
 use compactor_engine::merge::NoObserver;
 
 /// The directory of a run's record: the one that is named, where `upgrade`, `split` and `scrub` write, or below it
-/// `KEYSPACE/TABLE` of the table's directory, where `merge` and `compact` write. If both have one, that of the later run.
+/// `KEYSPACE/TABLE` of the table's directory, where `merge` and `compact` write. If both have one of the table, that of
+/// the later run.
 ///
 /// # Errors
 /// No directory has a record, or several do and the table is unknown from the directory's name.
@@ -27,28 +28,26 @@ pub(super) fn directory_of_record(named: &Path, table: &Path) -> Result<PathBuf>
             named.display()
         )));
     }
-    let written_at = |directory: &Path| {
-        let record = directory.join(FILE_NAME);
-        match FileIdentity::of(&record) {
-            Ok(found) => Ok(Some(found.modified_ns)),
-            Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
-            Err(e) => Err(Error::file("look up", record)(e)),
-        }
-    };
     let of = TableDirectory::parse(table).filter(|of| of.table_id.is_some());
     let below = of.map(|of| named.join(of.keyspace).join(of.table));
     let mut latest = None;
     for directory in [Some(named.to_owned()), below].into_iter().flatten() {
-        let found = written_at(&directory)?.map(|time| (time, directory));
-        latest = latest.max(found);
+        if let Some(record) = RunRecord::read(&directory)? {
+            let rank = (record.may_be_of(table), record.written_at_ms, directory);
+            latest = latest.max(Some(rank));
+        }
     }
-    if let Some((_, directory)) = latest {
+    if let Some((_, _, directory)) = latest {
         return Ok(directory);
     }
+    let has_record = |directory: &Path| {
+        let record = directory.join(FILE_NAME);
+        record.try_exists().map_err(Error::file("look up", &record))
+    };
     let mut found = Vec::new();
     for keyspace in entries(named)?.iter().filter(|path| path.is_dir()) {
         for directory in entries(keyspace)?.into_iter().filter(|path| path.is_dir()) {
-            if written_at(&directory)?.is_some() {
+            if has_record(&directory)? {
                 found.push(directory);
             }
         }
@@ -80,8 +79,12 @@ pub(super) struct Source {
 
 impl Source {
     /// Checks an output against the record. Where files were copied since, or written to, their times have
-    /// changed: then all of it is verified.
-    pub(super) fn check(directory: &Path, output: &RecordedOutput) -> Result<Source> {
+    /// changed: then all of it is verified. `names` are those in the directory, ascending.
+    pub(super) fn check(
+        directory: &Path,
+        names: &[String],
+        output: &RecordedOutput,
+    ) -> Result<Source> {
         let data = directory.join(&output.data_file);
         let mut source = Source {
             descriptor: descriptor_of(&data)?,
@@ -116,7 +119,7 @@ impl Source {
         source
             .components
             .sort_by_key(|(component, _)| *component == Component::Data);
-        source.refuse_other_files()?;
+        source.refuse_other_files(names)?;
         if !is_as_written {
             let io = Io::new(IoOptions::default())?;
             let report = verify(&io, &data, &VerifyOptions::default(), &mut NoObserver)?;
@@ -129,16 +132,15 @@ impl Source {
     }
 
     /// Refuses files that are not in the record, since the SSTable would be placed without them.
-    fn refuse_other_files(&self) -> Result<()> {
+    fn refuse_other_files(&self, names: &[String]) -> Result<()> {
         let prefix = format!("{}-", self.descriptor.base_name());
         let is_recorded = |name: &str| {
             let mut known = self.components.iter();
             known.any(|(component, _)| self.descriptor.file_name(*component) == name)
         };
-        for path in entries(&self.descriptor.directory)? {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            let is_of_it = name.starts_with(&prefix) && !name.ends_with(TMP_SUFFIX);
-            if is_of_it && !is_recorded(&name) {
+        for name in with_prefix(names, &prefix) {
+            if !name.ends_with(TMP_SUFFIX) && !is_recorded(name) {
+                let path = self.descriptor.directory.join(name);
                 return Err(other(&path, "is not in the record of the run"));
             }
         }

@@ -10,7 +10,7 @@ use compactor_sstable::{Component, Version};
 use rustix::fs::{Access, access};
 
 use super::index_advice::index_advice;
-use super::new_names::{entries, key_cache_advice, new_names};
+use super::new_names::{entries, key_cache_advice, new_names, sorted_names, with_prefix};
 use super::other_directories::other_directories;
 use super::outputs::Source;
 use super::place::{Owner, refuse_another};
@@ -118,9 +118,10 @@ impl Plan {
         let inputs = files.inputs(&record)?;
         files.refuse_unknown(&of_others, &record)?;
         let data_before = TableFiles::data_of(&files, &of_others);
+        let names = sorted_names(&request.output)?;
         let sources = record.outputs.iter();
         let sources: Vec<Source> = sources
-            .map(|output| Source::check(&request.output, output))
+            .map(|output| Source::check(&request.output, &names, output))
             .collect::<Result<_>>()?;
         let descriptors = sources.iter().map(|source| source.descriptor.clone());
         let names = new_names(table, &others, &descriptors.collect::<Vec<_>>())?;
@@ -293,6 +294,7 @@ impl NewSstable {
 /// The files of a table's directory.
 struct TableFiles<'a> {
     table: &'a Path,
+    /// Ascending.
     names: Vec<String>,
     /// `Data.db` names.
     data: BTreeSet<String>,
@@ -319,18 +321,11 @@ impl<'a> TableFiles<'a> {
     }
 
     fn list(table: &'a Path) -> Result<TableFiles<'a>> {
-        let (mut names, mut data) = (Vec::new(), BTreeSet::new());
-        for path in entries(table)? {
-            let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
-                continue;
-            };
-            // Also of a version that is not known here.
-            if name.ends_with(&format!("-{}", Component::Data.file_suffix())) {
-                data.insert(name.to_owned());
-            }
-            names.push(name.to_owned());
-        }
-        names.sort();
+        let names = sorted_names(table)?;
+        // Also of a version that is not known here.
+        let suffix = format!("-{}", Component::Data.file_suffix());
+        let data = names.iter().filter(|name| name.ends_with(&suffix));
+        let data = data.cloned().collect();
         Ok(TableFiles { table, names, data })
     }
 
@@ -396,7 +391,7 @@ impl<'a> TableFiles<'a> {
         }
         let prefix = format!("{}-", descriptor.base_name());
         let mut files = Vec::new();
-        for name in self.names.iter().filter(|name| name.starts_with(&prefix)) {
+        for name in with_prefix(&self.names, &prefix) {
             let path = self.table.join(name);
             let metadata = fs::symlink_metadata(&path).map_err(Error::file("look up", &path))?;
             if !metadata.is_file() {
@@ -510,7 +505,7 @@ fn inputs_directory(
         )))
     };
     let absolute = std::path::absolute(named).map_err(Error::file("look up", named))?;
-    let directory = absolute.canonicalize().unwrap_or(absolute);
+    let directory = with_real_ancestor(&absolute);
     if directory
         .components()
         .any(|part| part == std::path::Component::ParentDir)
@@ -554,6 +549,19 @@ fn inputs_directory(
         }
     }
     Ok(directory)
+}
+
+/// The path with its deepest existing directory replaced by the same without links and `..`.
+fn with_real_ancestor(path: &Path) -> PathBuf {
+    let mut ancestors = path.ancestors();
+    let found = ancestors.find_map(|above| Some((above, above.canonicalize().ok()?)));
+    found.map_or_else(
+        || path.to_owned(),
+        |(above, real)| match path.strip_prefix(above) {
+            Ok(rest) if !rest.as_os_str().is_empty() => real.join(rest),
+            _ => real,
+        },
+    )
 }
 
 /// Whether a directory is one of tables, in the data directory that has the directory `table`.

@@ -18,12 +18,13 @@ use super::new_names::entries;
 use super::update_time::update_time_ms;
 use super::{Step, SwapReport, SwapState, SwappedOutput, remove_inputs};
 use crate::run_record::{self, read_small, write_json};
+use crate::table::is_same_directory;
 use crate::{Error, Result};
 
 /// Name of the note's file.
 const FILE_NAME: &str = "compactor-swap.json";
 /// Maximum length of a note or log: room for two hundred thousand SSTables.
-const MAX_BYTES: u64 = 64 << 20;
+const MAX_BYTES: u64 = 512 << 20;
 
 /// Note of a planned or completed swap.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,7 +61,7 @@ pub(super) struct NotedFile {
 }
 
 impl NotedOutput {
-    /// Paths of its files other than `Data.db`, and their lengths.
+    /// Paths of its files next to this `Data.db`, and their lengths.
     fn files_beside(&self, data: &Path) -> Vec<(PathBuf, u64)> {
         let data = data.to_string_lossy();
         let prefix = data.trim_end_matches(Component::Data.file_suffix());
@@ -133,11 +134,22 @@ impl Note {
         missing.map(|(path, _)| path)
     }
 
-    /// Removes the outputs from the run's output directory. Returns a note for the operator if one remains.
-    pub(super) fn remove_sources(&self) -> Option<String> {
-        let outputs = self.outputs.iter();
-        let files = outputs.flat_map(|output| output.files_beside(Path::new(&output.from)));
-        let mut errors = files.filter_map(|(path, _)| remove_if_exists(&path).err());
+    /// Removes the outputs from the run's directory, where they have the noted names and lengths: it may have been moved
+    /// or copied since the swap. Returns a note for the operator if one remains.
+    pub(super) fn remove_sources(&self, output: &Path, table: &Path) -> Option<String> {
+        if is_same_directory(output, table) {
+            return None;
+        }
+        let names = self.outputs.iter();
+        let names =
+            names.filter_map(|placed| Path::new(&placed.from).file_name().zip(Some(placed)));
+        let files = names.flat_map(|(name, placed)| placed.files_beside(&output.join(name)));
+        let is_noted = |path: &Path, bytes| {
+            fs::symlink_metadata(path).is_ok_and(|found| found.is_file() && found.len() == bytes)
+        };
+        let mut errors = files
+            .filter(|(path, bytes)| is_noted(path, *bytes))
+            .filter_map(|(path, _)| remove_if_exists(&path).err());
         errors.next().map(|error| {
             format!("the run's own directory still holds the outputs: remove them ({error})")
         })

@@ -21,7 +21,7 @@ pub(crate) fn real_directory(path: impl AsRef<Path>) -> Option<PathBuf> {
 }
 
 /// Whether two paths lead to the same directory, which may be mounted at both.
-pub(super) fn is_same_directory(one: &Path, other: &Path) -> bool {
+pub(crate) fn is_same_directory(one: &Path, other: &Path) -> bool {
     let inode = |path: &Path| {
         let found = fs::metadata(path).ok()?;
         Some((found.dev(), found.ino()))

@@ -103,7 +103,8 @@ impl NodeCommand {
     /// For outputs of inputs that are in a node's own directory: an import would leave these there.
     fn swap(layout: &OutputLayout) -> Option<NodeCommand> {
         let into = layout.inputs_in()?.to_string_lossy().into_owned();
-        let output = std::path::absolute(layout.top()).ok()?;
+        let output = layout.top().canonicalize();
+        let output = output.or_else(|_| std::path::absolute(layout.top())).ok()?;
         let output = output.to_string_lossy();
         let output = output.trim_end_matches('/');
         let inputs_to = format!("{output}-inputs");

@@ -22,7 +22,7 @@ use compactor_engine::merge::Observer;
 use crate::MergeRequest;
 use crate::concurrent::{ConcurrentMerges, SharedObserver, files_of_each, merges_at_once};
 use crate::merge::open_merge;
-use crate::report::{MergeReport, PageCache, lossy};
+use crate::report::{MergeReport, PageCache, SstableReport, lossy};
 use crate::run_record::Recorder;
 use crate::{Error, ErrorKind, Result};
 use compactor_check::input_check::InputCheck;
@@ -364,13 +364,14 @@ impl Table {
 pub struct RewriteOutcome<R = MergeReport> {
     /// Reports of the rewritten SSTables.
     pub reports: Vec<R>,
-    /// SSTables that failed; nothing was written for them.
+    /// SSTables that failed; nothing was written for them. Or the record of the run, without which no output can be
+    /// swapped.
     pub failures: Vec<Failure>,
     /// Cancelled before all SSTables were rewritten or had failed.
     pub is_interrupted: bool,
     /// Seconds from the first read to the last sync.
     pub elapsed_s: f64,
-    /// Sentences on I/O modes that were not available, and on a record that could not be written.
+    /// Sentences on I/O modes that were not available.
     pub notes: Vec<String>,
     /// The command that puts the outputs into the place of the SSTables that were rewritten, if these are in the
     /// directory of a node.
@@ -394,14 +395,15 @@ impl<R> RewriteOutcome<R> {
         &mut self,
         record: &RewriteRecord,
         table: &Table,
-        rewritten: Vec<(&Path, Vec<PathBuf>)>,
+        rewritten: Vec<(&Path, Vec<SstableReport>)>,
     ) {
         match record.end(table, rewritten.into_iter()) {
             Ok(next_steps) => self.next_steps = next_steps,
-            // The outputs are in place: that is no failure of the run.
-            Err(error) => self.notes.push(format!(
-                "no record of this run could be written, so that `compactor swap` cannot be used: {error}"
-            )),
+            // The outputs are in place, but cannot be swapped.
+            Err(error) => self.failures.push(Failure {
+                data_path: record.path(),
+                error,
+            }),
         }
     }
 
@@ -419,11 +421,11 @@ impl<R> RewriteOutcome<R> {
     }
 }
 
-/// An SSTable that failed, so that nothing was written for it.
+/// An SSTable that failed, so that nothing was written for it, or the record of the run.
 #[derive(Debug, Serialize)]
 #[non_exhaustive]
 pub struct Failure {
-    /// `Data.db`.
+    /// `Data.db`, or the record.
     #[serde(serialize_with = "lossy")]
     pub data_path: PathBuf,
     /// The reason.
@@ -523,8 +525,7 @@ impl Rewrites<'_> {
         for (data_path, result) in inputs.iter().zip(results) {
             match result {
                 Some(Ok(report)) => {
-                    let outputs = report.outputs.iter().map(|output| output.data_path.clone());
-                    rewritten.push((data_path.as_path(), outputs.collect()));
+                    rewritten.push((data_path.as_path(), report.outputs.clone()));
                     outcome.reports.push(report);
                 }
                 Some(Err(error)) if error.kind() != ErrorKind::Cancelled => {

@@ -7,12 +7,14 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use compactor_engine::input::ComponentList;
 use compactor_engine::publish::{InputAtOpen, InputsAtOpen};
 
 use super::output_directory::OutputClaim;
 use super::{NextSteps, OutputLayout, Table};
-use crate::Result;
-use crate::run_record::{Recorder, RunRecord};
+use crate::report::SstableReport;
+use crate::run_record::{FILE_NAME, Recorder, RunRecord, descriptor_of};
+use crate::{Error, Result};
 
 /// Inputs and output directory of a run that rewrites each SSTable on its own.
 pub(super) struct RewriteRecord {
@@ -44,15 +46,20 @@ impl RewriteRecord {
         })
     }
 
+    /// Path of the record.
+    pub(super) fn path(&self) -> PathBuf {
+        self.claim.directory().join(FILE_NAME)
+    }
+
     /// Writes the record of the SSTables that were `rewritten`, each with its outputs, if there are any. Returns the
     /// command that swaps them, if all SSTables are in the directory of a node.
     ///
     /// # Errors
-    /// A failed write; the outputs are in place nevertheless.
+    /// An output that has changed since it was published, or a failed write; the outputs are in place nevertheless.
     pub(super) fn end<'a>(
         &self,
         table: &Table,
-        rewritten: impl Iterator<Item = (&'a Path, Vec<PathBuf>)>,
+        rewritten: impl Iterator<Item = (&'a Path, Vec<SstableReport>)>,
     ) -> Result<NextSteps> {
         let inputs = self.inputs.iter().map(|input| input.data_path.as_path());
         let mut others: BTreeSet<&Path> = inputs.collect();
@@ -60,7 +67,10 @@ impl RewriteRecord {
         for (input, of_input) in rewritten {
             if others.remove(input) {
                 replaced.insert(input);
-                outputs.extend(of_input);
+                for output in of_input {
+                    refuse_changed(&output)?;
+                    outputs.push(output.data_path);
+                }
             }
         }
         if replaced.is_empty() {
@@ -73,4 +83,18 @@ impl RewriteRecord {
         let layout = OutputLayout::of(table, self.claim.directory(), true);
         Ok(NextSteps::swap(&layout))
     }
+}
+
+/// Refuses an output of which files have been removed, added or truncated: the record takes the files as they are now.
+fn refuse_changed(output: &SstableReport) -> Result<()> {
+    let now = ComponentList::known(&descriptor_of(&output.data_path)?)?;
+    if now.total_len() == output.bytes {
+        return Ok(());
+    }
+    Err(Error::refused(format!(
+        "files of {} have changed since this run wrote them: expected {} bytes in all, found {}",
+        output.data_path.display(),
+        output.bytes,
+        now.total_len()
+    )))
 }

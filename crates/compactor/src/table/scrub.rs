@@ -163,8 +163,7 @@ impl<'t> Scrub<'t> {
             options.output.ids = has_id_in_sequence(path).then(|| ids.clone());
             match scrub(&io, path, &options, &mut verified) {
                 Ok(report) => {
-                    let outputs = report.output.iter().map(|output| output.data_path.clone());
-                    scrubbed.push((path.as_path(), outputs.collect()));
+                    scrubbed.push((path.as_path(), Vec::from_iter(report.output.clone())));
                     outcome.reports.push(report);
                 }
                 Err(Error::Cancelled) => {

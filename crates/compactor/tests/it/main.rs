@@ -15,6 +15,7 @@ mod promoted_index;
 mod ranges;
 mod replay;
 mod request;
+mod rewrite_record;
 mod rows;
 mod scrub;
 mod support;

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 use std::process::Output;
+use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -147,7 +148,68 @@ fn the_later_of_two_runs_into_one_directory_is_swapped() {
     assert_eq!(table.data_names(), ["oa-3-big-Data.db", "oa-4-big-Data.db"]);
     fs::remove_dir_all(table.temp.path().join("inputs")).unwrap();
     table.merge(&directory, &["--complete"]);
+    // As a copy of the directory may have it.
+    let record = fs::File::options()
+        .append(true)
+        .open(table.temp.path().join("out/compactor-run.json"));
+    let later = SystemTime::now() + Duration::from_secs(60);
+    record.unwrap().set_modified(later).unwrap();
     let swapped = printed(&table.swap(&[]));
     assert!(swapped.starts_with("swapped 2 SSTables for 1"), "{swapped}");
     assert_eq!(table.data_names(), ["oa-5-big-Data.db"]);
+}
+
+#[test]
+fn a_later_run_of_another_table_into_one_directory_does_not_hide_the_first() {
+    let table = Table::new();
+    let directory = table.directory();
+    let other = directory.with_file_name("u-0123456789abcdef0123456789abcde0");
+    fs::create_dir_all(&other).unwrap();
+    for path in table.sstable_files() {
+        fs::copy(&path, other.join(path.file_name().unwrap())).unwrap();
+    }
+    table.merge(&directory, &["--complete"]);
+    let line = "--output out --sstable-version nb";
+    printed(&table.run("upgrade", &words_and(line, &[other.to_str().unwrap()])));
+    let swapped = printed(&table.swap(&[]));
+    assert!(swapped.starts_with("swapped 2 SSTables for 1"), "{swapped}");
+}
+
+/// Regression test: the paths of the outputs, as the first swap named them, led to the table from another working
+/// directory, and what was there was removed.
+#[test]
+fn a_repeated_swap_removes_nothing_but_the_outputs_of_its_run() {
+    let table = Table::new();
+    let directory = table.directory();
+    let into = directory.to_str().unwrap();
+    printed(&table.run("scrub", &words_and("--output out", &[into])));
+    let out = table.temp.path().join("out");
+    let arguments = words_and("swap . --inputs-to ../inputs", &["--into", into]);
+    printed(&compactor(&out, &arguments));
+    let names = ["oa-3-big-Data.db", "oa-4-big-Data.db"];
+    assert_eq!(table.data_names(), names);
+    let again = "swap ../../../out --into . --inputs-to ../../../inputs";
+    let done = printed(&compactor(&directory, &words(again)));
+    assert!(done.starts_with("already swapped"), "{done}");
+    assert_eq!(table.data_names(), names);
+}
+
+#[test]
+fn the_printed_command_has_no_way_back_in_its_paths() {
+    let table = Table::new();
+    let here = table.temp.path().join("here");
+    fs::create_dir(&here).unwrap();
+    let directory = table.directory();
+    let line = "upgrade --output ../out --sstable-version nb --format json";
+    let out = compactor(&here, &words_and(line, &[directory.to_str().unwrap()]));
+    let swapped = swap_as_printed(&here, &json(&out));
+    assert!(swapped.starts_with("swapped 2 SSTables for 2"), "{swapped}");
+    printed(&table.run(
+        "scrub",
+        &words_and("--output back", &[directory.to_str().unwrap()]),
+    ));
+    let line = "swap ../back --inputs-to ../new/inputs";
+    let arguments = words_and(line, &["--into", directory.to_str().unwrap()]);
+    printed(&compactor(&here, &arguments));
+    assert!(table.temp.path().join("new/inputs").exists());
 }
