@@ -157,6 +157,13 @@ fn the_later_of_two_runs_into_one_directory_is_swapped() {
     let swapped = printed(&table.swap(&[]));
     assert!(swapped.starts_with("swapped 2 SSTables for 1"), "{swapped}");
     assert_eq!(table.data_names(), ["oa-5-big-Data.db"]);
+
+    // And the other way round.
+    fs::remove_dir_all(table.temp.path().join("inputs")).unwrap();
+    printed(&table.run("upgrade", &words_and(line, &[input])));
+    let swapped = printed(&table.swap(&[]));
+    assert!(swapped.starts_with("swapped 1 SSTable for 1"), "{swapped}");
+    assert_eq!(table.data_names(), ["oa-6-big-Data.db"]);
 }
 
 #[test]

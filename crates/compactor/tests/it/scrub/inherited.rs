@@ -1,4 +1,4 @@
-//! What an output inherits from `Statistics.db`.
+//! Metadata that an output inherits from the `Statistics.db` of its input.
 
 use std::path::Path;
 
