@@ -9,7 +9,10 @@
 //! | 4 | refused, since it might lose data |
 //! | 130 | interrupted |
 
+use std::process::ExitCode;
+
 use compactor::ErrorKind;
+use compactor::table::plan::UnreadableSstable;
 
 /// Options or paths are invalid.
 pub const USAGE: u8 = 2;
@@ -23,8 +26,14 @@ pub fn of(error: &compactor::Error) -> u8 {
     of_kind(error.kind())
 }
 
+/// The exit code of a command that left these SSTables out.
+pub fn of_left_out(sstables: &[UnreadableSstable]) -> ExitCode {
+    let codes = sstables.iter().map(|sstable| of_kind(sstable.kind));
+    ExitCode::from(codes.max().unwrap_or(0))
+}
+
 /// The exit code for errors of a kind.
-pub fn of_kind(kind: ErrorKind) -> u8 {
+fn of_kind(kind: ErrorKind) -> u8 {
     match kind {
         ErrorKind::Corrupt => CORRUPT,
         ErrorKind::InvalidInput | ErrorKind::Unsupported => USAGE,

@@ -80,9 +80,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         Format::Text => text(&plan)?,
         Format::Json => serde_json::to_string_pretty(&plan)?,
     })?;
-    let left_out = plan.unreadable.iter();
-    let codes = left_out.map(|sstable| exit_code::of_kind(sstable.kind));
-    Ok(ExitCode::from(codes.max().unwrap_or(0)))
+    Ok(exit_code::of_left_out(&plan.unreadable))
 }
 
 fn text(plan: &TablePlan) -> Result<String, std::fmt::Error> {

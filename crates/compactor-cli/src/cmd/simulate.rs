@@ -150,11 +150,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         [only] => serde_json::to_string_pretty(only),
         runs => serde_json::to_string_pretty(&Runs { runs }),
     };
-    let printed = print(&args.format.text(&document, json)?)?;
-    // As `plan`.
-    let codes = left_out.iter();
-    let code = codes.map(|sstable| exit_code::of_kind(sstable.kind)).max();
-    Ok(code.map_or(printed, ExitCode::from))
+    print(&args.format.text(&document, json)?)?;
+    Ok(exit_code::of_left_out(&left_out))
 }
 
 /// A simulation to run.
