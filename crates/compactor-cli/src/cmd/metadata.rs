@@ -3,13 +3,15 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use compactor::metadata::{self, MetadataOptions, SstableMetadata, text};
+use compactor::metadata::{self, MetadataOptions, text};
 use compactor_io::{Io, IoOptions, ReadMode};
 
 use super::dump::{now_s, sstables_of};
+use crate::error_report::{Writes, say_remedy_before};
+use crate::exit_code;
 use crate::flags::Format;
 use crate::numbers::{GC_GRACE_SECONDS, moment, within};
-use crate::output::print;
+use crate::output::{print, say};
 
 /// Print SSTable metadata without reading Data.db.
 ///
@@ -17,6 +19,8 @@ use crate::output::print;
 /// tokens, clusterings, repair, commit log, histograms, columns and types. Besides, what an SSTable takes: bytes of
 /// each component, memory of Bloom filter, index summary and chunk offsets, and the compression ratio as `nodetool
 /// tablestats` defines it (compressed / uncompressed).
+///
+/// An SSTable whose metadata cannot be read is named on stderr; the others are printed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   One SSTable, for people; times are in UTC:
@@ -64,10 +68,26 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     };
     let io = Io::new(IoOptions::default()).map_err(compactor::Error::from)?;
     let sstables = sstables_of(&args.inputs)?;
-    let read = |path: &PathBuf| metadata::read(&io, path, &options);
-    let all: Vec<SstableMetadata> = sstables.iter().map(read).collect::<Result<_, _>>()?;
-    print(&match args.format {
+    let (mut all, mut failed) = (Vec::with_capacity(sstables.len()), Vec::new());
+    for path in &sstables {
+        match metadata::read(&io, path, &options) {
+            Ok(metadata) => all.push(metadata),
+            Err(error) => failed.push(error),
+        }
+    }
+    // Without any result the last error is that of the command.
+    let last = failed.pop_if(|_| all.is_empty());
+    for (number, error) in failed.iter().enumerate() {
+        say(format_args!("compactor: {error}"));
+        let next = failed.get(number + 1).or(last.as_ref());
+        say_remedy_before(error, next, Writes::Nothing);
+    }
+    if let Some(error) = last {
+        return Err(error.into());
+    }
+    let _ = print(&match args.format {
         Format::Text => text::render_all(&all),
         Format::Json => serde_json::to_string_pretty(&all)?,
-    })
+    })?;
+    Ok(ExitCode::from(failed.first().map_or(0, exit_code::of)))
 }

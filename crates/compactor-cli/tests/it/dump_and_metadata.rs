@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-use crate::support::{copy_files, json, printed as stdout, stderr, words_and};
+use crate::support::{assert_ends, copy_files, json, printed as stdout, stderr, words_and};
 
 fn compactor() -> Command {
     Command::new(env!("CARGO_BIN_EXE_compactor"))
@@ -122,6 +122,21 @@ fn exit_codes_distinguish_damage_from_wrong_usage() {
         );
         assert_eq!(run(&[command], &[]).status.code(), Some(2));
     }
+}
+
+#[test]
+fn one_unreadable_sstable_does_not_hide_the_metadata_of_the_others() {
+    let directory = tempfile::tempdir().expect("a directory");
+    copy_files(&case("oa_ttl_edges"), directory.path());
+    let statistics = directory.path().join("oa-1-big-Statistics.db");
+    let bytes = std::fs::read(&statistics).expect("Statistics.db");
+    std::fs::write(&statistics, &bytes[..bytes.len() - 1]).expect("Statistics.db");
+    let (damaged, sound) = (directory.path(), case("nb_range_touching"));
+    let output = run(&["metadata", "--format", "json"], &[&damaged, &sound]);
+    assert_ends(&output, 3, "oa-1-big-Statistics.db");
+    let all: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(all[0]["version"], "nb");
+    assert_eq!(all.as_array().map(Vec::len), Some(1));
 }
 
 #[test]
