@@ -34,7 +34,9 @@ use compactor_sstable::sstable_id::SstableId;
 pub use compactor_strategy::CompactionParams;
 
 use crate::MergeRequest;
-use crate::concurrent::{ConcurrentMerges, SharedObserver, files_of_each, merges_at_once};
+use crate::concurrent::{
+    ConcurrentMerges, MIN_MEMORY, SharedObserver, files_of_each, jobs_at_once,
+};
 use crate::report::PageCache;
 use crate::run_record::{Recorder, descriptor_of};
 use crate::table::OutputCheck;
@@ -328,10 +330,10 @@ impl Compaction {
     ) -> Result<Vec<Option<Result<crate::MergeReport>>>> {
         let merges = &self.request.merges;
         let open_files = merges.open_files.unwrap_or_else(free_files);
-        let concurrent = merges_at_once(
+        let concurrent = jobs_at_once(
             self.request.concurrent,
             merges.threads,
-            merges.memory_bytes,
+            (merges.memory_bytes, MIN_MEMORY),
             open_files,
             jobs.len(),
         );

@@ -18,7 +18,7 @@ use crate::{Error, Result};
 
 /// Bytes that a merge of a few small SSTables takes, buffers and all: with a smaller share it takes hardly
 /// less. Measured.
-const MIN_MEMORY: usize = 8 << 20;
+pub(crate) const MIN_MEMORY: usize = 8 << 20;
 /// Descriptors that a merge takes in addition to those of its inputs: components of the output and of an input being
 /// checked, directories, locks. Estimated, and more than was seen.
 const OTHER_FILES: u64 = 24;
@@ -56,19 +56,19 @@ impl<'a> SharedObserver<'a> {
     }
 }
 
-/// Number of `jobs` merges that run concurrently if up to `asked` may: at least one, and at most the number
-/// of threads (more would only share processors) and the number that memory and descriptors suffice for.
-pub(crate) fn merges_at_once(
+/// Number of `jobs` that run concurrently if up to `asked` may: at least one, and at most the number of threads (more
+/// would only share processors) and the number that memory and descriptors suffice for. Each takes `memory_of_one`.
+pub(crate) fn jobs_at_once(
     asked: usize,
     threads: usize,
-    memory_bytes: usize,
+    (memory_bytes, memory_of_one): (usize, usize),
     open_files: u64,
     jobs: usize,
 ) -> usize {
     let by_files = open_files / (OTHER_FILES + LEAST_FILES_OF_INPUTS);
     asked
         .min(threads)
-        .min(memory_bytes / MIN_MEMORY)
+        .min(memory_bytes / memory_of_one)
         .min(usize::try_from(by_files).unwrap_or(usize::MAX))
         .clamp(1, jobs.max(1))
 }
@@ -109,36 +109,57 @@ impl ConcurrentMerges<'_, '_> {
         merges: usize,
         request_of: &(dyn Fn(usize) -> MergeRequest + Sync),
     ) -> Vec<Option<Result<MergeReport>>> {
-        let mut results = Vec::with_capacity(merges);
-        let stopped = AtomicBool::new(false);
-        let work = |number| {
-            if stopped.load(Ordering::Relaxed) || self.observer.is_cancelled() {
-                return None;
-            }
-            let result = self.run_one(number, request_of(number));
-            if let Err(error) = &result
-                && (self.ends_all)(error)
-            {
-                stopped.store(true, Ordering::Relaxed);
-            }
-            Some(result)
-        };
-        parallel_for(merges, self.concurrent, work, |result| results.push(result));
-        results
+        let of_one = |number, one: &mut OneMerge<'_, '_>| self.run_one(request_of(number), one);
+        let (observer, previous) = (self.observer, self.previous_merges);
+        run_each(
+            merges,
+            self.concurrent,
+            observer,
+            previous,
+            self.ends_all,
+            of_one,
+        )
     }
 
-    fn run_one(&self, number: usize, request: MergeRequest) -> Result<MergeReport> {
+    fn run_one(&self, request: MergeRequest, one: &mut OneMerge<'_, '_>) -> Result<MergeReport> {
         let job = MergeJob::open(self.io.clone(), request)?;
-        let mut one = OneMerge {
-            observer: self.observer,
-            number: self.previous_merges + number,
-        };
         let mut verified = Verified {
-            inner: &mut one,
+            inner: one,
             check: self.output_check,
         };
         run_one_merge(job, self.input_check, self.page_cache, &mut verified)
     }
+}
+
+/// Calls `run` with each number below `count`, up to `concurrent` at once. Returns the result of each, in order; `None`
+/// if it was not begun, since the observer cancelled, or an error before it `ends_all`. `previous` runs have already been
+/// reported to the observer.
+pub(crate) fn run_each<R: Send>(
+    count: usize,
+    concurrent: usize,
+    observer: &SharedObserver<'_>,
+    previous: usize,
+    ends_all: fn(&Error) -> bool,
+    run: impl Fn(usize, &mut OneMerge<'_, '_>) -> Result<R> + Sync,
+) -> Vec<Option<Result<R>>> {
+    let mut results = Vec::with_capacity(count);
+    let stopped = AtomicBool::new(false);
+    let work = |number| {
+        if stopped.load(Ordering::Relaxed) || observer.is_cancelled() {
+            return None;
+        }
+        let mut one = OneMerge {
+            observer,
+            number: previous + number,
+        };
+        let result = run(number, &mut one);
+        if result.as_ref().is_err_and(ends_all) {
+            stopped.store(true, Ordering::Relaxed);
+        }
+        Some(result)
+    };
+    parallel_for(count, concurrent, work, |result| results.push(result));
+    results
 }
 
 /// One merge's view of the shared observer.
@@ -179,22 +200,27 @@ impl Observer for OneMerge<'_, '_> {
 mod tests {
     use super::*;
 
+    /// Number of merges.
+    fn at_once(asked: usize, threads: usize, memory: usize, files: u64, jobs: usize) -> usize {
+        jobs_at_once(asked, threads, (memory, MIN_MEMORY), files, jobs)
+    }
+
     #[test]
     fn no_more_merges_than_threads_memory_and_jobs_allow() {
-        assert_eq!(merges_at_once(3, 8, 64 << 20, 9999, 100), 3);
-        assert_eq!(merges_at_once(16, 2, 64 << 20, 9999, 100), 2);
-        assert_eq!(merges_at_once(16, 8, 41 << 20, 9999, 100), 5);
-        assert_eq!(merges_at_once(16, 8, 64 << 20, 9999, 4), 4);
-        assert_eq!(merges_at_once(16, 0, 1, 9999, 4), 1);
-        assert_eq!(merges_at_once(0, 2, 64 << 20, 0, 0), 1);
-        assert_eq!(merges_at_once(16, 16, 128 << 20, u64::MAX, 16), 16);
+        assert_eq!(at_once(3, 8, 64 << 20, 9999, 100), 3);
+        assert_eq!(at_once(16, 2, 64 << 20, 9999, 100), 2);
+        assert_eq!(at_once(16, 8, 41 << 20, 9999, 100), 5);
+        assert_eq!(at_once(16, 8, 64 << 20, 9999, 4), 4);
+        assert_eq!(at_once(16, 0, 1, 9999, 4), 1);
+        assert_eq!(at_once(0, 2, 64 << 20, 0, 0), 1);
+        assert_eq!(at_once(16, 16, 128 << 20, u64::MAX, 16), 16);
     }
 
     #[test]
     fn merges_share_the_descriptor_limit() {
         assert_eq!(files_of_each(80, 0), 80);
         for open_files in [0, 22, 79, 80, 918, 100_000] {
-            let concurrent = merges_at_once(64, 64, 1 << 30, open_files, 1000);
+            let concurrent = at_once(64, 64, 1 << 30, open_files, 1000);
             let of_each = files_of_each(open_files, concurrent);
             if concurrent > 1 {
                 assert!(of_each >= LEAST_FILES_OF_INPUTS, "{open_files}");

@@ -14,7 +14,7 @@ use crate::exit_code;
 use crate::flags::{ByteSize, Format};
 use crate::interrupt;
 use crate::io_args::IoArgs;
-use crate::numbers::within;
+use crate::numbers::{CONCURRENT, within};
 use crate::output::{print_of, say_notes};
 use crate::output_args::{json, show_next_steps};
 use crate::output_form::OutputFormArgs;
@@ -62,6 +62,11 @@ pub struct Args {
 
     #[command(flatten)]
     table: TableArgs,
+
+    /// SSTables scrubbed at a time, 1 to 256, but no more than --threads; they share those and --memory, which allows
+    /// one for each 12MiB beyond 16MiB. Default: one per thread.
+    #[arg(long, value_name = "N", value_parser = within(CONCURRENT))]
+    concurrent: Option<usize>,
 
     /// Leave damaged rows of counter tables out, although counters are too low then.
     #[arg(short, long)]
@@ -116,7 +121,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let interrupted = interrupt::flag().context("install signal handlers")?;
     args.io.check()?;
     let table = args.table.open()?;
-    let scrub = table
+    let mut scrub = table
         .scrub()
         .form(args.output_form.form()?)
         .resources(args.io.resources())
@@ -124,6 +129,9 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         .validate(!args.no_validate)
         .max_losses(args.max_losses)
         .verify(args.verify);
+    if let Some(sstables) = args.concurrent {
+        scrub = scrub.concurrent(sstables);
+    }
     let total = if args.dry_run {
         scrub.expected_bytes_of_dry_run()
     } else {

@@ -20,7 +20,9 @@ use super::{NextSteps, OutputForm, Resources, Table, roughly_uncompressed_bytes,
 use compactor_engine::merge::Observer;
 
 use crate::MergeRequest;
-use crate::concurrent::{ConcurrentMerges, SharedObserver, files_of_each, merges_at_once};
+use crate::concurrent::{
+    ConcurrentMerges, MIN_MEMORY, SharedObserver, files_of_each, jobs_at_once,
+};
 use crate::merge::open_merge;
 use crate::report::{MergeReport, PageCache, SstableReport, lossy};
 use crate::run_record::Recorder;
@@ -126,19 +128,8 @@ impl<'t> Upgrade<'t> {
             self.form.refuse_no_change()?;
         }
         output_directory::check(output, self.table)?;
-        let (resources, open_files) = (&self.resources, free_files());
-        let concurrent = merges_at_once(
-            self.concurrent.unwrap_or(resources.threads()),
-            resources.threads(),
-            resources.memory_bytes,
-            open_files,
-            self.table.sstables.len(),
-        );
-        let share = Resources {
-            threads: (resources.threads() / concurrent).max(1),
-            memory_bytes: resources.memory_bytes / concurrent,
-            ..resources.clone()
-        };
+        let sstables = self.table.sstables.len();
+        let share = Share::of_each(&self.resources, MIN_MEMORY, self.concurrent, sstables);
         let quiet = QuietDirectories::default();
         let mut ids = BTreeSet::new();
         let mut requests = Vec::with_capacity(self.table.sstables.len());
@@ -152,14 +143,52 @@ impl<'t> Upgrade<'t> {
                     "two SSTables have the id {id}; upgrade one directory at a time",
                 )));
             }
-            let mut request = self.table.rewrite_of(path, output, &self.form, &share)?;
+            let mut request = self
+                .table
+                .rewrite_of(path, output, &self.form, &share.resources)?;
             request.ids = Some(OutputIds::starting_at(id));
             request.quiet_directories = quiet.clone();
             request.strip_ttl = self.strips_ttl;
-            request.open_files = Some(files_of_each(open_files, concurrent));
+            request.open_files = Some(share.open_files);
             requests.push(request);
         }
-        Ok((requests, concurrent))
+        Ok((requests, share.concurrent))
+    }
+}
+
+/// How many SSTables are rewritten at once, and what each of them may use.
+pub(super) struct Share {
+    pub(super) concurrent: usize,
+    pub(super) resources: Resources,
+    pub(super) open_files: u64,
+}
+
+impl Share {
+    /// Divides resources by the number of `sstables` that are rewritten at once: `asked`, or one per thread, if memory
+    /// and descriptors suffice. Each takes `memory_of_one`.
+    pub(super) fn of_each(
+        resources: &Resources,
+        memory_of_one: usize,
+        asked: Option<usize>,
+        sstables: usize,
+    ) -> Share {
+        let (threads, open_files) = (resources.threads(), free_files());
+        let concurrent = jobs_at_once(
+            asked.unwrap_or(threads),
+            threads,
+            (resources.memory_bytes, memory_of_one),
+            open_files,
+            sstables,
+        );
+        Share {
+            concurrent,
+            resources: Resources {
+                threads: (threads / concurrent).max(1),
+                memory_bytes: resources.memory_bytes / concurrent,
+                ..resources.clone()
+            },
+            open_files: files_of_each(open_files, concurrent),
+        }
     }
 }
 
@@ -390,6 +419,34 @@ impl<R> RewriteOutcome<R> {
         }
     }
 
+    /// Adds the results of all inputs. Returns those that were rewritten, each with its outputs.
+    pub(super) fn add<'p>(
+        &mut self,
+        inputs: &'p [PathBuf],
+        results: Vec<Option<Result<R>>>,
+        outputs_of: impl Fn(&R) -> Vec<SstableReport>,
+        observer: &SharedObserver<'_>,
+    ) -> Vec<(&'p Path, Vec<SstableReport>)> {
+        let mut rewritten = Vec::with_capacity(inputs.len());
+        for (data_path, result) in inputs.iter().zip(results) {
+            match result {
+                Some(Ok(report)) => {
+                    rewritten.push((data_path.as_path(), outputs_of(&report)));
+                    self.reports.push(report);
+                }
+                Some(Err(error)) if error.kind() != ErrorKind::Cancelled => {
+                    let data_path = data_path.clone();
+                    self.failures.push(Failure { data_path, error });
+                }
+                // Given up, or not begun.
+                Some(Err(_)) | None => {}
+            }
+        }
+        let ended = self.reports.len() + self.failures.len();
+        self.is_interrupted = ended < inputs.len() && observer.is_cancelled();
+        rewritten
+    }
+
     /// Writes the record of the SSTables that were `rewritten`, each with its outputs.
     pub(super) fn record(
         &mut self,
@@ -521,23 +578,8 @@ impl Rewrites<'_> {
             ends_all: is_of_all_sstables,
         };
         let results = merges.run(requests.len(), &|number| requests[number].clone());
-        let mut rewritten = Vec::with_capacity(inputs.len());
-        for (data_path, result) in inputs.iter().zip(results) {
-            match result {
-                Some(Ok(report)) => {
-                    rewritten.push((data_path.as_path(), report.outputs.clone()));
-                    outcome.reports.push(report);
-                }
-                Some(Err(error)) if error.kind() != ErrorKind::Cancelled => {
-                    let data_path = data_path.clone();
-                    outcome.failures.push(Failure { data_path, error });
-                }
-                // Given up, or not begun.
-                Some(Err(_)) | None => {}
-            }
-        }
-        let ended = outcome.reports.len() + outcome.failures.len();
-        outcome.is_interrupted = ended < inputs.len() && observer.is_cancelled();
+        let outputs_of = |report: &MergeReport| report.outputs.clone();
+        let rewritten = outcome.add(&inputs, results, outputs_of, observer);
         outcome.elapsed_s = started.elapsed().as_secs_f64();
         outcome.notes = io.notes();
         outcome.record(&record, self.table, rewritten);

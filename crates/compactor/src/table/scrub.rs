@@ -1,21 +1,23 @@
 //! Salvaging each SSTable of a table.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
 use compactor_engine::merge::Observer;
 
-use compactor_engine::publish::Replaceable;
+use compactor_engine::publish::{OutputIds, Replaceable};
+use compactor_sstable::sstable_id::SstableId;
 
 use super::output_directory::{self, ExistingOutput, OutputClaim};
-use super::rewrite::{Failure, RewriteOutcome, has_id_in_sequence, is_of_all_sstables};
+use super::rewrite::{RewriteOutcome, Share, has_id_in_sequence, is_of_all_sstables};
 use super::rewrite_record::RewriteRecord;
 use super::verified::{OutputCheck, Verified};
 use super::{OutputForm, Resources, Table};
-use crate::concurrent::{OneMerge, SharedObserver};
+use crate::Result;
+use crate::concurrent::{OneMerge, SharedObserver, run_each};
 use crate::run_record::Recorder;
-use crate::{Error, Result};
+use crate::verify;
 use compactor_check::scrub::{ScrubOptions, ScrubReport, scrub};
 
 /// A scrub to be configured, of each SSTable of a [`Table`]. See [`crate::scrub`].
@@ -27,6 +29,7 @@ pub struct Scrub<'t> {
     resources: Resources,
     /// The output is not decided yet.
     options: ScrubOptions,
+    concurrent: Option<usize>,
     verifies: bool,
 }
 
@@ -37,6 +40,7 @@ impl<'t> Scrub<'t> {
             form: OutputForm::default(),
             resources: Resources::default(),
             options: ScrubOptions::new(""),
+            concurrent: None,
             verifies: false,
         }
     }
@@ -47,9 +51,15 @@ impl<'t> Scrub<'t> {
         self
     }
 
-    /// I/O modes, threads and memory.
+    /// I/O modes, threads and memory, which concurrent scrubs share.
     pub fn resources(mut self, resources: Resources) -> Scrub<'t> {
         self.resources = resources;
+        self
+    }
+
+    /// Limit on SSTables that are scrubbed concurrently. Default: the number of threads.
+    pub fn concurrent(mut self, sstables: usize) -> Scrub<'t> {
+        self.concurrent = Some(sstables);
         self
     }
 
@@ -135,6 +145,13 @@ impl<'t> Scrub<'t> {
         Ok(options)
     }
 
+    /// The id of each output, or `None` for a new UUID. They are in the order of the SSTables, whichever is scrubbed first.
+    fn ids(&self, output: &Path) -> Result<Vec<Option<SstableId>>> {
+        let ids = self.table.ids_in_sequence(output)?;
+        let id_of = |path: &PathBuf| has_id_in_sequence(path).then(|| ids.take()).transpose();
+        Ok((self.table.sstables.iter().map(id_of)).collect::<std::result::Result<_, _>>()?)
+    }
+
     fn run(
         &self,
         options: &ScrubOptions,
@@ -143,45 +160,39 @@ impl<'t> Scrub<'t> {
     ) -> Result<RewriteOutcome<ScrubReport>> {
         let io = self.resources.io()?;
         let check = OutputCheck::new(self.verifies, &io, self.resources.read_mode);
-        let observer = SharedObserver::new(observer);
+        let observer = &SharedObserver::new(observer);
         let started = Instant::now();
-        let ids = self
-            .table
-            .ids_in_sequence(&options.output.output_directory)?;
-        let mut options = options.clone();
-        let mut outcome = RewriteOutcome::new();
-        let mut scrubbed = Vec::new();
-        for (number, path) in self.table.sstables.iter().enumerate() {
-            let mut one = OneMerge {
-                observer: &observer,
-                number,
-            };
+        let sstables = &self.table.sstables;
+        let ids = self.ids(&options.output.output_directory)?;
+        // The first pass is a verification, whose memory is not in the budget of a merge.
+        let memory_of_one = verify::MEMORY_OF_ONE;
+        let share = Share::of_each(
+            &self.resources,
+            memory_of_one,
+            self.concurrent,
+            sstables.len(),
+        );
+        let scrub_one = |number: usize, one: &mut OneMerge<'_, '_>| {
+            let mut options = options.clone();
+            share.resources.apply(&mut options.output);
+            options.output.ids = ids[number].map(OutputIds::starting_at);
             let mut verified = Verified {
-                inner: &mut one,
+                inner: one,
                 check: &check,
             };
-            options.output.ids = has_id_in_sequence(path).then(|| ids.clone());
-            match scrub(&io, path, &options, &mut verified) {
-                Ok(report) => {
-                    scrubbed.push((path.as_path(), Vec::from_iter(report.output.clone())));
-                    outcome.reports.push(report);
-                }
-                Err(Error::Cancelled) => {
-                    outcome.is_interrupted = true;
-                    break;
-                }
-                Err(error) => {
-                    let is_of_all = is_of_all_sstables(&error);
-                    outcome.failures.push(Failure {
-                        data_path: path.clone(),
-                        error,
-                    });
-                    if is_of_all {
-                        break;
-                    }
-                }
-            }
-        }
+            scrub(&io, &sstables[number], &options, &mut verified)
+        };
+        let results = run_each(
+            sstables.len(),
+            share.concurrent,
+            observer,
+            0,
+            is_of_all_sstables,
+            scrub_one,
+        );
+        let mut outcome = RewriteOutcome::new();
+        let outputs_of = |report: &ScrubReport| Vec::from_iter(report.output.clone());
+        let scrubbed = outcome.add(sstables, results, outputs_of, observer);
         outcome.elapsed_s = started.elapsed().as_secs_f64();
         outcome.notes = io.notes();
         if let Some(record) = record {

@@ -14,6 +14,7 @@ use compactor_sstable::statistics::Statistics;
 use compactor_sstable::{Component, Version};
 use compactor_testkit::{Random, campaign};
 
+mod concurrent;
 mod inherited;
 mod salvaged;
 
