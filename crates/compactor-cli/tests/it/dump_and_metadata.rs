@@ -131,8 +131,11 @@ fn one_unreadable_sstable_does_not_hide_the_metadata_of_the_others() {
     let statistics = directory.path().join("oa-1-big-Statistics.db");
     let bytes = std::fs::read(&statistics).expect("Statistics.db");
     std::fs::write(&statistics, &bytes[..bytes.len() - 1]).expect("Statistics.db");
-    let (damaged, sound) = (directory.path(), case("nb_range_touching"));
-    let output = run(&["metadata", "--format", "json"], &[&damaged, &sound]);
+    let sound = case("nb_range_touching");
+    let output = run(
+        &["metadata", "--format", "json"],
+        &[directory.path(), &sound],
+    );
     assert_ends(&output, 3, "oa-1-big-Statistics.db");
     let all: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(all[0]["version"], "nb");
