@@ -141,7 +141,6 @@ impl<'t> Scrub<'t> {
         let mut options = self.options.clone();
         options.output.output_directory = output.to_owned();
         self.form.apply(self.table, &mut options.output)?;
-        self.resources.apply(&mut options.output);
         Ok(options)
     }
 
