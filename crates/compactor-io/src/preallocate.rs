@@ -3,7 +3,8 @@
 //! Preallocation keeps a file in few extents while several grow concurrently, and allows direct writes to run
 //! in parallel: a write that extends a file, or needs blocks, is serialised and leaves the fast path of
 //! io_uring. It is only an optimisation: if it fails (no support, or not enough space), the writes continue without
-//! it and report a full disk themselves. No step takes more than half of the free space, which other files may need.
+//! it and report a full disk themselves. No step takes more than a small part of the free space: each of many files that
+//! grow concurrently has one.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -17,8 +18,11 @@ use crate::sys::limit::limit_of;
 
 /// Minimum and maximum bytes reserved in one step if the final length is unknown. In between, the reserved
 /// length doubles.
-const STEP_BYTES_MIN: u64 = 16 << 20;
+const STEP_BYTES_MIN: u64 = 1 << 20;
 const STEP_BYTES_MAX: u64 = 256 << 20;
+
+/// Part of the free space that a step takes at most: one in this many.
+const PART_OF_FREE: u64 = 64;
 
 /// Maximum bytes reserved in one step of a length that the caller only expects.
 const EXPECTED_STEP_BYTES_MAX: u64 = 4 << 30;
@@ -89,7 +93,7 @@ impl Preallocation {
         }
     }
 
-    /// End of the next step, at most half of the free space after what is reserved.
+    /// End of the next step, at most a [`PART_OF_FREE`] after what is reserved.
     fn next_target(&self, end: u64, free: u64) -> u64 {
         let target = match self.expected_len {
             Some(expected) if expected >= end => {
@@ -97,7 +101,7 @@ impl Preallocation {
             }
             _ => end.saturating_add(end.clamp(STEP_BYTES_MIN, STEP_BYTES_MAX)),
         };
-        let most = self.reserved.saturating_add(free / 2);
+        let most = self.reserved.saturating_add(free / PART_OF_FREE);
         round_up(target, DEFAULT_ALIGNMENT_U64).min(round_down(most, DEFAULT_ALIGNMENT_U64))
     }
 }
@@ -129,14 +133,14 @@ mod tests {
     #[test]
     fn steps_grow_with_the_file_and_stop_at_the_expected_length() {
         let unknown = Preallocation::new(None, true);
-        assert_eq!(unknown.next_target(MIB, u64::MAX), 17 * MIB);
+        assert_eq!(unknown.next_target(MIB / 2, u64::MAX), 3 * MIB / 2);
         assert_eq!(unknown.next_target(64 * MIB, u64::MAX), 128 * MIB);
         assert_eq!(unknown.next_target(1024 * MIB, u64::MAX), 1280 * MIB);
         let known = Preallocation::new(Some(100 * MIB - 1), true);
         assert_eq!(known.next_target(MIB, u64::MAX), 100 * MIB);
         // Other files may need the rest of the free space.
-        assert_eq!(known.next_target(MIB, 40 * MIB), 20 * MIB);
-        assert_eq!(unknown.next_target(MIB, 10 * MIB), 5 * MIB);
+        assert_eq!(known.next_target(MIB, 640 * MIB), 10 * MIB);
+        assert_eq!(unknown.next_target(MIB, 64 * MIB), MIB);
         // If an estimate is too small, it is no longer used.
         assert_eq!(known.next_target(101 * MIB, u64::MAX), 202 * MIB);
     }
