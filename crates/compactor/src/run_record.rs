@@ -318,10 +318,10 @@ pub(crate) fn write_json(directory: &Path, name: &str, value: &impl Serialize) -
         file.write_all(&json)?;
         file.sync_all()
     });
-    written.map_err(Error::file("write", &tmp))?;
-    if let Err(error) = rename(&tmp, &path) {
+    let written = written.map_err(Error::file("write", &tmp));
+    if let Err(error) = written.and_then(|()| Ok(rename(&tmp, &path)?)) {
         let _ = remove_if_exists(&tmp);
-        return Err(error.into());
+        return Err(error);
     }
     Ok(sync_directory(directory)?)
 }

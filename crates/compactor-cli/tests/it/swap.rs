@@ -553,6 +553,15 @@ fn a_directory_for_the_inputs_that_has_other_sstables_is_refused() {
                 || stderr(&out).contains("which the node reads")
         );
     }
+    // A node would read such a directory instead of the table's.
+    let name = into.rsplit_once('-').unwrap().0;
+    for next_to_table in [name, &format!("{name}/old"), "data/other/u"] {
+        let out = table.run(
+            "swap",
+            &["out", "--into", into, "--inputs-to", next_to_table],
+        );
+        assert_ends(&out, 4, "instead of its own");
+    }
     // Names of directories that no node reads do not matter.
     let elsewhere = format!("inputs/ks/{}", directory.file_name().unwrap().display());
     let arguments = ["--into", into, "--inputs-to", &elsewhere];

@@ -18,6 +18,7 @@ pub(crate) mod transaction_file;
 pub use directory_lock::lock_directory;
 pub use file_identity::FileIdentity;
 pub use inputs_at_open::{InputAtOpen, InputsAtOpen};
+pub use node_directory::{refuse_next_to_table, with_real_ancestor};
 pub use output_claim::{ExistingOutput, OutputClaim};
 pub use output_id::{OutputIds, new_time_uuid, new_uuid_id, next_id};
 pub use publication::{is_harmless_log, refuse_unfinished};

@@ -1,6 +1,6 @@
 //! Directories whose names are reserved for a node. No run writes into them.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use compactor_sstable::descriptor::TableDirectory;
 
@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 /// Accepts a table's directory if `may_be_own`.
 pub(crate) fn refuse_directory_of_node(directory: &Path, may_be_own: bool) -> Result<()> {
     let named = std::path::absolute(directory).map_err(Error::file("look up", directory))?;
-    let own = directory.canonicalize().unwrap_or(named);
+    let own = with_real_ancestor(&named);
     for below in below_table_directories(&own) {
         let is_named = |name: &str| below.starts_with(name);
         if is_named("snapshots") || is_named("backups") {
@@ -33,29 +33,50 @@ pub(crate) fn refuse_directory_of_node(directory: &Path, may_be_own: bool) -> Re
             )));
         }
     }
-    let Some(table) = TableDirectory::parse(&own) else {
-        return Ok(());
-    };
-    let Some(parent) = own.parent().filter(|_| table.table_id.is_none()) else {
-        return Ok(());
-    };
-    let of_node = compactor_io::read_dir(parent)
-        .into_iter()
-        .flatten()
-        .flatten();
-    let of_node = of_node.map(|entry| entry.path()).find(|path| {
-        TableDirectory::parse(path)
-            .is_some_and(|other| other.table_id.is_some() && other.table == table.table)
-    });
-    match of_node {
-        None => Ok(()),
-        Some(of_node) => Err(Error::Refused(format!(
-            "{} is next to {}: a node that has these in its data directory reads the one without an id \
-             instead of its own. Choose another directory",
-            directory.display(),
-            of_node.display()
-        ))),
+    refuse_next_to_table(&own)
+}
+
+/// Refuses a directory `TABLE` next to `TABLE-<id>`, which a node reads *instead* of the latter (`Directories`), and one
+/// below it that would be created with it. `directory` is absolute and without links.
+///
+/// # Errors
+/// [`Error::Refused`].
+pub fn refuse_next_to_table(directory: &Path) -> Result<()> {
+    let is_created = |path: &&Path| *path == directory || !path.exists();
+    for path in directory.ancestors().take_while(is_created) {
+        let table = TableDirectory::parse(path).filter(|table| table.table_id.is_none());
+        let Some((table, parent)) = table.zip(path.parent()) else {
+            continue;
+        };
+        let entries = compactor_io::read_dir(parent).into_iter().flatten();
+        let mut others = entries.flatten().map(|entry| entry.path());
+        let of_node = others.find(|path| {
+            TableDirectory::parse(path)
+                .is_some_and(|other| other.table_id.is_some() && other.table == table.table)
+        });
+        if let Some(of_node) = of_node {
+            return Err(Error::Refused(format!(
+                "{} is next to {}: a node that has these in its data directory reads the one without an id \
+                 instead of its own. Choose another directory",
+                path.display(),
+                of_node.display()
+            )));
+        }
     }
+    Ok(())
+}
+
+/// The path with its deepest existing directory replaced by the same without links and `..`.
+pub fn with_real_ancestor(path: &Path) -> PathBuf {
+    let mut ancestors = path.ancestors();
+    let found = ancestors.find_map(|above| Some((above, above.canonicalize().ok()?)));
+    found.map_or_else(
+        || path.to_owned(),
+        |(above, real)| match path.strip_prefix(above) {
+            Ok(rest) if !rest.as_os_str().is_empty() => real.join(rest),
+            _ => real,
+        },
+    )
 }
 
 /// Returns the path to this directory from each ancestor named `TABLE-<id>`, or from itself.

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! <parent>/.compactor-.../replaces    name of the output directory
+//! <parent>/.compactor-.../obsolete    names of the files of all SSTables, old and new; before the exchange
 //! <parent>/.compactor-.../new/        the new outputs
 //! <parent>/<output directory>/        the old ones
 //! ```
@@ -10,10 +11,15 @@
 //! (`renameat2`, `RENAME_EXCHANGE`): at no moment does the output directory contain neither generation, or
 //! both. Then the old SSTables are removed, and other files of the old directory are moved back. After a kill
 //! the next run completes this. It need not know whether the exchange took place, since in either case the
-//! files in `new` are obsolete.
+//! SSTables in `new` that are listed are obsolete; without a list all are.
+//!
+//! SSTables that another program puts into the output directory meanwhile are no old ones: the exchange is refused.
 
+use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs;
-use std::os::unix::ffi::OsStrExt;
+use std::io::{self, ErrorKind};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -35,6 +41,10 @@ pub const TMP_SUFFIX: &str = ".tmp";
 
 /// Name of the file that contains the name of the directory to be replaced.
 const NOTE: &str = "replaces";
+/// Name of the file that lists what is removed after the exchange: names, each ended by a zero byte.
+const OBSOLETE: &str = "obsolete";
+/// Its name while it is written.
+const OBSOLETE_TMP: &str = "obsolete.tmp";
 /// Name of the new directory; of the old one after the exchange.
 const NEW: &str = "new";
 
@@ -44,17 +54,19 @@ pub(crate) struct Replacement {
     /// Canonical path.
     target: PathBuf,
     run: RunDirectory,
+    /// Names of the files of the SSTables that are replaced.
+    old: BTreeSet<OsString>,
     is_committed: AtomicBool,
     /// Whether the exchange is not on disk, as far as is known: what it replaced stays for the next run.
     is_in_doubt: AtomicBool,
 }
 
 impl Replacement {
-    /// Creates an empty directory that will replace `target`.
+    /// Creates an empty directory that will replace `target`, which has the SSTable files `old`.
     ///
     /// # Errors
     /// A refusal if it cannot be replaced in one step, or belongs to a node.
-    pub(crate) fn begin(target: &Path) -> Result<Replacement> {
+    pub(crate) fn begin(target: &Path, old: BTreeSet<OsString>) -> Result<Replacement> {
         let target = target
             .canonicalize()
             .map_err(Error::file("look up", target))?;
@@ -75,10 +87,14 @@ impl Replacement {
         if device(parent) != device(&target) {
             return Err(refused("it is a mount point".to_owned()));
         }
-        let run = RunDirectory::create(parent).map_err(|e| refused(e.to_string()))?;
+        let run = RunDirectory::create(parent).map_err(|error| match &error {
+            Error::File { cause, .. } if is_forbidden(cause) => refused(error.to_string()),
+            _ => error,
+        })?;
         let replacement = Replacement {
             target: target.clone(),
             run,
+            old,
             is_committed: AtomicBool::new(false),
             is_in_doubt: AtomicBool::new(false),
         };
@@ -93,6 +109,7 @@ impl Replacement {
         }
         exchange(&new, &other).map_err(|e| refused(e.to_string()))?;
         fs::remove_dir(&other).map_err(Error::file("remove", &other))?;
+        refuse_fixed(&target, &work).map_err(|e| refused(e.to_string()))?;
         let metadata = fs::metadata(&target).map_err(Error::file("look up", &target))?;
         if is_root() {
             let given = Ownership::of(&metadata).apply_to(&new);
@@ -124,13 +141,24 @@ impl Replacement {
     /// made durable, or something of the old SSTables stays.
     ///
     /// # Errors
-    /// A failed sync before the exchange, or a failed exchange: nothing has changed.
+    /// A refusal if there are SSTables that were not there at the beginning. A failed sync before the exchange, or a
+    /// failed exchange. Nothing has changed then.
     pub(crate) fn commit(&self) -> Result<Option<String>> {
         if self.is_committed() {
             // A second exchange would restore the old directory.
             return Ok(None);
         }
         let new = self.new_directory();
+        let mut names = sstable_files(&self.target)?;
+        if let Some(name) = names.difference(&self.old).next() {
+            return Err(Error::Refused(format!(
+                "{} was put into the output directory while this run was at work, and nothing was replaced: move it away, \
+                 and run again",
+                self.target.join(name).display()
+            )));
+        }
+        names.append(&mut sstable_files(&new)?);
+        self.list_obsolete(&names)?;
         sync_directory(&new)?;
         sync_directory(self.work())?;
         exchange(&new, &self.target)?;
@@ -146,7 +174,7 @@ impl Replacement {
                 new.display()
             )));
         }
-        Ok(clear(&new, &self.target).err().map(|error| {
+        Ok(clear(self.work(), &self.target).err().map(|error| {
             format!(
                 "the new output is in {target}, but what it replaces is still in {}: {error}. The next run with \
                  --replace-output removes it",
@@ -154,12 +182,26 @@ impl Replacement {
             )
         }))
     }
+
+    /// Writes the list of what is removed after the exchange. A list that is cut off would keep new outputs of a run that
+    /// is killed before the exchange.
+    fn list_obsolete(&self, names: &BTreeSet<OsString>) -> Result<()> {
+        let mut list = Vec::new();
+        for name in names {
+            list.extend_from_slice(name.as_bytes());
+            list.push(0);
+        }
+        let [tmp, path] = [OBSOLETE_TMP, OBSOLETE].map(|name| self.work().join(name));
+        fs::write(&tmp, list).map_err(Error::file("write", &tmp))?;
+        sync_file(&tmp)?;
+        fs::rename(&tmp, &path).map_err(Error::file("rename", &tmp))
+    }
 }
 
 impl Drop for Replacement {
     fn drop(&mut self) {
         // Files of other programs must not be removed with the directory: the next run tries again.
-        if *self.is_in_doubt.get_mut() || clear(&self.new_directory(), &self.target).is_err() {
+        if *self.is_in_doubt.get_mut() || clear(self.work(), &self.target).is_err() {
             self.run.leave();
         }
     }
@@ -181,7 +223,7 @@ pub(crate) fn finish_replacements(target: &Path) -> Result<()> {
         target
             .file_name()
             .is_some_and(|name| name.as_bytes() == note)
-            || has_only(run, NOTE)
+            || has_only(run, &[NOTE, OBSOLETE, OBSOLETE_TMP])
     };
     // A user who may not list the directory has created nothing there.
     for found in find_in(parent, is_for_target).unwrap_or_default() {
@@ -189,7 +231,7 @@ pub(crate) fn finish_replacements(target: &Path) -> Result<()> {
             // The exchange may have been the last step of the run, or its sync may have failed.
             sync_directory(&found.path)?;
             sync_directory(parent)?;
-            clear(&found.path.join(NEW), &target)?;
+            clear(&found.path, &target)?;
             found.remove()?;
         }
     }
@@ -203,16 +245,73 @@ fn is_of_outputs(name: &str) -> bool {
         || name.strip_suffix(TMP_SUFFIX).unwrap_or(name) == RUN_RECORD
 }
 
-/// Removes the SSTables of a directory, moves all other files to `target`, and removes the directory.
-fn clear(old: &Path, target: &Path) -> Result<()> {
+/// Whether the user may not write to a directory.
+fn is_forbidden(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem
+    )
+}
+
+/// Returns the error with which a directory cannot be moved into `work`, next to it: it is a mount point, or in a lower
+/// layer of overlayfs. Tried out by a rename to a directory that is not empty, which fails in any case.
+fn refuse_fixed(directory: &Path, work: &Path) -> io::Result<()> {
+    match fs::rename(directory, work) {
+        Err(e)
+            if matches!(
+                e.kind(),
+                ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists
+            ) =>
+        {
+            Ok(())
+        }
+        Err(e) => Err(e),
+        Ok(()) => {
+            fs::rename(work, directory)?;
+            Err(io::Error::other(
+                "its file system replaces directories that are not empty",
+            ))
+        }
+    }
+}
+
+/// Names of the files of SSTables in a directory.
+pub(crate) fn sstable_files(directory: &Path) -> Result<BTreeSet<OsString>> {
+    let mut names = BTreeSet::new();
+    for entry in list_if_exists(directory)? {
+        let entry = entry?;
+        if Descriptor::parse(&entry.path()).is_ok() {
+            names.insert(entry.file_name());
+        }
+    }
+    Ok(names)
+}
+
+/// Names that the run has listed as obsolete; `None` if it has not come to that.
+fn obsolete_files(run: &Path) -> Result<Option<BTreeSet<OsString>>> {
+    let path = run.join(OBSOLETE);
+    let list = if_exists(fs::read(&path)).map_err(Error::file("read", &path))?;
+    let names = |list: Vec<u8>| {
+        let names = list.split(|byte| *byte == 0).map(<[u8]>::to_vec);
+        names.map(OsString::from_vec).collect()
+    };
+    Ok(list.map(names))
+}
+
+/// Removes the obsolete SSTables of a run's directory `new`, moves all other files to `target`, and removes the
+/// directory.
+fn clear(run: &Path, target: &Path) -> Result<()> {
+    let old = &run.join(NEW);
+    let obsolete = obsolete_files(run)?;
     for entry in list_if_exists(old)? {
         let entry = entry?;
         let (path, name) = (entry.path(), entry.file_name());
         let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
         let text = name.to_str().unwrap_or_default();
-        let is_sstable = Descriptor::parse(&path).is_ok();
+        let is_listed = obsolete.as_ref().is_none_or(|names| names.contains(&name));
+        let is_obsolete = is_listed && Descriptor::parse(&path).is_ok();
         let removed = match is_directory {
-            false if is_sstable || is_of_outputs(text) => fs::remove_file(&path),
+            false if is_obsolete || is_of_outputs(text) => fs::remove_file(&path),
             // The directory of the replacing run.
             true if is_of_run(&path) => compactor_io::remove_dir_all(&path),
             // One whose removal was cut off.
@@ -236,7 +335,8 @@ mod tests {
     #[test]
     fn only_files_of_other_programs_are_moved_back() {
         let temp = tempfile::tempdir().unwrap();
-        let [old, target] = ["old", "target"].map(|name| temp.path().join(name));
+        let [run, target] = ["run", "target"].map(|name| temp.path().join(name));
+        let old = run.join(NEW);
         fs::create_dir(&target).unwrap();
         for directory in [".compactor-1-2-3", ".compactor-1-2-4/theirs", "backups"] {
             fs::create_dir_all(old.join(directory)).unwrap();
@@ -249,11 +349,29 @@ mod tests {
         ] {
             fs::write(old.join(file), "x").unwrap();
         }
-        clear(&old, &target).unwrap();
+        clear(&run, &target).unwrap();
         assert!(!old.exists());
         let entries = fs::read_dir(&target).unwrap();
         let mut moved: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
         moved.sort();
         assert_eq!(moved, [".compactor-1-2-4", "backups", "notes"]);
+    }
+
+    /// As of a run that was killed after the exchange, just before which another program had added an SSTable.
+    #[test]
+    fn only_listed_sstables_are_removed() {
+        let temp = tempfile::tempdir().unwrap();
+        let [run, target] = ["run", "target"].map(|name| temp.path().join(name));
+        let old = run.join(NEW);
+        for directory in [&old, &target] {
+            fs::create_dir_all(directory).unwrap();
+        }
+        for file in ["oa-7-big-Data.db", "oa-8-big-Data.db"] {
+            fs::write(old.join(file), "x").unwrap();
+        }
+        fs::write(run.join(OBSOLETE), "oa-7-big-Data.db\0oa-9-big-Data.db\0").unwrap();
+        clear(&run, &target).unwrap();
+        let left = sstable_files(&target).unwrap();
+        assert_eq!(Vec::from_iter(left), ["oa-8-big-Data.db"]);
     }
 }

@@ -137,13 +137,16 @@ pub(crate) fn is_of_run(path: &Path) -> bool {
         && fs::symlink_metadata(path.join(LOCK)).is_ok_and(|lock| lock.is_file())
 }
 
-/// Whether this directory contains nothing but its lock and, optionally, a file of this name.
-pub(crate) fn has_only(directory: &Path, file: &str) -> bool {
+/// Whether this directory contains nothing but its lock and, optionally, files of these names.
+pub(crate) fn has_only(directory: &Path, files: &[&str]) -> bool {
     let Ok(mut entries) = compactor_io::read_dir(directory) else {
         return false;
     };
     entries.all(|entry| {
-        entry.is_ok_and(|entry| entry.file_name() == LOCK || entry.file_name() == file)
+        entry.is_ok_and(|entry| {
+            let name = entry.file_name();
+            name == LOCK || files.iter().any(|file| name == *file)
+        })
     })
 }
 

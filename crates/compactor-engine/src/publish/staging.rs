@@ -121,8 +121,12 @@ pub type StagedOutput = (Arc<Staging>, Descriptor, Vec<Component>);
 /// The components must be synced. Several outputs may share a staging directory.
 ///
 /// # Errors
-/// A failed sync or rename, or a file that already exists. Nothing of any output stays.
+/// SSTables of another program in the directory, a failed sync or rename, or a file that already exists. Nothing of any
+/// output stays.
 pub fn publish_all(outputs: &[StagedOutput]) -> Result<()> {
+    if let Some((staging, ..)) = outputs.first() {
+        staging.claim.refuse_others()?;
+    }
     for (staging, descriptor, components) in outputs {
         for component in components {
             let path = staging.directory.join(descriptor.file_name(*component));

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use compactor_engine::publish::{FileIdentity, refuse_unfinished};
+use compactor_engine::publish::{
+    FileIdentity, refuse_next_to_table, refuse_unfinished, with_real_ancestor,
+};
 use compactor_sstable::descriptor::{Descriptor, TMP_SUFFIX, TableDirectory};
 use compactor_sstable::{Component, Version};
 use rustix::fs::{Access, access};
@@ -524,6 +526,7 @@ fn inputs_directory(
     if tables.any(|table| is_of_node(&directory, table)) {
         return refuse("this is in the directories of a node's tables, which it reads");
     }
+    refuse_next_to_table(&directory)?;
     if directory.exists() && !directory.is_dir() {
         return refuse("not a directory");
     }
@@ -549,19 +552,6 @@ fn inputs_directory(
         }
     }
     Ok(directory)
-}
-
-/// The path with its deepest existing directory replaced by the same without links and `..`.
-fn with_real_ancestor(path: &Path) -> PathBuf {
-    let mut ancestors = path.ancestors();
-    let found = ancestors.find_map(|above| Some((above, above.canonicalize().ok()?)));
-    found.map_or_else(
-        || path.to_owned(),
-        |(above, real)| match path.strip_prefix(above) {
-            Ok(rest) if !rest.as_os_str().is_empty() => real.join(rest),
-            _ => real,
-        },
-    )
 }
 
 /// Whether a directory is one of tables, in the data directory that has the directory `table`.
