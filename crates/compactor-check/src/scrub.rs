@@ -58,7 +58,7 @@ use crate::verify::files::readable;
 use crate::verify::finding::Findings;
 use crate::verify::index::IndexScan;
 use crate::{Error, Result};
-use compactor_engine::input::RepairGroup;
+use compactor_engine::input::{RepairGroup, check_schema};
 use compactor_engine::job::MergeOptions;
 use contradicted_statistics::contradicts_statistics;
 use index_walk::{Beyond, IndexWalk};
@@ -161,7 +161,8 @@ impl ScrubReport {
 ///
 /// # Errors
 /// `Statistics.db` or `CompressionInfo.db` is damaged, or there is no `Data.db`: nothing can be read then. Refused
-/// if counters would be lost and the options do not permit it. A failed read or write, cancellation. Nothing is
+/// if counters would be lost and the options do not permit it. Invalid input if its columns are not those of the schema in
+/// the options. A failed read or write, cancellation. Nothing is
 /// written in these cases.
 pub fn scrub(
     io: &Io,
@@ -173,6 +174,9 @@ pub fn scrub(
     let descriptor = readable(data_path, "scrubs")?;
     let findings = Findings::new(descriptor.clone(), options.max_losses);
     let stored = Stored::open(io, options.output.read_mode, &descriptor, &findings)?;
+    if let Some(table) = &options.output.table {
+        check_schema(table, &stored.input.header_source())?;
+    }
     let mut data = CheckedData::new(&findings, stored.file.clone(), stored.form());
     let data_len = data.data_len();
     let index = if stored.has_index {

@@ -32,7 +32,7 @@ const FORMAT: u32 = 2;
 const MAX_BYTES: u64 = 512 << 20;
 
 /// Inputs and outputs of a run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RunRecord {
     /// Version of this format.
@@ -52,6 +52,9 @@ pub struct RunRecord {
     /// True if cells and rows lost their TTL.
     #[serde(default)]
     pub ttl_removed: bool,
+    /// True if rows of damaged SSTables were lost.
+    #[serde(default)]
+    pub rows_lost: bool,
     /// SSTables of the table besides the inputs, as declared.
     pub overlapping: Vec<RecordedInput>,
     /// SSTables that were considered and stay unchanged.
@@ -182,6 +185,7 @@ pub struct Recorder {
     may_have_purged: bool,
     overlapping_removed_data: bool,
     ttl_removed: bool,
+    rows_lost: bool,
     overlapping: Vec<RecordedInput>,
 }
 
@@ -198,6 +202,7 @@ impl Recorder {
             may_have_purged: request.may_purge(),
             overlapping_removed_data: provides && matches!(request.scope, Scope::Overlapping(_)),
             ttl_removed: request.strip_ttl,
+            rows_lost: false,
             overlapping: overlapping
                 .inputs()
                 .iter()
@@ -214,8 +219,14 @@ impl Recorder {
             may_have_purged: false,
             overlapping_removed_data: false,
             ttl_removed,
+            rows_lost: false,
             overlapping: Vec::new(),
         }
+    }
+
+    /// The same of a run by which rows were lost, or not.
+    pub(crate) fn with_rows_lost(self, rows_lost: bool) -> Recorder {
+        Recorder { rows_lost, ..self }
     }
 
     /// Writes the record where outputs are published. It is durable when this returns.
@@ -249,6 +260,7 @@ impl Recorder {
             may_have_purged: self.may_have_purged,
             overlapping_removed_data: self.overlapping_removed_data,
             ttl_removed: self.ttl_removed,
+            rows_lost: self.rows_lost,
             overlapping: self.overlapping.clone(),
             untouched: those(&|path| untouched.contains(path)),
             inputs: those(&|path| replaced(path)),

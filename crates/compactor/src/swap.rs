@@ -22,6 +22,7 @@ mod place;
 mod plan;
 mod unfinished;
 mod update_time;
+mod version_advice;
 
 use std::fs;
 use std::io;

@@ -41,7 +41,7 @@ use crate::output::print;
     compactor merge /data/ks/t-1c6a... --schema t.cql --output /scratch/t --complete --verify
     compactor swap /scratch/t --into /data/ks/t-1c6a... --inputs-to /scratch/inputs
 
-  Upgrade what a stopped node has in place:
+  Upgrade what a stopped node has in place; 5.0 does not start with oa in its default mode, CASSANDRA_4:
     compactor upgrade /data/ks/t-1c6a... --output /scratch/t --sstable-version oa --verify
     compactor swap /scratch/t --into /data/ks/t-1c6a... --inputs-to /scratch/inputs
 

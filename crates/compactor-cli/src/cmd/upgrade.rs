@@ -30,7 +30,7 @@ use crate::table_args::TableArgs;
 /// change. An SSTable that is damaged is named and left out; the others are written, and the exit code is 3.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  Everything in a snapshot for Cassandra 5:
+  Everything in a snapshot for Cassandra 5 in storage_compatibility_mode UPGRADING or NONE:
     compactor upgrade /data/ks/t-1c6a.../snapshots/before --output out --sstable-version oa
 
   Chunks of 4KiB for a table that is read at random, one SSTable at a time:

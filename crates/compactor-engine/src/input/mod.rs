@@ -24,7 +24,7 @@ pub(crate) mod user_types;
 
 pub use component_file::read_small;
 pub use component_list::{ComponentList, len_of_other};
-pub use header_union::{HeaderSource, column_map, layout_of, union};
+pub use header_union::{HeaderSource, check_schema, column_map, layout_of, union};
 pub use key_range::KeyRange;
 pub use repair_group::RepairGroup;
 pub use scan::Scan;

@@ -5,23 +5,25 @@
 //! indexes are tables of their own in hidden directories and are not built again
 //! (`CassandraIndex.getInitializationTask`): they have all live rows, since a merge changes none, and
 //! entries of purged ones, which reads find stale and remove (`CompositesSearcher`). Their entries have the TTLs of the
-//! rows: if a merge removed those, the entries still expire.
+//! rows: if a merge removed those, the entries still expire. If a scrub lost rows, those had deleted entries of earlier
+//! rows that are live again. `nodetool rebuild_index` mends neither: it adds entries, and the existing ones win over them
+//! (`SecondaryIndexManager.rebuildIndexesBlocking`).
 
 use std::path::Path;
 
 use compactor_sstable::descriptor::Descriptor;
 
 use crate::Result;
+use crate::run_record::RunRecord;
 use crate::table::data_files;
 
 use super::new_names::entries;
 
-/// Returns advice on the indexes of a table whose SSTables with these files are replaced. `ttl_removed`: by SSTables
-/// whose rows lost their TTL.
+/// Returns advice on the indexes of a table whose SSTables with these files are replaced by the outputs of a run.
 pub(super) fn index_advice<'a>(
     table: &Path,
     replaced: impl Iterator<Item = &'a str>,
-    ttl_removed: bool,
+    record: &RunRecord,
 ) -> Result<Vec<String>> {
     let (mut storage_attached, mut sasi) = (false, false);
     for name in replaced {
@@ -53,21 +55,28 @@ pub(super) fn index_advice<'a>(
         })
         .collect();
     hidden.sort();
-    if let [first, ..] = &hidden[..] {
-        let rebuild = "nodetool rebuild_index KEYSPACE TABLE";
-        let names = hidden.join(", ");
-        advice.push(if ttl_removed {
-            format!(
-                "the entries of secondary indexes ({names}) keep their TTL: queries by these indexes miss rows \
-                 until they are rebuilt. Once the node is up: {rebuild} {}",
-                hidden.join(" ")
-            )
-        } else {
-            format!(
-                "the SSTables of secondary indexes ({names}) stay as they are: they have every live row, and \
-                 reads drop their entries of purged rows. To be rid of those at once: {rebuild} {first}"
-            )
-        });
+    if hidden.is_empty() {
+        return Ok(advice);
+    }
+    let names = hidden.join(", ");
+    let mend = "Once the node is up, drop and create them (DROP INDEX, CREATE INDEX): `nodetool rebuild_index` keeps \
+                the entries that are there";
+    if record.ttl_removed {
+        advice.push(format!(
+            "the entries of secondary indexes ({names}) keep their TTL: queries by these indexes miss rows. {mend}"
+        ));
+    }
+    if record.rows_lost {
+        advice.push(format!(
+            "rows were lost, and rows that they had replaced are back, of which the secondary indexes ({names}) may have \
+             no entries. {mend}"
+        ));
+    }
+    if !record.ttl_removed && !record.rows_lost {
+        advice.push(format!(
+            "the SSTables of secondary indexes ({names}) stay as they are: they have every live row, and reads drop \
+             their entries of purged rows"
+        ));
     }
     Ok(advice)
 }
@@ -79,17 +88,33 @@ mod tests {
     #[test]
     fn each_kind_of_index_is_named() {
         let temp = tempfile::tempdir().unwrap();
-        let advice =
-            |names: &[&str]| index_advice(temp.path(), names.iter().copied(), false).unwrap();
-        assert!(advice(&["oa-1-big-Data.db", "oa-1-big-TOC.txt"]).is_empty());
-        assert!(advice(&["oa-1-big-SAI+aa+ix+ColumnComplete.db"])[0].contains("(SAI)"));
-        assert!(advice(&["nb-1-big-SI_ix.db"])[0].contains("SASI"));
+        let mut record = RunRecord::default();
+        let advice = |names: &[&str], record: &RunRecord| {
+            index_advice(temp.path(), names.iter().copied(), record).unwrap()
+        };
+        assert!(advice(&["oa-1-big-Data.db", "oa-1-big-TOC.txt"], &record).is_empty());
+        let storage_attached = ["oa-1-big-SAI+aa+ix+ColumnComplete.db"];
+        assert!(advice(&storage_attached, &record)[0].contains("(SAI)"));
+        assert!(advice(&["nb-1-big-SI_ix.db"], &record)[0].contains("SASI"));
         let hidden = temp.path().join(".by_a");
         std::fs::create_dir(&hidden).unwrap();
-        assert!(advice(&[]).is_empty());
+        assert!(advice(&[], &record).is_empty());
         std::fs::write(hidden.join("nb-1-big-Data.db"), "x").unwrap();
-        assert!(advice(&[])[0].ends_with("rebuild_index KEYSPACE TABLE by_a"));
-        let advice = index_advice(temp.path(), [].into_iter(), true).unwrap();
-        assert!(advice[0].contains("miss rows"), "{advice:?}");
+        let [stay] = &advice(&[], &record)[..] else {
+            panic!()
+        };
+        assert!(stay.contains("(by_a) stay as they are"), "{stay}");
+        (record.ttl_removed, record.rows_lost) = (true, true);
+        let [ttl, lost] = &advice(&[], &record)[..] else {
+            panic!()
+        };
+        assert!(
+            ttl.contains("keep their TTL") && ttl.contains("DROP INDEX"),
+            "{ttl}"
+        );
+        assert!(
+            lost.contains("rows were lost") && lost.contains("DROP INDEX"),
+            "{lost}"
+        );
     }
 }

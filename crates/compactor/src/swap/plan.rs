@@ -18,6 +18,7 @@ use super::outputs::Source;
 use super::place::{Owner, refuse_another};
 use super::unfinished::{Note, NotedFile, NotedOutput};
 use super::update_time::update_time_ms;
+use super::version_advice::version_advice;
 use super::{SwapReport, SwapRequest, SwapState, SwappedOutput, refuse_node};
 use crate::run_record::{RecordedInput, RunRecord, descriptor_of};
 use crate::table::{is_within, table_directory_above};
@@ -176,8 +177,11 @@ impl Plan {
         notes.extend(index_advice(
             table,
             replaced.map(|file| file.name.as_str()),
-            record.ttl_removed,
+            &record,
         )?);
+        let tables = others.iter().map(PathBuf::as_path).chain([table]);
+        let versions = outputs.iter().map(|new| new.to.version);
+        notes.extend(version_advice(tables, versions));
         Ok(Plan {
             table: table.to_owned(),
             output: request.output.clone(),

@@ -447,14 +447,15 @@ impl<R> RewriteOutcome<R> {
         rewritten
     }
 
-    /// Writes the record of the SSTables that were `rewritten`, each with its outputs.
+    /// Writes the record of the SSTables that were `rewritten`, each with its outputs; `rows_lost` if rows of some were lost.
     pub(super) fn record(
         &mut self,
         record: &RewriteRecord,
         table: &Table,
         rewritten: Vec<(&Path, Vec<SstableReport>)>,
+        rows_lost: bool,
     ) {
-        match record.end(table, rewritten.into_iter()) {
+        match record.end(table, rewritten.into_iter(), rows_lost) {
             Ok(next_steps) => self.next_steps = next_steps,
             // The outputs are in place, but cannot be swapped.
             Err(error) => self.failures.push(Failure {
@@ -582,7 +583,7 @@ impl Rewrites<'_> {
         let rewritten = outcome.add(&inputs, results, outputs_of, observer);
         outcome.elapsed_s = started.elapsed().as_secs_f64();
         outcome.notes = io.notes();
-        outcome.record(&record, self.table, rewritten);
+        outcome.record(&record, self.table, rewritten, false);
         Ok(outcome)
     }
 }

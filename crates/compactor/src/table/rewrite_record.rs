@@ -51,8 +51,8 @@ impl RewriteRecord {
         self.claim.directory().join(FILE_NAME)
     }
 
-    /// Writes the record of the SSTables that were `rewritten`, each with its outputs, if there are any. Returns the
-    /// command that swaps them, if all SSTables are in the directory of a node.
+    /// Writes the record of the SSTables that were `rewritten`, each with its outputs, if there are any; `rows_lost` if
+    /// rows of some were lost. Returns the command that swaps them, if all SSTables are in the directory of a node.
     ///
     /// # Errors
     /// An output that has changed since it was published, or a failed write; the outputs are in place nevertheless.
@@ -60,6 +60,7 @@ impl RewriteRecord {
         &self,
         table: &Table,
         rewritten: impl Iterator<Item = (&'a Path, Vec<SstableReport>)>,
+        rows_lost: bool,
     ) -> Result<NextSteps> {
         let inputs = self.inputs.iter().map(|input| input.data_path.as_path());
         let mut others: BTreeSet<&Path> = inputs.collect();
@@ -78,8 +79,8 @@ impl RewriteRecord {
         }
         let others: Vec<PathBuf> = others.into_iter().map(Path::to_owned).collect();
         let is_replaced = |path: &Path| replaced.contains(path);
-        let _ =
-            (self.recorder).write(&self.claim, &outputs, &self.inputs, &is_replaced, &others)?;
+        let recorder = self.recorder.clone().with_rows_lost(rows_lost);
+        let _ = recorder.write(&self.claim, &outputs, &self.inputs, &is_replaced, &others)?;
         let layout = OutputLayout::of(table, self.claim.directory(), true);
         Ok(NextSteps::swap(&layout))
     }

@@ -195,7 +195,8 @@ impl<'t> Scrub<'t> {
         outcome.elapsed_s = started.elapsed().as_secs_f64();
         outcome.notes = io.notes();
         if let Some(record) = record {
-            outcome.record(record, self.table, scrubbed);
+            let rows_lost = outcome.reports.iter().any(ScrubReport::is_lossy);
+            outcome.record(record, self.table, scrubbed, rows_lost);
         }
         Ok(outcome)
     }

@@ -8,8 +8,9 @@ pub(super) fn notes(table: &Table) -> Vec<String> {
         "a copy of a cell or row that still has its TTL, even an expired one, wins over the one without: take \
          the inputs out of the table before the output is loaded, and strip the table on every replica"
             .to_owned(),
-        "entries of secondary indexes and rows of materialized views keep their TTL: rebuild the indexes \
-         (nodetool rebuild_index) once the output is loaded, and strip the views as well"
+        "entries of secondary indexes and rows of materialized views keep their TTL: drop and \
+         create the indexes once the output is loaded (`nodetool rebuild_index` keeps their entries), and strip the \
+         views as well"
             .to_owned(),
     ];
     let schema = table.schema();

@@ -93,6 +93,9 @@ fn the_parts_of_a_split_take_the_place_of_the_whole() {
 fn a_scrub_that_salvaged_nothing_takes_the_damaged_sstable_away() {
     let table = with_a_damaged_one();
     let damaged = table.directory().join("oa-3-big-Data.db");
+    let index = table.directory().join(".by_v");
+    fs::create_dir(&index).unwrap();
+    fs::write(index.join("oa-1-big-Data.db"), "x").unwrap();
     let line = "--output out --format json";
     let out = table.run("scrub", &words_and(line, &[damaged.to_str().unwrap()]));
     let report = report_of(&out);
@@ -102,6 +105,7 @@ fn a_scrub_that_salvaged_nothing_takes_the_damaged_sstable_away() {
     );
     let swapped = swap_as_printed(table.temp.path(), &report);
     assert!(swapped.starts_with("swapped 1 SSTable for 0"), "{swapped}");
+    assert!(swapped.contains("rows were lost"), "{swapped}");
     assert_eq!(table.data_names(), ["oa-1-big-Data.db", "oa-2-big-Data.db"]);
     assert!(
         table
