@@ -74,8 +74,8 @@ const PARTITIONER: Partitioner = Partitioner::Murmur3;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ScrubOptions {
-    /// Directory, version and compression of the output, and I/O modes. Other options of a merge have no effect:
-    /// nothing is purged.
+    /// Directory, version and compression of the output, schema of the table, and I/O modes. Other options of a merge have
+    /// no effect: nothing is purged.
     pub output: MergeOptions,
     /// Continue if counter data is lost, although the counters then have lower values.
     pub skip_corrupted: bool,

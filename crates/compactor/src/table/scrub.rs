@@ -140,6 +140,7 @@ impl<'t> Scrub<'t> {
     fn options(&self, output: &Path) -> Result<ScrubOptions> {
         let mut options = self.options.clone();
         options.output.output_directory = output.to_owned();
+        options.output.table = self.table.schema().cloned();
         self.form.apply(self.table, &mut options.output)?;
         Ok(options)
     }
