@@ -21,7 +21,7 @@ use crate::sys::limit::limit_of;
 const STEP_BYTES_MIN: u64 = 1 << 20;
 const STEP_BYTES_MAX: u64 = 256 << 20;
 
-/// Part of the free space that a step takes at most: one in this many.
+/// Divisor of the free space: the quotient limits one step.
 const PART_OF_FREE: u64 = 64;
 
 /// Maximum bytes reserved in one step of a length that the caller only expects.
@@ -93,7 +93,7 @@ impl Preallocation {
         }
     }
 
-    /// End of the next step, at most a [`PART_OF_FREE`] after what is reserved.
+    /// End of the next step, at most `free / PART_OF_FREE` bytes after what is reserved.
     fn next_target(&self, end: u64, free: u64) -> u64 {
         let target = match self.expected_len {
             Some(expected) if expected >= end => {

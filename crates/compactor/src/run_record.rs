@@ -32,7 +32,8 @@ const FORMAT: u32 = 2;
 const MAX_BYTES: u64 = 512 << 20;
 
 /// Inputs and outputs of a run.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(Default))]
 #[non_exhaustive]
 pub struct RunRecord {
     /// Version of this format.
@@ -52,7 +53,7 @@ pub struct RunRecord {
     /// True if cells and rows lost their TTL.
     #[serde(default)]
     pub ttl_removed: bool,
-    /// True if rows of damaged SSTables were lost.
+    /// True if rows of damaged SSTables were lost, or may be wrong.
     #[serde(default)]
     pub rows_lost: bool,
     /// SSTables of the table besides the inputs, as declared.

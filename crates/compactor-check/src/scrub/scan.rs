@@ -33,6 +33,8 @@ use crate::{Error, Result};
 
 /// Unfiltereds between two checks for cancellation.
 const UNFILTEREDS_PER_CHECK: u64 = 1 << 14;
+/// One in this many partitions is preceded by a check for cancellation.
+const PARTITIONS_PER_CHECK: u64 = 32;
 /// Maximum number of stretches, each of which may read a part of the file again: the rest is lost.
 const MAX_STRETCHES: u64 = 20_000;
 
@@ -220,7 +222,10 @@ impl<'a> Scan<'a> {
         is_first: bool,
         observer: &mut dyn Observer,
     ) -> Result<Flow> {
-        check_cancelled(observer)?;
+        // Not for each: several scrubs share the lock of the observer.
+        if (self.counts.whole + self.counts.cut).is_multiple_of(PARTITIONS_PER_CHECK) {
+            check_cancelled(observer)?;
+        }
         let head_before = cursor.places();
         // After a partition the cursor is positioned at its end byte.
         let begin = cursor.position() + u64::from(cursor.has_partition());

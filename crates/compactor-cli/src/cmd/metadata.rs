@@ -75,14 +75,14 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             Err(error) => failed.push(error),
         }
     }
-    // Without any result the last error is that of the command.
-    let last = failed.pop_if(|_| all.is_empty());
+    // Without any result the first error is that of the command.
+    let of_command = (all.is_empty() && !failed.is_empty()).then(|| failed.remove(0));
     for (number, error) in failed.iter().enumerate() {
         say(format_args!("compactor: {error}"));
-        let next = failed.get(number + 1).or(last.as_ref());
+        let next = failed.get(number + 1).or(of_command.as_ref());
         say_remedy_before(error, next, Writes::Nothing);
     }
-    if let Some(error) = last {
+    if let Some(error) = of_command {
         return Err(error.into());
     }
     let _ = print(&match args.format {

@@ -43,7 +43,8 @@ use crate::text_table::{count, counted};
 /// does not fit it. A file that the disk itself fails to read ends the scrub of its SSTable, with nothing
 /// written: copy all of its files with `ddrescue`, which leaves zeros in such places, and scrub the
 /// copy. Inputs are only read. Exit code 0 if nothing is lost, whatever was wrong with other
-/// components; 3 if anything is or may be wrong, with the output written; 4 if counters would be.
+/// components; 2 if an SSTable is not of the table of the schema (--schema, or schema.cql next to the inputs); 3 if
+/// anything is or may be wrong, with the output written; 4 if counters would be.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   One damaged SSTable of a stopped node, or of a snapshot:

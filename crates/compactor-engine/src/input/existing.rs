@@ -1,9 +1,11 @@
-//! Files that may not exist, and entries of directories.
+//! Files that may not exist, entries of directories, and the SSTables among them.
 
 use std::io::{self, ErrorKind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use compactor_io::DirectoryEntry;
+use compactor_sstable::Component;
+use compactor_sstable::descriptor::{Descriptor, NameError};
 
 use crate::error::{Error, Result};
 
@@ -34,4 +36,27 @@ pub(crate) fn list_if_exists(
         entries => Some(entries?),
     };
     Ok(entries.into_iter().flatten())
+}
+
+/// Returns each `Data.db` in a directory, of any version, sorted by name.
+pub(crate) fn data_files(directory: &Path) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in list(directory)? {
+        let path = entry?.path();
+        if is_data(&path) {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+pub(crate) fn is_data(path: &Path) -> bool {
+    match Descriptor::parse(path) {
+        Ok(file) => file.component == Some(Component::Data),
+        Err(NameError::NotAnSstable(_)) => false,
+        Err(_) => path
+            .to_str()
+            .is_some_and(|name| name.ends_with(&format!("-{}", Component::Data.file_suffix()))),
+    }
 }

@@ -10,11 +10,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use compactor_io::{Ownership, is_root, lock, sync_directory};
-use compactor_sstable::Component;
-use compactor_sstable::descriptor::{Descriptor, NameError};
 
 use crate::error::{Error, Result};
-use crate::input::existing::{if_exists, list};
+use crate::input::existing::{data_files, if_exists};
 use crate::publish::directory_lock::{is_same_directory, lock_directory};
 use crate::publish::node_directory::refuse_directory_of_node;
 use crate::publish::publication::{refuse_unfinished, sync_file};
@@ -142,18 +140,28 @@ impl OutputClaim {
         &self.target
     }
 
-    /// Refuses SSTables that another program has put into the directory since the claim. Looked up before the first
-    /// publication only: later ones would list the outputs again and again.
+    /// Refuses SSTables that another program has put into the directory since the claim, before an output is begun. After
+    /// the first publication it has outputs, and is not listed again.
     pub(crate) fn refuse_others(&self) -> Result<()> {
+        self.refuse_others_if(*lock(&self.is_empty))
+    }
+
+    /// As [`OutputClaim::refuse_others`], before an output is published.
+    pub(crate) fn begin_publication(&self) -> Result<()> {
         let mut is_empty = lock(&self.is_empty);
-        if *is_empty && let Some(other) = data_files(&self.target)?.first() {
+        self.refuse_others_if(*is_empty)?;
+        *is_empty = false;
+        Ok(())
+    }
+
+    fn refuse_others_if(&self, is_empty: bool) -> Result<()> {
+        if is_empty && let Some(other) = data_files(&self.target)?.first() {
             return Err(Error::Refused(format!(
-                "{} was put into the output directory while this run was at work, and must not be loaded together with \
-                 new output: move it away, and run again",
+                "{} was put into the output directory during this run, and must not be loaded together with new output: \
+                 move it away, and run again",
                 other.display()
             )));
         }
-        *is_empty = false;
         Ok(())
     }
 
@@ -343,29 +351,6 @@ fn refuse_existing(
                 others => format!(" and {others} more"),
             }
         ))),
-    }
-}
-
-/// Returns each `Data.db` in a directory, of any version, sorted by name.
-pub(crate) fn data_files(directory: &Path) -> Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
-    for entry in list(directory)? {
-        let path = entry?.path();
-        if is_data(&path) {
-            found.push(path);
-        }
-    }
-    found.sort();
-    Ok(found)
-}
-
-pub(crate) fn is_data(path: &Path) -> bool {
-    match Descriptor::parse(path) {
-        Ok(file) => file.component == Some(Component::Data),
-        Err(NameError::NotAnSstable(_)) => false,
-        Err(_) => path
-            .to_str()
-            .is_some_and(|name| name.ends_with(&format!("-{}", Component::Data.file_suffix()))),
     }
 }
 

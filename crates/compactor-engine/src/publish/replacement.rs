@@ -13,7 +13,7 @@
 //! the next run completes this. It need not know whether the exchange took place, since in either case the
 //! SSTables in `new` that are listed are obsolete; without a list all are.
 //!
-//! SSTables that another program puts into the output directory meanwhile are no old ones: the exchange is refused.
+//! If another program puts SSTables into the output directory during the run, the exchange is refused.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -29,7 +29,7 @@ use compactor_sstable::descriptor::{Descriptor, TableDirectory};
 use compactor_sstable::transaction_log;
 
 use crate::error::{Error, Result};
-use crate::input::existing::{if_exists, list_if_exists};
+use crate::input::existing::{if_exists, is_data, list_if_exists};
 use crate::publish::publication::sync_file;
 use crate::publish::run_directory::{RunDirectory, find_in, has_only, is_of_run, is_run_directory};
 
@@ -109,7 +109,13 @@ impl Replacement {
         }
         exchange(&new, &other).map_err(|e| refused(e.to_string()))?;
         fs::remove_dir(&other).map_err(Error::file("remove", &other))?;
-        refuse_fixed(&target, &work).map_err(|e| refused(e.to_string()))?;
+        refuse_fixed(&target, &work).map_err(|e| {
+            if !target.exists() {
+                // It is at the path of the run's directory, and could not be moved back.
+                replacement.run.leave();
+            }
+            refused(e.to_string())
+        })?;
         let metadata = fs::metadata(&target).map_err(Error::file("look up", &target))?;
         if is_root() {
             let given = Ownership::of(&metadata).apply_to(&new);
@@ -152,8 +158,8 @@ impl Replacement {
         let mut names = sstable_files(&self.target)?;
         if let Some(name) = names.difference(&self.old).next() {
             return Err(Error::Refused(format!(
-                "{} was put into the output directory while this run was at work, and nothing was replaced: move it away, \
-                 and run again",
+                "{} was put into the output directory during this run, and nothing was replaced: move it away, and run \
+                 again",
                 self.target.join(name).display()
             )));
         }
@@ -238,6 +244,11 @@ pub(crate) fn finish_replacements(target: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Whether a run's directory is that of a replacement.
+pub(crate) fn is_replacement(run: &Path) -> bool {
+    run.join(NOTE).exists()
+}
+
 /// Whether a file describes the SSTables of its directory, and is removed with them; the record also if it was
 /// still being written.
 fn is_of_outputs(name: &str) -> bool {
@@ -275,19 +286,20 @@ fn refuse_fixed(directory: &Path, work: &Path) -> io::Result<()> {
     }
 }
 
-/// Names of the files of SSTables in a directory.
+/// Names of the files of SSTables in a directory; of versions that are not known here, those of `Data.db`.
 pub(crate) fn sstable_files(directory: &Path) -> Result<BTreeSet<OsString>> {
     let mut names = BTreeSet::new();
     for entry in list_if_exists(directory)? {
         let entry = entry?;
-        if Descriptor::parse(&entry.path()).is_ok() {
+        let path = entry.path();
+        if Descriptor::parse(&path).is_ok() || is_data(&path) {
             names.insert(entry.file_name());
         }
     }
     Ok(names)
 }
 
-/// Names that the run has listed as obsolete; `None` if it has not come to that.
+/// Names that the run has listed as obsolete; `None` without a list.
 fn obsolete_files(run: &Path) -> Result<Option<BTreeSet<OsString>>> {
     let path = run.join(OBSOLETE);
     let list = if_exists(fs::read(&path)).map_err(Error::file("read", &path))?;
@@ -357,7 +369,7 @@ mod tests {
         assert_eq!(moved, [".compactor-1-2-4", "backups", "notes"]);
     }
 
-    /// As of a run that was killed after the exchange, just before which another program had added an SSTable.
+    /// Killed after the exchange; another program had added an SSTable between the list and the exchange.
     #[test]
     fn only_listed_sstables_are_removed() {
         let temp = tempfile::tempdir().unwrap();

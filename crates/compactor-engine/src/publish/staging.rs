@@ -59,9 +59,10 @@ impl Staging {
     /// Creates a staging directory for outputs that will be published in the claimed directory.
     ///
     /// # Errors
-    /// A failed file operation.
+    /// SSTables of another program in that directory, or a failed file operation.
     pub fn create(claim: &Arc<OutputClaim>) -> Result<Staging> {
         static MADE: AtomicU64 = AtomicU64::new(0);
+        claim.refuse_others()?;
         let made = MADE.fetch_add(1, Ordering::Relaxed);
         let directory = claim.work()?.join(format!("inside-{made}"));
         fs::create_dir(&directory).map_err(Error::file("create directory", &directory))?;
@@ -125,7 +126,7 @@ pub type StagedOutput = (Arc<Staging>, Descriptor, Vec<Component>);
 /// output stays.
 pub fn publish_all(outputs: &[StagedOutput]) -> Result<()> {
     if let Some((staging, ..)) = outputs.first() {
-        staging.claim.refuse_others()?;
+        staging.claim.begin_publication()?;
     }
     for (staging, descriptor, components) in outputs {
         for component in components {

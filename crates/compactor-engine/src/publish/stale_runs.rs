@@ -9,7 +9,7 @@ use compactor_sstable::descriptor::Descriptor;
 use crate::error::{Error, Result};
 use crate::input::existing::{list, list_if_exists};
 use crate::publish::publication::undo_unfinished;
-use crate::publish::replacement::finish_replacements;
+use crate::publish::replacement::{finish_replacements, is_replacement};
 use crate::publish::run_directory::find_in;
 
 /// Removes files that killed runs left in the directory. Refuses a directory in which a run is active.
@@ -22,6 +22,10 @@ pub(crate) fn clean_up(directory: &Path) -> Result<()> {
                 directory.display(),
                 found.path.display()
             )));
+        }
+        // It replaces a directory in this one, whose next run completes it.
+        if is_replacement(&found.path) {
+            continue;
         }
         for part in parts(&found.path)? {
             undo_unfinished(&part, directory)?;

@@ -88,7 +88,7 @@ mod tests {
     }
 
     /// The barriers deadlock unless the second number is processed beside the first, and the first result is delivered
-    /// while the third is processed.
+    /// while the third is processed. By a third thread: the second may wait for that delivery.
     #[test]
     fn results_are_delivered_in_order_as_soon_as_possible() {
         let (both, delivered) = (Barrier::new(2), Barrier::new(2));
@@ -100,7 +100,7 @@ mod tests {
             };
             number
         };
-        parallel_for(3, 2, work, |number| {
+        parallel_for(3, 3, work, |number| {
             results.push(number);
             if number == 0 {
                 delivered.wait();

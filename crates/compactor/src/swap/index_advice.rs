@@ -6,7 +6,7 @@
 //! (`CassandraIndex.getInitializationTask`): they have all live rows, since a merge changes none, and
 //! entries of purged ones, which reads find stale and remove (`CompositesSearcher`). Their entries have the TTLs of the
 //! rows: if a merge removed those, the entries still expire. If a scrub lost rows, those had deleted entries of earlier
-//! rows that are live again. `nodetool rebuild_index` mends neither: it adds entries, and the existing ones win over them
+//! rows that are live again. `nodetool rebuild_index` repairs neither: it adds entries, and the existing ones win over them
 //! (`SecondaryIndexManager.rebuildIndexesBlocking`).
 
 use std::path::Path;
@@ -59,17 +59,17 @@ pub(super) fn index_advice<'a>(
         return Ok(advice);
     }
     let names = hidden.join(", ");
-    let mend = "Once the node is up, drop and create them (DROP INDEX, CREATE INDEX): `nodetool rebuild_index` keeps \
+    let remedy = "Once the node is up, drop and create them (DROP INDEX, CREATE INDEX): `nodetool rebuild_index` keeps \
                 the entries that are there";
     if record.ttl_removed {
         advice.push(format!(
-            "the entries of secondary indexes ({names}) keep their TTL: queries by these indexes miss rows. {mend}"
+            "the entries of secondary indexes ({names}) keep their TTL: queries by these indexes miss rows. {remedy}"
         ));
     }
     if record.rows_lost {
         advice.push(format!(
-            "rows were lost, and rows that they had replaced are back, of which the secondary indexes ({names}) may have \
-             no entries. {mend}"
+            "rows were lost or may be wrong, and rows that they had replaced are live again: the secondary indexes \
+             ({names}) may have no entries for those. {remedy}"
         ));
     }
     if !record.ttl_removed && !record.rows_lost {

@@ -36,7 +36,7 @@ pub(super) fn version_advice<'a>(
         _ => "",
     };
     Some(format!(
-        "the outputs are of version {output}, and the node has written {written} and earlier ones: a release or \
+        "the outputs are of version {output}, and the latest version in the node's directories is {written}: a release or \
          storage_compatibility_mode that does not support {output} does not start with them (`Detected unreadable \
          sstables`){of_default_mode}"
     ))
@@ -87,7 +87,7 @@ mod tests {
         assert_eq!(advice(Version::Nb), None);
         let text = advice(Version::Oa).unwrap();
         assert!(
-            text.contains("version oa, and the node has written nb"),
+            text.contains("version oa, and the latest version in the node's directories is nb"),
             "{text}"
         );
         assert!(text.contains("CASSANDRA_4"), "{text}");

@@ -216,7 +216,7 @@ impl Table {
         resources.apply(&mut request);
         if let Some(schema) = self.schema().filter(|schema| schema.indexes > 0) {
             notes.push(format!(
-                "table {} has {}; Cassandra rebuilds what belongs to the output when it loads it",
+                "table {} has {}; Cassandra rebuilds what belongs to an output when it loads it",
                 schema.name,
                 match schema.indexes {
                     1 => "1 secondary index".to_owned(),

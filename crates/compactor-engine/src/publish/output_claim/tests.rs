@@ -1,5 +1,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use compactor_sstable::Component;
+use compactor_sstable::descriptor::Descriptor;
 use compactor_testkit::{Need, skip};
 
 use super::*;
@@ -232,6 +234,8 @@ fn old_sstables_that_cannot_be_removed_are_noted() {
         fs::write(directory.join("notes"), "foreign").unwrap();
     }
     claim.commit().unwrap();
+    let listed = fs::read(new.with_file_name("obsolete")).unwrap();
+    assert_eq!(listed, b"oa-1-big-Data.db\0");
     let note = claim.note().unwrap();
     assert!(
         note.contains(&format!("still in {}", new.display())),
@@ -281,11 +285,10 @@ fn directories_of_a_node_are_refused() {
     assert_eq!(names(&live), ["oa-1-big-Data.db"]);
 }
 
-/// Stages an SSTable of this id, and publishes it.
-fn publish(claim: &Arc<OutputClaim>, id: &str) -> Result<()> {
+/// Publishes an SSTable of this id.
+fn publish(staging: Staging, id: &str) -> Result<()> {
     let components = [Component::Data, Component::Toc];
     let descriptor = Descriptor::new("", compactor_sstable::Version::Oa, id.parse().unwrap());
-    let staging = Staging::create(claim).unwrap();
     for component in components {
         fs::write(staging.path(&descriptor, component), "new").unwrap();
     }
@@ -297,22 +300,26 @@ fn sstables_of_another_program_that_appear_meanwhile_are_kept() {
     let temp = tempfile::tempdir().unwrap();
     let target = temp.path().join("out");
     let claim = take(&target).unwrap();
+    let staging = Staging::create(&claim).unwrap();
     fs::write(target.join("me-9-big-Data.db"), "theirs").unwrap();
-    assert_refused(publish(&claim, "3"), "me-9-big-Data.db was put into");
+    assert_refused(Staging::create(&claim), "me-9-big-Data.db was put into");
+    assert_refused(publish(staging, "3"), "me-9-big-Data.db was put into");
     drop(claim);
     assert_eq!(names(&target), ["me-9-big-Data.db"]);
 
     let replace =
         || OutputClaim::take(&target, ExistingOutput::Replace, Replaceable::default()).unwrap();
     let claim = replace();
-    publish(&claim, "3").unwrap();
-    fs::write(target.join("oa-8-big-Filter.db"), "theirs").unwrap();
-    assert_refused(claim.commit(), "oa-8-big-Filter.db was put into");
+    publish(Staging::create(&claim).unwrap(), "3").unwrap();
+    // Of a version that is not known here.
+    fs::write(target.join("la-8-big-Data.db"), "theirs").unwrap();
+    assert_refused(claim.commit(), "la-8-big-Data.db was put into");
     drop(claim);
-    assert_eq!(names(&target), ["me-9-big-Data.db", "oa-8-big-Filter.db"]);
+    assert_eq!(names(&target), ["la-8-big-Data.db", "me-9-big-Data.db"]);
+    fs::remove_file(target.join("la-8-big-Data.db")).unwrap();
 
     let claim = replace();
-    publish(&claim, "3").unwrap();
+    publish(Staging::create(&claim).unwrap(), "3").unwrap();
     claim.commit().unwrap();
     drop(claim);
     assert_eq!(names(&target), ["oa-3-big-Data.db", "oa-3-big-TOC.txt"]);
@@ -324,8 +331,31 @@ fn sstables_of_another_program_that_appear_meanwhile_are_kept() {
 fn later_outputs_of_a_run_are_published_next_to_earlier_ones() {
     let temp = tempfile::tempdir().unwrap();
     let claim = take(temp.path()).unwrap();
-    publish(&claim, "3").unwrap();
-    publish(&claim, "4").unwrap();
+    publish(Staging::create(&claim).unwrap(), "3").unwrap();
+    publish(Staging::create(&claim).unwrap(), "4").unwrap();
     drop(claim);
     assert_eq!(names(temp.path()).len(), 4);
+}
+
+#[test]
+fn a_killed_replacement_is_left_to_the_next_run_in_the_directory_that_it_replaces() {
+    let temp = tempfile::tempdir().unwrap();
+    let [parent, target] = ["parent", "parent/out"].map(|name| temp.path().join(name));
+    let run = parent.join(".compactor-1-1-0");
+    make(&target, &["oa-9-big-Data.db"]);
+    make(&run, &["lock"]);
+    fs::write(run.join("replaces"), "out").unwrap();
+    fs::write(run.join("obsolete"), "oa-7-big-Data.db\0oa-9-big-Data.db\0").unwrap();
+    make(
+        &run.join("new"),
+        &["notes", "oa-7-big-Data.db", "oa-8-big-Data.db"],
+    );
+    drop(take(&parent).unwrap());
+    assert!(run.join("new/notes").exists());
+    assert_refused(take(&target), "holds SSTables");
+    assert!(!run.exists());
+    assert_eq!(
+        names(&target),
+        ["notes", "oa-8-big-Data.db", "oa-9-big-Data.db"]
+    );
 }

@@ -55,7 +55,7 @@ fn the_results_are_those_of_one_scrub_after_the_other() {
     let outs = ["one", "several"].map(|name| temp.path().join(name));
     let outcomes =
         [(&outs[0], 1), (&outs[1], 4)].map(|(out, concurrent)| scrubbed(table, out, concurrent));
-    let told = outcomes.each_ref().map(|outcome| {
+    let results = outcomes.each_ref().map(|outcome| {
         let reports = outcome.reports.iter().map(|report| {
             let output = report.output.as_ref().unwrap().data_path.file_name();
             let output = output.unwrap().to_owned();
@@ -66,9 +66,9 @@ fn the_results_are_those_of_one_scrub_after_the_other() {
             failures.map(|failure| (failure.data_path.clone(), failure.error.to_string()));
         (reports.collect::<Vec<_>>(), failures.collect::<Vec<_>>())
     });
-    let (reports, failures) = &told[0];
+    let (reports, failures) = &results[0];
     assert_eq!((reports.len(), failures.len()), (5, 1));
     assert!(reports[1].2 > 0, "{reports:?}");
-    assert_eq!(told[0], told[1]);
+    assert_eq!(results[0], results[1]);
     assert!(files(&outs[0]) == files(&outs[1]));
 }
