@@ -162,8 +162,7 @@ impl ScrubReport {
 /// # Errors
 /// `Statistics.db` or `CompressionInfo.db` is damaged, or there is no `Data.db`: nothing can be read then. Refused
 /// if counters would be lost and the options do not permit it. Invalid input if its columns are not those of the schema in
-/// the options. A failed read or write, cancellation. Nothing is
-/// written in these cases.
+/// the options. A failed read or write, cancellation. Nothing is written in these cases.
 pub fn scrub(
     io: &Io,
     data_path: &Path,

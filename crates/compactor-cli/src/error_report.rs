@@ -92,12 +92,21 @@ pub fn say_remedy(error: &compactor::Error, writes: Writes) {
     }
 }
 
-/// As [`say_remedy`], but without a remedy that the next error has too, which is printed after this one.
-pub fn say_remedy_before(
-    error: &compactor::Error,
-    next: Option<&compactor::Error>,
+/// Prints errors, each remedy once. `then` is the error that is printed after them, if there is one.
+pub fn say_each<'e>(
+    errors: impl IntoIterator<Item = &'e compactor::Error>,
+    then: Option<&'e compactor::Error>,
     writes: Writes,
 ) {
+    let mut errors = errors.into_iter().peekable();
+    while let Some(error) = errors.next() {
+        say(format_args!("compactor: {error}"));
+        say_remedy_before(error, errors.peek().copied().or(then), writes);
+    }
+}
+
+/// As [`say_remedy`], but without a remedy that the next error has too, which is printed after this one.
+fn say_remedy_before(error: &compactor::Error, next: Option<&compactor::Error>, writes: Writes) {
     let is_repeated = next.is_some_and(|next| remedy(next, writes) == remedy(error, writes));
     if !is_repeated {
         say_remedy(error, writes);

@@ -92,12 +92,8 @@ impl<'a> Totals<'a> {
 /// Prints failures on stderr, each remedy once; `any_written` says whether other SSTables were written.
 fn say_failures(failures: &[Failure], any_written: bool) {
     let writes = Writes::of_several(any_written);
-    let mut failures = failures.iter().peekable();
-    while let Some(failure) = failures.next() {
-        say(format_args!("compactor: {}", failure.error));
-        let next = failures.peek().map(|next| &next.error);
-        error_report::say_remedy_before(&failure.error, next, writes);
-    }
+    let errors = failures.iter().map(|failure| &failure.error);
+    error_report::say_each(errors, None, writes);
 }
 
 /// Prints failures and an interruption on stderr: only some of the SSTables were `done`, such as `upgraded`, or some

@@ -7,11 +7,11 @@ use compactor::metadata::{self, MetadataOptions, text};
 use compactor_io::{Io, IoOptions, ReadMode};
 
 use super::dump::{now_s, sstables_of};
-use crate::error_report::{Writes, say_remedy_before};
+use crate::error_report::{Writes, say_each};
 use crate::exit_code;
 use crate::flags::Format;
 use crate::numbers::{GC_GRACE_SECONDS, moment, within};
-use crate::output::{print, say};
+use crate::output::print;
 
 /// Print SSTable metadata without reading Data.db.
 ///
@@ -77,15 +77,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     }
     // Without any result the first error is that of the command.
     let of_command = (all.is_empty() && !failed.is_empty()).then(|| failed.remove(0));
-    for (number, error) in failed.iter().enumerate() {
-        say(format_args!("compactor: {error}"));
-        let next = failed.get(number + 1).or(of_command.as_ref());
-        say_remedy_before(error, next, Writes::Nothing);
-    }
+    say_each(&failed, of_command.as_ref(), Writes::Nothing);
     if let Some(error) = of_command {
         return Err(error.into());
     }
-    let _ = print(&match args.format {
+    print(&match args.format {
         Format::Text => text::render_all(&all),
         Format::Json => serde_json::to_string_pretty(&all)?,
     })?;

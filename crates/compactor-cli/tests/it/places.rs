@@ -113,6 +113,23 @@ fn an_output_in_a_second_mount_of_the_inputs_is_refused() {
     assert!(data.iter().all(|path| path.exists()));
 }
 
+/// A directory that is a mount point cannot be exchanged, also if it is of the same file system as its parent.
+#[test]
+fn an_output_that_cannot_be_replaced_is_refused_before_the_merge() {
+    let temp = TempDir::new().unwrap();
+    let here = temp.path();
+    table(here, "in");
+    assert_done(&merge(here, &["in", "--flat", "--output", "out"]));
+    let before = data_files(&here.join("out"));
+    let Some(mount) = Mount::bind(&here.join("out")) else {
+        return;
+    };
+    let output = mount.path().to_str().unwrap();
+    let again = ["in", "--flat", "--replace-output", "--output", output];
+    assert_refused(&merge(here, &again), "cannot be replaced in one step");
+    assert_eq!(data_files(&here.join("out")), before);
+}
+
 /// The inputs would count as moved, and then be removed.
 #[test]
 fn inputs_are_not_moved_to_a_second_mount_of_their_table() {

@@ -11,8 +11,7 @@ use compactor_sstable::Component;
 use compactor_sstable::descriptor::Descriptor;
 
 use crate::error::{Error, Result};
-use crate::input::existing::{data_files, is_data};
-use crate::input::existing::{if_exists, list};
+use crate::input::existing::{data_files, if_exists, is_data, list};
 use crate::publish::file_identity::FileIdentity;
 use crate::publish::publication::is_unfinished_log;
 use crate::publish::quiet_directories::QuietDirectories;

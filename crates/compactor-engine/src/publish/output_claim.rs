@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use compactor_io::{Ownership, is_root, lock, sync_directory};
 
 use crate::error::{Error, Result};
-use crate::input::existing::{data_files, if_exists};
+use crate::input::existing::{data_files, if_exists, is_data};
 use crate::publish::directory_lock::{is_same_directory, lock_directory};
 use crate::publish::node_directory::refuse_directory_of_node;
 use crate::publish::publication::{refuse_unfinished, sync_file};
@@ -320,7 +320,7 @@ fn claim_existing(
         return Ok(None);
     }
     let replacement = match existing {
-        ExistingOutput::Replace if !data_files(directory)?.is_empty() => {
+        ExistingOutput::Replace if old.iter().any(|name| is_data(name.as_ref())) => {
             Some(Replacement::begin(directory, old)?)
         }
         _ => None,

@@ -99,8 +99,8 @@ pub(crate) fn sync_file(path: &Path) -> Result<()> {
         .map_err(Error::file("sync", path))
 }
 
-/// Reads a small regular file; `None` if it does not exist.
-fn read(path: &Path) -> Result<Option<Vec<u8>>> {
+/// Reads a small regular file; `None` if there is none of this name.
+pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>> {
     let metadata = metadata_of(path)?;
     if metadata.is_some_and(|metadata| metadata.is_file() && metadata.len() <= MAX_LEN) {
         if_exists(fs::read(path)).map_err(Error::file("read", path))
@@ -110,7 +110,7 @@ fn read(path: &Path) -> Result<Option<Vec<u8>>> {
 }
 
 /// Metadata of the file itself, also if it is a symbolic link; `None` if it does not exist.
-fn metadata_of(path: &Path) -> Result<Option<Metadata>> {
+pub(crate) fn metadata_of(path: &Path) -> Result<Option<Metadata>> {
     if_exists(fs::symlink_metadata(path)).map_err(Error::file("look up", path))
 }
 

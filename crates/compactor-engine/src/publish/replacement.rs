@@ -30,7 +30,7 @@ use compactor_sstable::transaction_log;
 
 use crate::error::{Error, Result};
 use crate::input::existing::{if_exists, is_data, list_if_exists};
-use crate::publish::publication::sync_file;
+use crate::publish::publication::{metadata_of, read, sync_file};
 use crate::publish::run_directory::{RunDirectory, find_in, has_only, is_of_run, is_run_directory};
 
 /// Name of the file next to a run's outputs that records what the run read and wrote.
@@ -225,7 +225,7 @@ pub(crate) fn finish_replacements(target: &Path) -> Result<()> {
         return Ok(());
     };
     let is_for_target = |run: &Path| {
-        let note = fs::read(run.join(NOTE)).unwrap_or_default();
+        let note = read(&run.join(NOTE)).ok().flatten().unwrap_or_default();
         target
             .file_name()
             .is_some_and(|name| name.as_bytes() == note)
@@ -302,12 +302,15 @@ pub(crate) fn sstable_files(directory: &Path) -> Result<BTreeSet<OsString>> {
 /// Names that the run has listed as obsolete; `None` without a list.
 fn obsolete_files(run: &Path) -> Result<Option<BTreeSet<OsString>>> {
     let path = run.join(OBSOLETE);
-    let list = if_exists(fs::read(&path)).map_err(Error::file("read", &path))?;
-    let names = |list: Vec<u8>| {
-        let names = list.split(|byte| *byte == 0).map(<[u8]>::to_vec);
-        names.map(OsString::from_vec).collect()
-    };
-    Ok(list.map(names))
+    if metadata_of(&path)?.is_none() {
+        return Ok(None);
+    }
+    // Without the list, files of other programs would be removed.
+    let list = read(&path)?.ok_or_else(|| {
+        Error::InvalidInput(format!("{}: no list of obsolete files", path.display()))
+    })?;
+    let names = list.split(|byte| *byte == 0).map(<[u8]>::to_vec);
+    Ok(Some(names.map(OsString::from_vec).collect()))
 }
 
 /// Removes the obsolete SSTables of a run's directory `new`, moves all other files to `target`, and removes the
@@ -385,5 +388,16 @@ mod tests {
         clear(&run, &target).unwrap();
         let left = sstable_files(&target).unwrap();
         assert_eq!(Vec::from_iter(left), ["oa-8-big-Data.db"]);
+
+        fs::create_dir(&old).unwrap();
+        fs::rename(
+            target.join("oa-8-big-Data.db"),
+            old.join("oa-8-big-Data.db"),
+        )
+        .unwrap();
+        fs::remove_file(run.join(OBSOLETE)).unwrap();
+        fs::create_dir(run.join(OBSOLETE)).unwrap();
+        assert!(clear(&run, &target).is_err(), "the list cannot be read");
+        assert!(old.join("oa-8-big-Data.db").exists());
     }
 }

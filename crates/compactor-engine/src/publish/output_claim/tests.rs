@@ -38,6 +38,16 @@ fn assert_refused<T: std::fmt::Debug>(result: Result<T>, why: &str) {
     }
 }
 
+/// Publishes an SSTable of this id.
+fn publish(staging: Staging, id: &str) -> Result<()> {
+    let components = [Component::Data, Component::Toc];
+    let descriptor = Descriptor::new("", compactor_sstable::Version::Oa, id.parse().unwrap());
+    for component in components {
+        fs::write(staging.path(&descriptor, component), "new").unwrap();
+    }
+    publish_all(&[(Arc::new(staging), descriptor, components.to_vec())])
+}
+
 #[test]
 fn killed_runs_are_cleaned_up_and_a_second_one_is_refused() {
     let temp = tempfile::tempdir().unwrap();
@@ -149,13 +159,7 @@ fn existing_sstables_are_refused_or_replaced() {
     assert_eq!(names(&target), before, "not committed");
 
     let claim = replace();
-    let components = [Component::Data, Component::Toc];
-    let descriptor = Descriptor::new("", compactor_sstable::Version::Oa, "3".parse().unwrap());
-    let staging = Staging::create(&claim).unwrap();
-    for component in components {
-        fs::write(staging.path(&descriptor, component), "new").unwrap();
-    }
-    publish_all(&[(Arc::new(staging), descriptor.clone(), components.to_vec())]).unwrap();
+    publish(Staging::create(&claim).unwrap(), "3").unwrap();
     assert_eq!(names(&target).len(), before.len() + 1, "and the lock");
     claim.commit().unwrap();
     claim.commit().unwrap();
@@ -198,11 +202,7 @@ fn files_created_by_root_get_the_inputs_owner() {
     for existing in [ExistingOutput::Refuse, ExistingOutput::Replace] {
         let replaceable = Replaceable::of_inputs(std::slice::from_ref(&input));
         let claim = OutputClaim::take(&target, existing, replaceable).unwrap();
-        let staging = Staging::create(&claim).unwrap();
-        for component in components {
-            fs::write(staging.path(&descriptor, component), "new").unwrap();
-        }
-        publish_all(&[(Arc::new(staging), descriptor.clone(), components.to_vec())]).unwrap();
+        publish(Staging::create(&claim).unwrap(), "3").unwrap();
         claim.commit().unwrap();
         assert_eq!(claim.note(), None);
         drop(claim);
@@ -283,16 +283,6 @@ fn directories_of_a_node_are_refused() {
     drop(take(&temp.path().join("ks/other")).unwrap());
     assert_eq!(names(temp.path()), ["ks"]);
     assert_eq!(names(&live), ["oa-1-big-Data.db"]);
-}
-
-/// Publishes an SSTable of this id.
-fn publish(staging: Staging, id: &str) -> Result<()> {
-    let components = [Component::Data, Component::Toc];
-    let descriptor = Descriptor::new("", compactor_sstable::Version::Oa, id.parse().unwrap());
-    for component in components {
-        fs::write(staging.path(&descriptor, component), "new").unwrap();
-    }
-    publish_all(&[(Arc::new(staging), descriptor, components.to_vec())])
 }
 
 #[test]
