@@ -10,6 +10,7 @@ use compactor::scrub::{ScrubOptions, ScrubReport, scrub};
 use compactor::{ErrorKind, NoObserver};
 use compactor_engine::input::Scan;
 use compactor_io::{Io, IoOptions, ReadMode};
+use compactor_sstable::schema::Schema;
 use compactor_testkit::campaign;
 use interop::cases::Case;
 use interop::scenarios;
@@ -17,7 +18,7 @@ use interop::{Cassandra, Mode, files};
 
 use crate::support::{Failures, last_use_of_server};
 
-const SCENARIOS: [&str; 9] = [
+const SCENARIOS: [&str; 11] = [
     "counters",
     "single_input",
     "many_small",
@@ -27,6 +28,8 @@ const SCENARIOS: [&str; 9] = [
     "wide_static",
     "wide_prefix_ranges",
     "wide_uncompressed",
+    "udt_grown",
+    "dropped_types",
 ];
 
 #[test]
@@ -139,6 +142,11 @@ fn one(
     let io = Io::new(IoOptions::default())?;
     let mut options = ScrubOptions::new(place.path().join("ours"));
     options.max_losses = usize::MAX;
+    // The header gets the types of the schema.
+    if let Some(path) = &case.schema {
+        let schema = Schema::parse(&fs::read_to_string(path)?)?;
+        options.output.table = Some(schema.only_table()?.clone());
+    }
     let mut scrubbed = scrub(&io, &data, &options, &mut NoObserver);
     if let Err(error) = &scrubbed
         && error.kind() == ErrorKind::Refused
